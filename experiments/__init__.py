@@ -1,0 +1,1 @@
+"""One script per experiment: flags and one chain of calls."""

@@ -1,0 +1,1 @@
+"""Sweeps, multi-process runs, and the collection of their results."""

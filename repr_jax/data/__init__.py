@@ -1,0 +1,1 @@
+"""Host side: files to numpy arrays; every error names file and line."""

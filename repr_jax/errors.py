@@ -1,0 +1,29 @@
+"""The one error that says: the input is wrong, and here is where."""
+
+import os
+
+
+class InputError(ValueError):
+  """Input that cannot be used: what is wrong, where, and what to do.
+
+  Scripts print the message alone and exit with code 2; functions let it
+  reach the caller, who may treat it as the `ValueError` it is.
+
+  Attributes:
+    path: the file at fault, or None where no file is involved.
+    line: the line of that file counted from 1, or None.
+  """
+
+  def __init__(
+    self,
+    message: str,
+    *,
+    path: str | os.PathLike | None = None,
+    line: int | None = None,
+  ):
+    self.path = None if path is None else os.fspath(path)
+    self.line = line
+    place = ""
+    if self.path is not None:
+      place = f"{self.path}:{line}: " if line is not None else f"{self.path}: "
+    super().__init__(place + message)

@@ -1,0 +1,1 @@
+"""Measures of quality, and whether a difference between two is real."""

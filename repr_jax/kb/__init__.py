@@ -1,0 +1,1 @@
+"""Knowledge bases: RESCAL, and embeddings under logical constraints."""

@@ -1,0 +1,1 @@
+"""Word vectors from many views at once: CCA, GCCA and multiview LSA."""

