@@ -1,0 +1,254 @@
+"""The files of a work directory: its lock, its flags and its metrics."""
+
+import errno
+import fcntl
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from importlib import metadata
+from typing import IO, Any
+
+from absl import flags
+
+from experiments import settings
+from repr_jax import errors
+from repr_jax.data import files
+
+_OURS = ("experiments", "launch", "repr_jax")
+_PACKAGES = (
+  "repr_jax", "jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy",
+  "orbax-checkpoint",
+)  # fmt: skip
+
+
+def write_json(path: str | os.PathLike, value: Any) -> None:
+  """Writes a value as indented JSON, all of it or nothing."""
+  with files.atomic_write(path, "w") as out:
+    out.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+class Lock:
+  """Exclusive use of a work directory while the process lives.
+
+  The kernel releases the lock when its holder dies, so a crash leaves nothing
+  to clean up; the file keeps the holder's process id for the message.
+  """
+
+  def __init__(self, directory: pathlib.Path):
+    try:
+      directory.mkdir(parents=True, exist_ok=True)
+      self._file = open(directory / ".lock", "a+")  # noqa: SIM115
+    except OSError as error:
+      raise errors.InputError(
+        f"cannot write to the work directory ({error.strerror}); give another "
+        "one with --workdir",
+        path=directory,
+      ) from error
+    try:
+      fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+      self._file.seek(0)
+      holder = self._file.read().strip() or "unknown"
+      self._file.close()
+      raise errors.InputError(
+        f"the work directory is in use by process {holder}; wait for it or "
+        "give another one with --workdir",
+        path=directory,
+      ) from error
+    try:
+      self._file.truncate(0)
+      self._file.write(f"{os.getpid()}\n")
+      self._file.flush()
+    except OSError as error:
+      raise errors.InputError(
+        f"cannot write to the work directory ({error.strerror})", path=directory
+      ) from error
+
+  def release(self) -> None:
+    """Lets the next process in."""
+    self._file.close()
+
+
+def flag_values() -> dict[str, Any]:
+  """The program's own flags by name; those of installed libraries are not."""
+  values = {}
+  for module, defined in flags.FLAGS.flags_by_module_dict().items():
+    source = getattr(sys.modules.get(module), "__file__", None) or ""
+    foreign = "site-packages" in source or "dist-packages" in source
+    if foreign and module.split(".")[0] not in _OURS:
+      continue
+    values.update({flag.name: flag.value for flag in defined})
+  return values
+
+
+def _commit() -> str | None:
+  """The git commit of a checkout, marked where files differ from it."""
+  root = pathlib.Path(__file__).resolve().parent.parent
+  if not (root / ".git").exists():
+    return None
+  try:
+    head, changes = (
+      subprocess.run(
+        ["git", "-C", str(root), *command],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+      ).stdout.strip()
+      for command in (
+        ["rev-parse", "HEAD"],
+        ["status", "--porcelain", "--untracked-files=no"],
+      )
+    )
+  except (OSError, subprocess.SubprocessError):
+    return None
+  return f"{head} with changes" if changes else head
+
+
+def _versions() -> dict[str, str]:
+  found = {"python": sys.version.split()[0]}
+  for name in _PACKAGES:
+    try:
+      found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+      continue
+  return found
+
+
+def _describe(experiment: str, config: Mapping[str, Any]) -> dict[str, Any]:
+  import jax
+
+  devices = jax.devices()
+  record = {
+    "experiment": experiment,
+    "flags": dict(sorted(config.items())),
+    "seed": config.get("seed"),
+    "versions": _versions(),
+    "device": {
+      "platform": devices[0].platform,
+      "kind": devices[0].device_kind,
+      "count": len(devices),
+    },
+    "settings": settings.in_force(),
+    "commit": _commit(),
+  }
+  # What is compared on resuming is what JSON keeps of it.
+  return json.loads(json.dumps(record, default=str))
+
+
+def claim(
+  directory: pathlib.Path,
+  experiment: str,
+  config: Mapping[str, Any],
+  volatile: Collection[str],
+) -> None:
+  """Makes the directory this run's: writes `flags.json` or agrees with it.
+
+  Args:
+    directory: the work directory.
+    experiment: name of the experiment.
+    config: the run's flags.
+    volatile: flags that may differ.
+
+  Raises:
+    InputError: the directory belongs to another run.
+  """
+  for pattern in (".????????????????.tmp", "plots/.????????????????.tmp"):
+    for left in directory.glob(pattern):
+      left.unlink()  # half-written by a process that was killed
+  path = directory / "flags.json"
+  record = _describe(experiment, config)
+  if not path.exists():
+    for name in ("metrics.jsonl", "results.json", "checkpoints"):
+      if (directory / name).exists():
+        raise errors.InputError(
+          f"has {name} but no flags.json, so the run that made it is not "
+          "known; give another one with --workdir",
+          path=directory,
+        )
+    write_json(path, record)
+    return
+  try:
+    stored = json.loads(path.read_text())
+    before = {"experiment": stored["experiment"], **stored["flags"]}
+  except (KeyError, TypeError, ValueError) as error:
+    raise errors.InputError(
+      "is not a record of flags; give another --workdir", path=path
+    ) from error
+  now = {"experiment": experiment, **record["flags"]}
+  missing = object()
+  differ = [
+    f"--{name} was {_show(before, name)}, now {_show(now, name)}"
+    for name in sorted((set(before) | set(now)) - set(volatile))
+    if before.get(name, missing) != now.get(name, missing)
+  ]
+  if differ:
+    raise errors.InputError(
+      f"the work directory belongs to a run with other flags: "
+      f"{'; '.join(differ)}. Give these back or another --workdir",
+      path=directory,
+    )
+
+
+def _show(values: Mapping[str, Any], name: str) -> str:
+  return json.dumps(values[name]) if name in values else "absent"
+
+
+class Metrics:
+  """The lines of `metrics.jsonl`, each one object and one write."""
+
+  def __init__(self, path: pathlib.Path):
+    self._path = path
+    self._file: IO[bytes] | None = None
+    self._last: int | None = None
+
+  def open(self, step: int | None) -> None:
+    """Cuts what came after `step` (all, if None) and makes ready to append."""
+    if self._path.exists():
+      content = self._path.read_bytes()
+      kept = b"".join(
+        line
+        for line in content.splitlines(keepends=True)
+        if step is not None and _step(line) <= step
+      )
+      if kept != content:
+        with files.atomic_write(self._path, "wb") as out:
+          out.write(kept)
+    self._last = step
+    self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
+
+  def append(self, record: Mapping[str, Any]) -> None:
+    """Adds one line; `record` has its step, which never goes back."""
+    if self._file is None:
+      raise ValueError("log a value inside the `with` block of its run")
+    if self._last is not None and record["step"] < self._last:
+      raise ValueError(
+        f"step {record['step']} is logged after step {self._last}"
+      )
+    self._last = record["step"]
+    line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+    data = line.encode()
+    if self._file.write(data) < len(data):
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+
+  def sync(self) -> None:
+    """Waits until the lines are on the disk."""
+    if self._file is not None:
+      os.fsync(self._file.fileno())
+
+  def close(self) -> None:
+    """Ends the log."""
+    if self._file is not None:
+      self._file.close()
+      self._file = None
+
+
+def _step(line: bytes) -> float:
+  """The step of a line, infinite where it is torn."""
+  try:
+    return json.loads(line)["step"] if line.endswith(b"\n") else float("inf")
+  except (KeyError, TypeError, ValueError):
+    return float("inf")
