@@ -1,0 +1,148 @@
+"""Projections against cvxpy and against optimality conditions."""
+
+import cvxpy
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from repr_jax.ops import projections
+
+
+def _system(seed, n=5, d=3, m=6, h=2):
+  """A random system that some point meets."""
+  rng = np.random.default_rng(seed)
+  index = np.stack([rng.choice(n, 3, replace=False) for _ in range(m)])
+  coef = rng.normal(size=(m, 3))
+  coef[::2, 2] = 0.0
+  inner = rng.normal(size=(n, d))
+  slack = rng.uniform(size=(m, d)) * (rng.uniform(size=(m, d)) < 0.7)
+  bound = np.einsum("mk,mkd->md", coef, inner[index]) + slack
+  pairs = rng.integers(n, size=(h, 2))
+  normal = rng.normal(size=(h, 2, d))
+  limit = np.sum(normal * inner[pairs], axis=(1, 2))
+  rows = projections.Rows(index, coef, bound)
+  planes = projections.Planes(pairs, normal, limit)
+  z = inner + 2 * rng.normal(size=(n, d))
+  weight = rng.integers(1, 4, size=n).astype(float)
+  return z, weight, rows, planes
+
+
+def _solve(z, weight, rows, planes):
+  x = cvxpy.Variable(z.shape)
+  limits = [
+    sum(c * x[int(i)] for i, c in zip(index, coef)) <= bound
+    for index, coef, bound in zip(*rows)
+  ] + [
+    sum(v @ x[int(i)] for i, v in zip(index, normal)) <= bound
+    for index, normal, bound in zip(*planes)
+  ]
+  loss = cvxpy.sum(cvxpy.multiply(weight[:, None], cvxpy.square(x - z)))
+  cvxpy.Problem(cvxpy.Minimize(loss), limits).solve(solver="CLARABEL")
+  return x.value
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_polyhedron_equals_cvxpy(seed):
+  z, weight, rows, planes = _system(seed)
+  with jax.enable_x64(True):
+    got, left = projections.polyhedron(
+      *jax.tree.map(jnp.asarray, (z, weight, rows, planes)),
+      tolerance=1e-9,
+      max_sweeps=20000,
+    )
+  np.testing.assert_allclose(got, _solve(z, weight, rows, planes), atol=1e-4)
+  assert left < 1e-6
+
+
+def test_polyhedron_leaves_a_feasible_point_alone():
+  z, weight, rows, planes = _system(3)
+  inner = _solve(z, weight, rows, planes)
+  with jax.enable_x64(True):
+    rows = rows._replace(bound=rows.bound + 1)
+    planes = planes._replace(bound=planes.bound + 1)
+    got, left = projections.polyhedron(
+      jnp.asarray(inner),
+      jnp.asarray(weight),
+      *jax.tree.map(jnp.asarray, (rows, planes)),
+    )
+  np.testing.assert_array_equal(got, inner)
+  assert left == 0
+
+
+def test_empty_system_changes_nothing():
+  z = jnp.ones((2, 3))
+  rows = projections.Rows(
+    jnp.zeros((0, 2), int), jnp.zeros((0, 2)), jnp.zeros((0, 3))
+  )
+  planes = projections.Planes(
+    jnp.zeros((0, 2), int), jnp.zeros((0, 2, 3)), jnp.zeros(0)
+  )
+  got, left = projections.polyhedron(z, jnp.ones(2), rows, planes)
+  np.testing.assert_array_equal(got, z)
+  assert left == 0
+
+
+def test_tied_equals_least_squares():
+  rng = np.random.default_rng(0)
+  z = rng.normal(size=(6, 4)).astype(np.float32)
+  class_of = np.array([0, 0, 1, 2, 1, 0])
+  factor = np.array([1, -1, 0.5, 1, 2, 0.3], np.float32)
+  value, weight = projections.tied(z, class_of, factor, 3)
+  design = np.zeros((6, 3))
+  design[np.arange(6), class_of] = factor
+  want = np.linalg.lstsq(design, z, rcond=None)[0]
+  np.testing.assert_allclose(value, want, rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(weight, (design**2).sum(0), rtol=1e-6)
+
+
+def test_tied_floor_is_the_nearest_point_outside_the_ball():
+  z = jnp.array([[0.3, 0.4], [0.0, 0.0], [3.0, 0.0]])
+  floor = jnp.array([1.0, 2.0, 1.0])
+  value, _ = projections.tied(z, jnp.arange(3), jnp.ones(3), 3, floor)
+  np.testing.assert_allclose(
+    value, [[0.6, 0.8], [2.0, 0.0], [3.0, 0.0]], atol=1e-6
+  )
+
+
+def test_pinned_class_is_zero_and_finite():
+  value, weight = projections.tied(
+    jnp.ones((2, 3)), jnp.zeros(2, int), jnp.zeros(2), 1
+  )
+  assert np.all(np.isfinite(value)) and weight[0] == 0
+
+
+def test_lower_first_meets_a_chain_exactly():
+  z = jnp.array([[3.0], [2.0], [1.0]])
+  rows = projections.Rows(
+    jnp.array([[1, 2], [0, 1]]),
+    jnp.array([[1.0, -1.0], [1.0, -1.0]]),
+    jnp.zeros((2, 1)),
+  )
+  np.testing.assert_array_equal(projections.lower_first(z, rows)[:, 0], 1.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_orthant_ball_equals_cvxpy_and_dykstra(seed):
+  rng = np.random.default_rng(seed)
+  point = 2 * rng.normal(size=5)
+  centre = np.abs(rng.normal(size=5))
+  radius = np.linalg.norm(centre)
+  x = cvxpy.Variable(5)
+  cvxpy.Problem(
+    cvxpy.Minimize(cvxpy.sum_squares(x - point)),
+    [x >= 0, cvxpy.norm(x - centre) <= radius],
+  ).solve(solver="CLARABEL")
+  got = projections.orthant_ball(
+    jnp.asarray(point), jnp.asarray(centre), radius
+  )
+  np.testing.assert_allclose(got, x.value, atol=1e-4)
+
+  def ball(y):
+    norm = jnp.linalg.norm(y - centre)
+    return centre + (y - centre) * jnp.minimum(1, radius / norm)
+
+  both = projections.dykstra(
+    jnp.asarray(point), [ball, lambda y: jnp.maximum(y, 0)]
+  )
+  np.testing.assert_allclose(both, x.value, atol=2e-4)
