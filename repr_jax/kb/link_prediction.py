@@ -1,0 +1,330 @@
+"""Ranks of facts among all entities, raw and filtered, and their summaries.
+
+A fact (h, r, t) is ranked twice: t among all tails of (h, r, ?) and h among
+all heads of (?, r, t). The filtered rank leaves out candidates that make
+another known fact. Scores arrive as a block of queries at a time, so memory
+is `block` times the number of entities; known facts are looked up in the
+block as a list of places, never as a mask of its shape.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from repr_jax.errors import InputError
+from repr_jax.kb import scores as kb_scores
+from repr_jax.ops import ranking
+
+HITS = (1, 3, 10)
+SIDES = ("head", "tail", "both")
+
+
+class SideRanks(NamedTuple):
+  """Ranks of one side's answers.
+
+  Attributes:
+    raw: among all entities, int64 [n].
+    filtered: among the entities that make no other known fact, int64 [n].
+  """
+
+  raw: ranking.RankBounds
+  filtered: ranking.RankBounds
+
+
+class Ranks(NamedTuple):
+  """Ranks of n facts, in the order they came in.
+
+  Attributes:
+    head: ranks of the true heads among all heads.
+    tail: ranks of the true tails among all tails.
+    unseen: facts that name an entity or relation the model lacks, bool [n].
+    kept: facts that count in a summary, bool [n].
+  """
+
+  head: SideRanks
+  tail: SideRanks
+  unseen: np.ndarray
+  kept: np.ndarray
+
+
+def scorers(
+  model: str, params: kb_scores.Params
+) -> tuple[jax.tree_util.Partial, jax.tree_util.Partial]:
+  """The two scoring functions that `rank` wants, for a model of `kb.scores`.
+
+  Args:
+    model: one of `kb.scores.SCORES`.
+    params: entities [E, d] and relations [R, p].
+
+  Returns:
+    `(score_heads, score_tails)`.
+  """
+  heads, tails = _slot_scores(model)
+  return jax.tree_util.Partial(heads, params), jax.tree_util.Partial(
+    tails, params
+  )
+
+
+def rank(
+  score_heads: Callable,
+  score_tails: Callable,
+  triples: np.ndarray,
+  known: np.ndarray,
+  *,
+  block: int = 128,
+  num_relations: int | None = None,
+  seen: np.ndarray | None = None,
+  unseen: Literal["last", "drop"] = "last",
+) -> Ranks:
+  """Ranks each fact's head and tail among all entities (thesis 5.4).
+
+  Give the scoring functions as `jax.tree_util.Partial(function, params)`, as
+  `scorers` does: the parameters are then arguments of the compiled block,
+  which is compiled once for a function and block size, whatever the
+  parameters or the facts.
+
+  Args:
+    score_heads: scores of all heads, (relations [b], tails [b]) -> [b, E].
+    score_tails: scores of all tails, (heads [b], relations [b]) -> [b, E].
+    triples: facts to rank as head, relation, tail, int [n, 3]; negative for
+      a name that the model lacks.
+    known: facts to leave out in the filtered setting, int [m, 3]; duplicates,
+      and the ranked facts themselves, are harmless.
+    block: queries scored at a time; memory grows as block * E.
+    num_relations: relations of the model; a relation at or past it is unseen.
+    seen: entities the model was trained on, bool [E]; all where None.
+    unseen: facts with an unseen name are ranked "last" or "drop"ped from the
+      summaries. They are counted in `Ranks.unseen` either way.
+
+  Returns:
+    The ranks.
+  """
+  triples, known = _checked(triples, "triples"), _checked(known, "known")
+  if block < 1:
+    raise InputError(f"block must be at least 1, not {block}")
+  if unseen not in ("last", "drop"):
+    raise InputError(f"unseen must be 'last' or 'drop', not {unseen!r}")
+  if not len(triples):
+    raise InputError("there are no facts to rank")
+  heads, relations, tails = triples.T
+  query = jax.ShapeDtypeStruct((block,), jnp.int32)
+  entities = jax.eval_shape(score_tails, query, query).shape[1]
+  present = np.ones(entities, bool) if seen is None else np.asarray(seen, bool)
+  if present.shape != (entities,):
+    raise InputError(f"seen has shape {present.shape}, not ({entities},)")
+
+  def strange(ids):
+    inside = (ids >= 0) & (ids < entities)
+    return ~inside | ~present[np.where(inside, ids, 0)]
+
+  missing = strange(heads) | strange(tails) | (relations < 0)
+  if num_relations is not None:
+    missing |= relations >= num_relations
+  known = known[np.all((known >= 0) & (known < _limits(entities)), axis=1)]
+  by_head = (tails, relations, heads), known[:, ::-1]
+  by_tail = (heads, relations, tails), known
+  limits = missing, block, entities
+  kept = ~missing if unseen == "drop" else np.ones(len(triples), bool)
+  return Ranks(
+    head=_rank_side(score_heads, *by_head, *limits, flip=True),
+    tail=_rank_side(score_tails, *by_tail, *limits, flip=False),
+    unseen=missing,
+    kept=kept,
+  )
+
+
+def summary(
+  ranks: Ranks,
+  *,
+  side: Literal["head", "tail", "both"] = "both",
+  filtered: bool = True,
+  ties: Literal["realistic", "optimistic", "pessimistic"] = "realistic",
+  subset: np.ndarray | None = None,
+) -> dict[str, float]:
+  """Mean reciprocal rank, mean rank and HITS@1, 3, 10.
+
+  Args:
+    ranks: what `rank` returned.
+    side: whose ranks; "both" averages over heads and tails together.
+    filtered: filtered or raw ranks.
+    ties: which end of a tie, or their mean.
+    subset: facts to count, bool [n]; all kept ones where None.
+
+  Returns:
+    "mrr", "mean_rank", "hits@1", "hits@3", "hits@10" and "count", the number
+    of ranks averaged. All but the count are NaN where that is zero.
+  """
+  if side not in SIDES:
+    raise InputError(f"side must be one of {', '.join(SIDES)}, not {side!r}")
+  keep = ranks.kept if subset is None else ranks.kept & subset
+  chosen = (
+    (ranks.head, ranks.tail) if side == "both" else (getattr(ranks, side),)
+  )
+  values = np.concatenate(
+    [
+      getattr(one.filtered if filtered else one.raw, ties)[keep]
+      for one in chosen
+    ]
+  ).astype(np.float64)
+  count = len(values)
+  mean = np.mean if count else lambda _: float("nan")
+  result = {"mrr": float(mean(1 / values)), "mean_rank": float(mean(values))}
+  result |= {f"hits@{k}": float(mean(values <= k)) for k in HITS}
+  return result | {"count": count}
+
+
+def per_relation(
+  ranks: Ranks,
+  relations: np.ndarray,
+  *,
+  side: Literal["head", "tail", "both"] = "both",
+  filtered: bool = True,
+) -> Mapping[int, dict[str, float]]:
+  """The summary of each relation's facts.
+
+  Args:
+    ranks: what `rank` returned.
+    relations: the ranked facts' relations, int [n].
+    side: as in `summary`.
+    filtered: as in `summary`.
+
+  Returns:
+    Relation to summary, for every relation with a fact that counts.
+  """
+  relations = np.asarray(relations)
+  return {
+    int(one): summary(
+      ranks, side=side, filtered=filtered, subset=relations == one
+    )
+    for one in np.unique(relations[ranks.kept])
+  }
+
+
+@functools.cache
+def _slot_scores(model: str) -> tuple[Callable, Callable]:
+  """One pair of functions per model, so that they compile once."""
+
+  def heads(params, relations, tails):
+    entities = params.entities
+    return kb_scores.score_all_heads(
+      model, params.relations[relations], entities[tails], entities
+    )
+
+  def tails(params, heads, relations):
+    entities = params.entities
+    return kb_scores.score_all_tails(
+      model, params.relations[relations], entities[heads], entities
+    )
+
+  return heads, tails
+
+
+def _checked(triples, name: str) -> np.ndarray:
+  array = np.asarray(triples)
+  if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu":
+    raise InputError(
+      f"{name} must be integers of shape [n, 3] (head, relation, tail), "
+      f"not {array.dtype} {list(array.shape)}"
+    )
+  return array.astype(np.int64)
+
+
+def _limits(entities: int) -> np.ndarray:
+  return np.array([entities, np.iinfo(np.int32).max, entities])
+
+
+def _rank_side(
+  score: Callable,
+  queries: tuple[np.ndarray, np.ndarray, np.ndarray],
+  known: np.ndarray,
+  missing: np.ndarray,
+  block: int,
+  entities: int,
+  flip: bool,
+) -> SideRanks:
+  """Ranks the answers to (anchor, relation) queries on one side."""
+  anchors, relations, targets = queries
+  last = entities + (targets < 0) + (targets >= entities)
+  places = np.flatnonzero(~missing)
+  table = _Known(known, anchors[places], relations[places])
+  if not isinstance(score, jax.tree_util.Partial):
+    score = jax.tree_util.Partial(score)
+  pending = []
+  for rows, columns, offsets in table.blocks(block):
+    chosen = places[rows]
+    arguments = (
+      np.pad(one[chosen], (0, block - len(chosen)), mode="edge").astype(
+        np.int32
+      )
+      for one in (anchors, relations, targets)
+    )
+    pending.append(
+      (chosen, _rank_block(score, *arguments, columns, offsets, flip=flip))
+    )
+  ends = np.repeat(last[None, :], 4, axis=0)
+  for chosen, result in pending:
+    bounds, finite = jax.device_get(result)
+    if not finite[: len(chosen)].all():
+      bad = chosen[np.flatnonzero(~finite[: len(chosen)])[0]]
+      raise InputError(f"the score of fact {bad} is not a number")
+    ends[:, chosen] = bounds[:, : len(chosen)]
+  return SideRanks(
+    ranking.RankBounds(ends[0], ends[1]), ranking.RankBounds(ends[2], ends[3])
+  )
+
+
+class _Known:
+  """Known answers of each query, as slices of one sorted array."""
+
+  def __init__(
+    self, known: np.ndarray, anchors: np.ndarray, relations: np.ndarray
+  ):
+    known = np.unique(known, axis=0)
+    span = int(max(known[:, 1].max(initial=0), relations.max(initial=0))) + 1
+    keys = known[:, 0] * span + known[:, 1]
+    wanted = anchors * span + relations
+    self._answers = known[:, 2].astype(np.int32)
+    self._begin = np.searchsorted(keys, wanted, side="left")
+    self._count = np.searchsorted(keys, wanted, side="right") - self._begin
+
+  def blocks(
+    self, size: int
+  ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Queries of each block, their known answers and where these begin.
+
+    Queries are dealt out in order of their number of answers, so that every
+    block has about as many and one padded length serves all.
+    """
+    number = -(-len(self._count) // size)
+    order = np.argsort(-self._count, kind="stable")
+    deals = [order[start::number] for start in range(number)]
+    longest = max((self._count[rows].sum() for rows in deals), default=0)
+    width = max(1024, 1 << int(np.ceil(np.log2(max(longest, 1)))))
+    for rows in deals:
+      counts = self._count[rows]
+      ends = np.cumsum(counts)
+      within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+      columns = np.zeros(width, np.int32)
+      columns[: len(within)] = self._answers[
+        np.repeat(self._begin[rows], counts) + within
+      ]
+      offsets = np.full(size + 1, ends[-1], np.int32)
+      offsets[0] = 0
+      offsets[1 : len(rows) + 1] = ends
+      yield rows, columns, offsets
+
+
+@functools.partial(jax.jit, static_argnames="flip")
+def _rank_block(score, anchors, relations, targets, columns, offsets, *, flip):
+  """Bounds [4, b] of a block's ranks, raw then filtered, and their sanity."""
+  scores = score(relations, anchors) if flip else score(anchors, relations)
+  target = jnp.take_along_axis(scores, targets[:, None], axis=1)[:, 0]
+  every = jax.vmap(ranking.count_candidates)(scores, target)
+  listed = ranking.count_listed(scores, targets, columns, offsets)
+  rest = ranking.Counts(every.above - listed.above, every.level - listed.level)
+  bounds = (*ranking.rank_bounds(every), *ranking.rank_bounds(rest))
+  return jnp.stack(bounds), ~jnp.isnan(target)

@@ -1,0 +1,123 @@
+"""Tie-aware ranks: how many candidates beat a target, and how many equal it.
+
+A rank is a pair of bounds. The optimistic rank puts the target first among
+the candidates with the same score, the pessimistic one puts it last, and the
+realistic rank is their mean: what a random order of ties gives on average.
+"""
+
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+# Two counts fit into one uint32 as long as neither reaches 2^16.
+_PACKED_BITS = 16
+
+
+class Counts(NamedTuple):
+  """Candidates above a target and level with it.
+
+  Attributes:
+    above: candidates whose score is higher, or is not a number, int32 [...].
+    level: candidates whose score is equal, int32 [...].
+  """
+
+  above: jax.Array
+  level: jax.Array
+
+
+class RankBounds(NamedTuple):
+  """Ranks counted from 1, with ties resolved both ways.
+
+  Attributes:
+    optimistic: the rank if the target comes first among equals, [...].
+    pessimistic: the rank if it comes last among equals, [...].
+  """
+
+  optimistic: jax.Array
+  pessimistic: jax.Array
+
+  @property
+  def realistic(self):
+    """Mean of both ends, [...]; a multiple of one half."""
+    return (self.optimistic + self.pessimistic) / 2
+
+
+def count_candidates(scores: jax.Array, target_score: jax.Array) -> Counts:
+  """Counts the candidates above and level with one target.
+
+  A score that is not a number counts as above, so that a broken model never
+  looks good; a target that is not a number has every candidate above it.
+
+  Args:
+    scores: of all candidates, the target among them, [n].
+    target_score: the target's own score, taken from `scores`, [].
+
+  Returns:
+    The counts, fields []; `level` includes the target itself.
+  """
+  chex.assert_rank([scores, target_score], [1, 0])
+  above = ~(scores <= target_score)
+  level = scores == target_score
+  if scores.shape[0] >> _PACKED_BITS:
+    return Counts(above.sum(dtype=jnp.int32), level.sum(dtype=jnp.int32))
+  # One pass over the scores instead of two: the counts share an integer.
+  packed = (above.astype(jnp.uint32) << _PACKED_BITS) + level
+  total = packed.sum(dtype=jnp.uint32)
+  mask = (1 << _PACKED_BITS) - 1
+  return Counts(
+    (total >> _PACKED_BITS).astype(jnp.int32), (total & mask).astype(jnp.int32)
+  )
+
+
+def count_listed(
+  scores: jax.Array,
+  targets: jax.Array,
+  columns: jax.Array,
+  offsets: jax.Array,
+) -> Counts:
+  """Counts listed candidates of a batch, without touching the others.
+
+  The list is compressed by rows: row i owns `columns[offsets[i]:offsets[i+1]]`.
+  A column equal to the row's target is skipped, and so is whatever stands
+  before the first offset or behind the last one, so padding may hold
+  anything. Columns must be distinct within a row.
+
+  Args:
+    scores: of all candidates for each row, [b, n].
+    targets: the target's column in each row, int32 [b].
+    columns: listed candidates of all rows, int32 [p].
+    offsets: where each row's part of the list begins and ends, int32 [b + 1].
+
+  Returns:
+    Counts over the listed candidates other than the target, fields [b].
+  """
+  chex.assert_rank([scores, targets, columns, offsets], [2, 1, 1, 1])
+  chex.assert_equal(offsets.shape[0], scores.shape[0] + 1)
+  place = jnp.arange(columns.shape[0], dtype=offsets.dtype)
+  rows = jnp.searchsorted(offsets[1:], place, side="right")
+  rows = jnp.minimum(rows, scores.shape[0] - 1)
+  columns = jnp.clip(columns, 0, scores.shape[1] - 1)
+  listed = scores[rows, columns]
+  target = scores[rows, targets[rows]]
+  other = columns != targets[rows]
+
+  def per_row(hit):
+    total = jnp.cumsum((hit & other).astype(jnp.int32))
+    total = jnp.concatenate([jnp.zeros(1, jnp.int32), total])
+    return total[offsets[1:]] - total[offsets[:-1]]
+
+  return Counts(per_row(~(listed <= target)), per_row(listed == target))
+
+
+def rank_bounds(counts: Counts) -> RankBounds:
+  """Turns counts, the target counted as level with itself, into ranks.
+
+  Args:
+    counts: candidates above and level, fields [...].
+
+  Returns:
+    The ranks' bounds, fields [...].
+  """
+  return RankBounds(counts.above + 1, counts.above + counts.level)
