@@ -1,1 +1,20 @@
 """Host side: files to numpy arrays; every error names file and line."""
+
+from repr_jax.data.files import atomic_write as atomic_write
+from repr_jax.data.files import open_text as open_text
+from repr_jax.data.files import read_npz as read_npz
+from repr_jax.data.files import write_npz as write_npz
+from repr_jax.data.rules import Rule as Rule
+from repr_jax.data.rules import read_rules as read_rules
+from repr_jax.data.rules import write_rules as write_rules
+from repr_jax.data.triples import Splits as Splits
+from repr_jax.data.triples import Triples as Triples
+from repr_jax.data.triples import read_splits as read_splits
+from repr_jax.data.triples import read_triples as read_triples
+from repr_jax.data.triples import write_triples as write_triples
+from repr_jax.data.vectors import Vectors as Vectors
+from repr_jax.data.vectors import read_vectors as read_vectors
+from repr_jax.data.vectors import write_vectors as write_vectors
+from repr_jax.data.vocab import Vocab as Vocab
+from repr_jax.data.vocab import read_vocab as read_vocab
+from repr_jax.data.vocab import write_vocab as write_vocab

@@ -1,0 +1,284 @@
+"""Reading and writing files so that every failure names its place.
+
+Text is UTF-8, plain or compressed (gzip and bzip2 are told by their first
+bytes), and is streamed in blocks: a file larger than memory is no problem.
+A file is written beside its final place and renamed when it is complete.
+"""
+
+import bz2
+import contextlib
+import gzip
+import io
+import os
+import secrets
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from repr_jax import errors
+
+Path = str | os.PathLike
+
+_BLOCK = 1 << 20
+_MAX_LINE = 64 << 20
+_DAMAGE = (EOFError, zlib.error, OSError)
+
+
+@contextlib.contextmanager
+def open_binary(path: Path) -> Iterator[IO[bytes]]:
+  """Opens a plain, gzip or bzip2 file for reading bytes.
+
+  Args:
+    path: the file.
+
+  Yields:
+    The file of decompressed bytes. A failure to read inside the block is
+    raised as `InputError` that names the file.
+  """
+  path = os.fspath(path)
+  with contextlib.ExitStack() as stack:
+    try:
+      raw = stack.enter_context(open(path, "rb"))
+      magic = raw.read(4)
+      raw.seek(0)
+    except (OSError, ValueError) as error:
+      raise errors.InputError(_reason(error), path=path) from error
+    stream: Any = raw
+    if magic[:2] == b"\x1f\x8b":
+      opened = gzip.GzipFile(fileobj=raw, mode="rb")
+      stream = stack.enter_context(contextlib.closing(opened))
+    elif magic[:3] == b"BZh":
+      stream = stack.enter_context(contextlib.closing(bz2.BZ2File(raw)))
+    try:
+      yield stream
+    except errors.InputError:
+      raise
+    except _DAMAGE as error:
+      raise errors.InputError(_reason(error), path=path) from error
+
+
+def text_blocks(
+  path: Path, max_line: int = _MAX_LINE
+) -> Iterator[tuple[int, str]]:
+  """Streams a text file as blocks of whole lines.
+
+  Args:
+    path: a plain, gzip or bzip2 file in UTF-8. A byte order mark is dropped
+      and `\\r\\n` is read as `\\n`.
+    max_line: the longest line allowed, in bytes.
+
+  Yields:
+    The number of the block's first line, counted from 1, and the block's
+    text without its last newline.
+  """
+  line, rest = 1, b""
+  size = max(1, min(_BLOCK, max_line))
+  with open_binary(path) as stream:
+    while True:
+      try:
+        block = stream.read(size)
+      except _DAMAGE as error:
+        raise errors.InputError(_reason(error), path=path, line=line) from error
+      end = block.rfind(b"\n")
+      longest = len(rest) + (block.find(b"\n") if end >= 0 else len(block))
+      if longest > max_line:
+        raise errors.InputError(
+          f"a line is longer than {max_line} bytes", path=path, line=line
+        )
+      if end >= 0:
+        text = _decode(rest + block[:end], path, line)
+        yield line, text
+        line += text.count("\n") + 1
+        rest = block[end + 1 :]
+      else:
+        rest += block
+      if not block:
+        break
+  if rest:
+    yield line, _decode(rest, path, line)
+
+
+def open_text(path: Path, max_line: int = _MAX_LINE) -> Iterator[str]:
+  """Streams the lines of a text file, without their newlines.
+
+  Args:
+    path: a plain, gzip or bzip2 file in UTF-8.
+    max_line: the longest line allowed, in bytes.
+
+  Yields:
+    One line at a time; `enumerate(open_text(path), 1)` numbers them as error
+    messages do.
+  """
+  for _, block in text_blocks(path, max_line):
+    yield from block.split("\n")
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+  """Opens a file that appears under its name only when it is complete.
+
+  The bytes go to a temporary file in the same directory, which replaces
+  `path` at the end of the block. If the block raises, the temporary file is
+  removed and what was there before stays.
+
+  Args:
+    path: the file to write; compressed if its name ends in .gz or .bz2.
+    mode: "w" for UTF-8 text with `\\n` line ends, "wb" for bytes.
+
+  Yields:
+    The file to write to.
+  """
+  if mode not in ("w", "wb"):
+    raise ValueError(f'mode must be "w" or "wb", not {mode!r}')
+  target = os.path.realpath(os.fspath(path))
+  folder = os.path.dirname(target)
+  if os.path.isdir(target):
+    raise errors.InputError("is a directory, not a file", path=path)
+  beside = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+  try:
+    # os.open with O_EXCL keeps the permissions that the umask asks for.
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+  except (OSError, ValueError) as error:
+    raise errors.InputError(
+      f"cannot write in the directory {folder}: {_reason(error)}", path=path
+    ) from error
+  try:
+    with os.fdopen(handle, "wb") as raw:
+      with contextlib.ExitStack() as stack:
+        yield _encoder(stack, raw, target, mode)
+      raw.flush()
+      os.fsync(raw.fileno())
+    os.replace(beside, target)
+  except BaseException as error:
+    with contextlib.suppress(FileNotFoundError):
+      os.unlink(beside)
+    if isinstance(error, UnicodeEncodeError):
+      raise errors.InputError(_reason(error), path=path) from error
+    raise
+
+
+def write_npz(path: Path, **arrays: Any) -> None:
+  """Writes named arrays to one .npz file, atomically and without pickle.
+
+  Args:
+    path: the file, kept under exactly this name.
+    **arrays: the arrays by name; no object arrays.
+  """
+  ready: dict[str, Any] = {
+    name: np.asarray(value) for name, value in arrays.items()
+  }
+  if os.fspath(path).endswith((".gz", ".bz2")):
+    raise errors.InputError("an .npz file is not compressed again", path=path)
+  for name, value in ready.items():
+    if value.dtype.hasobject:
+      raise errors.InputError(f"array {name!r} holds objects", path=path)
+  with atomic_write(path, "wb") as stream:
+    np.savez(stream, **ready)
+
+
+def read_npz(
+  path: Path, names: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
+  """Reads named arrays from an .npz file; never unpickles.
+
+  Args:
+    path: the file.
+    names: the arrays wanted, each of which must be there; all if None.
+
+  Returns:
+    The arrays by name.
+  """
+  with open_binary(path) as stream:
+    try:
+      with np.load(stream, allow_pickle=False) as archive:
+        held = list(archive.files)
+        missing = [name for name in names or () if name not in held]
+        if missing:
+          raise errors.InputError(
+            f"has no array {', '.join(missing)}; it has {', '.join(held)}",
+            path=path,
+          )
+        found = {name: archive[name] for name in names or held}
+    except errors.InputError:
+      raise
+    except (
+      *_DAMAGE,
+      zipfile.BadZipFile,
+      ArithmeticError,
+      AttributeError,
+      LookupError,
+      MemoryError,
+      NotImplementedError,
+      RuntimeError,
+      SyntaxError,
+      TypeError,
+      ValueError,
+    ) as error:
+      raise errors.InputError(
+        f"is not a readable .npz file ({_reason(error)}); "
+        "it may be truncated or damaged",
+        path=path,
+      ) from error
+  for name, value in found.items():
+    if not isinstance(value, np.ndarray):
+      raise errors.InputError(f"{name!r} is not an array", path=path)
+  return found
+
+
+def _encoder(
+  stack: contextlib.ExitStack, raw: IO[bytes], target: str, mode: str
+) -> IO[Any]:
+  """Stacks compression and text encoding on a raw file, as name and mode say.
+
+  `raw` is left open, so that it can be flushed to the disk.
+  """
+  stream: Any = raw
+  if target.endswith(".gz"):
+    # No name and no time: the same content gives the same bytes.
+    stream = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+    stack.callback(stream.close)
+  elif target.endswith(".bz2"):
+    stream = bz2.BZ2File(raw, mode="wb")
+    stack.callback(stream.close)
+  if mode == "wb":
+    return stream
+  text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+  stack.callback(text.detach)
+  return text
+
+
+def _decode(data: bytes, path: Path, first_line: int) -> str:
+  """Decodes a block of lines; an error names the line."""
+  if first_line == 1 and data.startswith(b"\xef\xbb\xbf"):
+    data = data[3:]
+  try:
+    text = data.decode("utf-8")
+  except UnicodeDecodeError as error:
+    line = first_line + data.count(b"\n", 0, error.start)
+    raise errors.InputError(
+      f"is not UTF-8 (byte 0x{data[error.start]:02x}); "
+      "convert it, for example with iconv -t utf-8",
+      path=path,
+      line=line,
+    ) from error
+  if "\r" in text:
+    text = text.replace("\r\n", "\n").removesuffix("\r")
+  return text
+
+
+def _reason(error: BaseException) -> str:
+  """Says in plain words why a file could not be read or written."""
+  if isinstance(error, FileNotFoundError):
+    return "there is no such file or directory"
+  if isinstance(error, IsADirectoryError):
+    return "is a directory, not a file"
+  if isinstance(error, EOFError):
+    return "ends too early (truncated?)"
+  if isinstance(error, zlib.error):
+    return f"is damaged ({error})"
+  if isinstance(error, OSError) and error.strerror:
+    return error.strerror.lower()
+  return str(error) or type(error).__name__

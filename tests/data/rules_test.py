@@ -1,0 +1,125 @@
+"""Rules: both notations, arities, names and bad lines."""
+
+import random
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from repr_jax import errors
+from repr_jax.data import rules
+
+_SETTINGS = hypothesis.settings(
+  suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+  deadline=None,
+)
+
+
+@pytest.mark.parametrize(
+  ("text", "kind", "arguments"),
+  [
+    ("RevImp\thypernym\thyponym", "RevImp", "hypernym hyponym"),
+    ("r(x,y)==>s(x,y)", "RelImp", "r s"),
+    ("r(y,x)==>s(y,x)", "RelImp", "r s"),
+    ("_r(x,y) ==> _s(y,x)", "RevImp", "_r _s"),
+    ("r(x,y)==>r(y,x)", "Symm", "r"),
+    ("r(x,e)==>s(x,f)", "Entail_B", "r e s f"),
+    ("r(e,y)==>s(f,y)", "Entail_A", "r e s f"),
+    ("r(x,y)&s(y,e)==>t(x,f)", "PropTrans", "r s e t f"),
+    ("s(y,e) & r(x,y) ==> t(x,f)", "PropTrans", "r s e t f"),
+    ("r(x,y)==>s(x,Person)", "TypeImp", "r Person s"),
+  ],
+)
+def test_notations(text, kind, arguments):
+  assert rules.parse_rule(text) == rules.Rule(kind, tuple(arguments.split()))
+
+
+@pytest.mark.parametrize(
+  "text",
+  [
+    "RevImp\ta",
+    "RevImp a b",
+    "Symm\ta\tb",
+    "Revimp\ta\tb",
+    "RelImp\ta\t",
+    "r(x,y)==>",
+    "==>s(x,y)",
+    "r(x)==>s(x,y)",
+    "r(x,y)==>s(x,z)",
+    "r(x,x)==>s(x,x)",
+    "r(x,y)==>s(e,y)",
+    "r(x,y)==>s(e,f)",
+    "r(e,f)==>s(e,f)",
+    "r(x,e)==>s(f,x)",
+    "r(x,y)&s(x,e)==>t(x,f)",
+    "r(x,y)&s(y,z)==>t(x,z)",
+    "r(x,x)&s(x,e)==>t(x,f)",
+    "r(x,y)&s(y,e)&u(x,y)==>t(x,f)",
+  ],
+)
+def test_what_is_no_rule(tmp_path, text):
+  path = tmp_path / "rules"
+  path.write_text(f"# comment\n\nSymm\tr\n{text}\n")
+  with pytest.raises(errors.InputError) as caught:
+    rules.read_rules(path)
+  assert caught.value.line == 4
+
+
+def test_names_are_checked_with_a_suggestion(tmp_path):
+  path = tmp_path / "rules"
+  path.write_text("TypeImp\tborn_in\tPersn\tis_a\n")
+  assert rules.read_rules(path)[0].relations == ("born_in", "is_a")
+  assert rules.read_rules(path)[0].entities == ("Persn",)
+  with pytest.raises(errors.InputError, match=r"entity 'Persn'.*'Person'"):
+    rules.read_rules(path, ["born_in", "is_a"], ["Person", "Place"])
+  with pytest.raises(errors.InputError, match=r"relation 'is_a'.*'isa'"):
+    rules.read_rules(path, ["born_in", "isa"], ["Persn"])
+  with pytest.raises(errors.InputError, match=r"Revmp.*did you mean 'RevImp'"):
+    rules.Rule("Revmp", ("a", "b"))
+
+
+def test_repeated_rule(tmp_path):
+  path = tmp_path / "rules"
+  path.write_text("RevImp\tr\ts\nr(x,y)==>s(y,x)\n")
+  with pytest.raises(errors.InputError, match="line 1") as caught:
+    rules.read_rules(path)
+  assert caught.value.line == 2
+
+
+def test_round_trip(tmp_path):
+  rng = random.Random(0)
+  before = [
+    rules.Rule(kind, tuple(f"{c}{rng.randrange(99)} b" for c in signature))
+    for kind, signature in rules.SIGNATURES.items()
+  ]
+  rules.write_rules(tmp_path / "rules", before)
+  assert rules.read_rules(tmp_path / "rules") == before
+  with pytest.raises(errors.InputError):
+    rules.write_rules(tmp_path / "bad", [rules.Rule("Symm", ("a\tb",))])
+  assert not (tmp_path / "bad").exists()
+
+
+@hypothesis.given(
+  st.lists(
+    st.sampled_from(["r", "x", "y", "(", ")", ",", "&", "==>", "\t", "Symm"])
+  )
+)
+@_SETTINGS
+def test_any_tokens(tmp_path, tokens):
+  path = tmp_path / "rules"
+  path.write_text("".join(tokens))
+  try:
+    rules.read_rules(path)
+  except errors.InputError as error:
+    assert error.line == 1
+
+
+@hypothesis.given(st.binary())
+@_SETTINGS
+def test_any_bytes(tmp_path, data):
+  path = tmp_path / "rules"
+  path.write_bytes(data)
+  try:
+    rules.read_rules(path)
+  except errors.InputError as error:
+    assert error.path == str(path)

@@ -1,0 +1,135 @@
+"""Triples: names, columns, splits, repeats and bad lines."""
+
+import gzip
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+from repr_jax import errors
+from repr_jax.data import triples
+
+_SETTINGS = hypothesis.settings(
+  suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+  deadline=None,
+)
+_NAME = st.text(
+  st.characters(codec="utf-8", exclude_characters="\n\r\t\ufeff"), min_size=1
+).filter(lambda name: name == name.strip())
+
+
+def _file(tmp_path, text, name="a"):
+  path = tmp_path / name
+  path.write_text(text)
+  return path
+
+
+def test_sorted_names_and_order_of_lines(tmp_path):
+  got = triples.read_triples(_file(tmp_path, "b r2 a\n\na r1 c\n"))
+  assert got.entities == ["a", "b", "c"]
+  assert got.relations == ["r1", "r2"]
+  assert got.array.dtype == np.int32
+  assert got.array.tolist() == [[1, 1, 0], [0, 0, 2]]
+  assert got.named() == [("b", "r2", "a"), ("a", "r1", "c")]
+
+
+def test_columns_and_header(tmp_path):
+  expected = [("New York", "in", "USA")]
+  path = _file(tmp_path, "New York\tUSA\tin\n")
+  assert triples.read_triples(path, "h,t,r").named() == expected
+  path = _file(
+    tmp_path, "score\tObject\tpredicate\tsubject\n1\tUSA\tin\tNew York\n"
+  )
+  assert triples.read_triples(path, "header").named() == expected
+  path = _file(tmp_path, "x New_York in USA\n")
+  got = triples.read_triples(path, "_,head,relation,tail").named()
+  assert got == [("New_York", "in", "USA")]
+  for columns in ["h,r", "h,r,t,t", "a,b,c", ""]:
+    with pytest.raises(errors.InputError, match="columns"):
+      triples.read_triples(path, columns)
+  with pytest.raises(errors.InputError, match="columns") as caught:
+    triples.read_triples(path, "header")
+  assert caught.value.line == 1
+
+
+@hypothesis.given(st.lists(st.tuples(_NAME, _NAME, _NAME), min_size=1))
+@_SETTINGS
+def test_round_trip(tmp_path, named):
+  before = triples.from_named(named)
+  assert before.named() == list(dict.fromkeys(named))
+  triples.write_triples(tmp_path / "t.gz", before)
+  after = triples.read_triples(tmp_path / "t.gz")
+  assert after.named() == before.named()
+  assert after.entities == sorted(set(after.entities))
+
+
+def test_repeats(tmp_path):
+  path = _file(tmp_path, "a r b\n\nc r d\na r b\na r b\n")
+  with pytest.raises(
+    errors.InputError, match="already on line 1; 2 "
+  ) as caught:
+    triples.read_triples(path)
+  assert caught.value.line == 4
+  got = triples.read_triples(path, duplicates="count")
+  assert got.repeated == 2
+  assert got.named() == [("a", "r", "b"), ("c", "r", "d")]
+  with pytest.raises(errors.InputError, match="duplicates"):
+    triples.read_triples(path, duplicates="drop")
+
+
+@pytest.mark.parametrize(
+  ("text", "line"),
+  [
+    ("a r b\na b\n", 2),
+    ("a\tr\tb\na\tb\n", 2),
+    ("a\tr\tb\nc\tr\tb\td\n", 2),
+    ("a\tr\tb\na\t \tb\n", 2),
+    ("", None),
+    ("\n\n", None),
+  ],
+)
+def test_bad_lines(tmp_path, text, line):
+  path = _file(tmp_path, text)
+  with pytest.raises(errors.InputError) as caught:
+    triples.read_triples(path)
+  assert caught.value.line == line
+  assert caught.value.path == str(path)
+
+
+def test_splits_share_ids_and_count_the_unseen(tmp_path):
+  train = tmp_path / "train.gz"
+  train.write_bytes(gzip.compress(b"b r b2\nc r b\n"))
+  valid = _file(tmp_path, "a r b\n", "valid")
+  test = _file(tmp_path, "c s z\n", "test")
+  got = triples.read_splits(train, valid, test)
+  assert got.train.entities is got.test.entities
+  assert got.test.named() == [("c", "s", "z")]
+  names = [got.train.entities[i] for i in got.unseen_entities]
+  assert names == ["a", "z"]
+  assert [got.train.relations[i] for i in got.unseen_relations] == ["s"]
+
+
+def test_ids_outside_the_names_are_refused():
+  for row in [[0, 0, 2], [0, 1, 0], [-1, 0, 0]]:
+    with pytest.raises(errors.InputError):
+      triples.Triples(np.array([row]), ["a", "b"], ["r"])
+
+
+def test_names_that_do_not_fit_a_line(tmp_path):
+  for name in ["a\tb", "", " a", "a\nb"]:
+    one = triples.from_named([(name, "r", "b")])
+    with pytest.raises(errors.InputError):
+      triples.write_triples(tmp_path / "t", one)
+    assert not (tmp_path / "t").exists()
+
+
+@hypothesis.given(st.binary(), st.sampled_from(["h,r,t", "header", "t,r,h"]))
+@_SETTINGS
+def test_any_bytes(tmp_path, data, columns):
+  path = tmp_path / "a"
+  path.write_bytes(b"head relation tail\na b c\n" + data)
+  try:
+    triples.read_triples(path, columns)
+  except errors.InputError as error:
+    assert error.path == str(path)
