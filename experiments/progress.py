@@ -37,7 +37,7 @@ def track(
   interval, done = 2.0, 0
   for item in items:
     now = time.monotonic()
-    if now - last >= interval:
+    if done and now - last >= interval:
       # Lines come further apart as a loop grows long.
       last, interval = now, min(2 * interval, 60.0)
       say(_line(name, done, total, now - began))

@@ -213,6 +213,7 @@ class Run:
     thesis: float | None = None,
     lower: float | None = None,
     upper: float | None = None,
+    tolerance: float | None = None,
   ) -> dict[str, Any]:
     """Adds one figure to `results.json` and returns it.
 
@@ -223,9 +224,12 @@ class Run:
       thesis: the thesis' figure, where it has one.
       lower: lower end of our figure's interval.
       upper: upper end of our figure's interval.
+      tolerance: distance from the thesis' figure that counts as agreement,
+        where there is no interval.
     """
     row: dict[str, Any] = {"name": name, "metric": metric}
-    numbers = {"value": value, "thesis": thesis, "lower": lower, "upper": upper}
+    numbers = {"value": value, "thesis": thesis, "lower": lower}
+    numbers |= {"upper": upper, "tolerance": tolerance}
     for key, number in numbers.items():
       if number is not None:
         row[key] = _plain(number)

@@ -108,7 +108,8 @@ def _commit() -> str | None:
   return f"{head} with changes" if changes else head
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+  """Versions of Python and of the packages that results depend on."""
   found = {"python": sys.version.split()[0]}
   for name in _PACKAGES:
     try:
@@ -126,7 +127,7 @@ def _describe(experiment: str, config: Mapping[str, Any]) -> dict[str, Any]:
     "experiment": experiment,
     "flags": dict(sorted(config.items())),
     "seed": config.get("seed"),
-    "versions": _versions(),
+    "versions": versions(),
     "device": {
       "platform": devices[0].platform,
       "kind": devices[0].device_kind,

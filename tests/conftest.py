@@ -1,0 +1,74 @@
+"""What tests share: a compilation cache, the data beside the checkout, and
+a count of compilations."""
+
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.monitoring
+import pytest
+
+_ROOT = pathlib.Path(__file__).parent.parent
+_COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+  """Shares compiled programs between the workers of one session."""
+  worker = getattr(config, "workerinput", None)
+  folder = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+  if folder is None:
+    if worker is None:
+      holder = tempfile.TemporaryDirectory(prefix="repr_jax-cache-")
+      config.add_cleanup(holder.cleanup)
+      folder = holder.name
+    else:
+      folder = worker["compilation_cache"]
+  config.compilation_cache = folder  # type: ignore[attr-defined]
+  jax.config.update("jax_compilation_cache_dir", folder)
+  jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+  """Tells an xdist worker where the session's compiled programs are."""
+  node.workerinput["compilation_cache"] = node.config.compilation_cache
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> pathlib.Path:
+  """The folder of larger data sets; the test is skipped where it is absent."""
+  given = os.environ.get("REPR_JAX_DATA")
+  folder = pathlib.Path(given) if given else _ROOT.parent / "shared" / "data"
+  if not folder.is_dir():
+    pytest.skip(f"no data at {folder}: set REPR_JAX_DATA to its folder")
+  return folder
+
+
+class Compilations:
+  """Counts the programs that JAX compiles, or loads from its cache."""
+
+  def __init__(self) -> None:
+    self.count = 0
+
+  def listen(self, event: str, duration: float, **details: Any) -> None:
+    """Takes note of one event of `jax.monitoring`."""
+    del duration, details
+    self.count += event == _COMPILED
+
+  def during(self, function: Callable[[], Any]) -> int:
+    """Number of compilations that a call causes, with its results ready."""
+    before = self.count
+    jax.block_until_ready(function())
+    return self.count - before
+
+
+@pytest.fixture
+def compilations() -> Iterator[Compilations]:
+  """A count of compilations: `compilations.during(lambda: f(x))`."""
+  counter = Compilations()
+  jax.monitoring.register_event_duration_secs_listener(counter.listen)
+  yield counter
+  jax.monitoring.unregister_event_duration_listener(counter.listen)

@@ -1,0 +1,68 @@
+"""The main job: every chapter that can be had, and the report in any case."""
+
+import importlib
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from experiments import reproduce
+from repr_jax import errors
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_FAKE = {
+  name: f"fake_chapters:{name}" for name in ("bad", "good", "killed")
+} | {"missing": "fake_chapters:no_such"}
+
+
+@pytest.fixture(autouse=True)
+def _fake_chapters_can_be_imported(monkeypatch):
+  paths = f"{_ROOT}:{pathlib.Path(__file__).parent}"
+  monkeypatch.setenv("PYTHONPATH", paths)
+
+
+def test_one_failing_chapter_does_not_take_the_others(tmp_path):
+  chapters = reproduce.reproduce(None, "quick", tmp_path, known=_FAKE)
+  assert list(chapters) == list(_FAKE)
+  assert "RuntimeError: the matrix is <singular>" in chapters["bad"].error
+  assert chapters["good"].error is None
+  assert chapters["good"].seconds is not None
+  assert "signal 9" in chapters["killed"].error
+  assert "no_such" in chapters["missing"].error
+  page = (tmp_path / "report.html").read_text("utf-8")
+  assert "1 of 1 figures agree" in page
+  assert "the matrix is &lt;singular&gt; &amp; sad" in page
+  assert "--chapters=good --preset=quick" in page
+  assert "Good chapter" in (tmp_path / "report.md").read_text("utf-8")
+
+
+def test_a_finished_chapter_is_kept_until_asked_again(tmp_path):
+  for rerun in (False, False, True):
+    found = reproduce.reproduce(
+      ["good"], "full", tmp_path, rerun=rerun, known=_FAKE
+    )
+    assert found["good"].rows[0]["thesis"] == 0.52
+  calls = (tmp_path / "good" / "calls").read_text().splitlines()
+  assert calls == ["full none"] * 2
+
+
+def test_an_unknown_chapter_is_named_with_the_known(tmp_path):
+  with pytest.raises(errors.InputError, match=r"'elkb'.*bad, good"):
+    reproduce.reproduce(["elkb"], "quick", tmp_path, known=_FAKE)
+  ended = subprocess.run(
+    [sys.executable, "-m", "experiments.reproduce", "--chapters=no_such"],
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+  )
+  assert ended.returncode == 2
+  assert "no_such" in ended.stderr and "Traceback" not in ended.stderr
+  assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", sorted(reproduce.CHAPTERS))
+def test_every_registered_chapter_exists(name):
+  module, function = reproduce.CHAPTERS[name].split(":")
+  root = pathlib.Path(importlib.util.find_spec(module).origin)
+  assert f"def {function}(" in root.read_text()
