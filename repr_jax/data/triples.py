@@ -8,6 +8,7 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from repr_jax import errors
 from repr_jax.data import files
@@ -156,6 +157,33 @@ def write_triples(path: files.Path, triples: Triples) -> None:
   with files.atomic_write(path) as stream:
     for row in triples.named():
       stream.write("\t".join(row) + "\n")
+
+
+def transitive_closure(edges: np.ndarray, n: int) -> np.ndarray:
+  """All pairs of which the second can be reached from the first.
+
+  Args:
+    edges: (from, to) pairs, int [m, 2].
+    n: the number of vertices.
+
+  Returns:
+    The distinct pairs, int32 [p, 2], sorted. Memory grows with p, not n^2.
+  """
+  edges = np.asarray(edges).reshape(-1, 2)
+  ones = np.ones(len(edges), np.int32)
+  step = scipy.sparse.csr_array((ones, (edges[:, 0], edges[:, 1])), (n, n))
+  step.data[:] = 1
+  reach = new = step
+  while new.nnz:
+    new = new @ step
+    new.data[:] = 1
+    new = new - new.multiply(reach)  # Only pairs not reached before.
+    new.eliminate_zeros()
+    reach = reach + new
+  reach = reach.tocsr()
+  reach.sort_indices()
+  first = np.repeat(np.arange(n), np.diff(reach.indptr))
+  return np.stack([first, reach.indices], axis=1).astype(np.int32)
 
 
 class _Raw(NamedTuple):

@@ -133,3 +133,24 @@ def test_any_bytes(tmp_path, data, columns):
     triples.read_triples(path, columns)
   except errors.InputError as error:
     assert error.path == str(path)
+
+
+@hypothesis.given(
+  st.integers(1, 8).flatmap(
+    lambda n: st.tuples(
+      st.just(n),
+      st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))),
+    )
+  )
+)
+@_SETTINGS
+def test_transitive_closure_against_boolean_powers(case):
+  n, edges = case
+  step = np.zeros((n, n), bool)
+  for a, b in edges:
+    step[a, b] = True
+  reach = step.copy()
+  for _ in range(n):
+    reach |= (reach.astype(int) @ step.astype(int)) > 0
+  got = triples.transitive_closure(np.array(edges, np.int32), n)
+  np.testing.assert_array_equal(got, np.argwhere(reach))
