@@ -1,0 +1,137 @@
+"""Linear operators: what spectral code sees of a matrix.
+
+An operator is three products. Dense, sparse, centred and row-weighted views
+share every algorithm of `repr_jax.ops.spectral`, and no matrix is ever formed.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax.numpy as jnp
+from jax import Array
+
+from repr_jax.ops import sparse
+from repr_jax.ops.sparse import Sparse
+
+
+class Operator(NamedTuple):
+  """A matrix X [n, d] given by its products with dense blocks.
+
+  Attributes:
+    shape: (n, d).
+    dtype: type of the products.
+    matmat: Q [d, k] to X Q [n, k].
+    rmatmat: P [n, k] to X' P [d, k].
+    normal: Q [d, k] to X'X Q [d, k].
+  """
+
+  shape: tuple[int, int]
+  dtype: Any
+  matmat: Callable[[Array], Array]
+  rmatmat: Callable[[Array], Array]
+  normal: Callable[[Array], Array]
+
+
+def as_operator(x: Array | Sparse | Operator) -> Operator:
+  """The operator of a dense or sparse matrix [n, d], or the one given."""
+  if isinstance(x, Operator):
+    return x
+  if isinstance(x, Sparse):
+    return Operator(
+      shape=x.shape,
+      dtype=x.dtype,
+      matmat=lambda q: sparse.matmat(x, q),
+      rmatmat=lambda p: sparse.rmatmat(x, p),
+      normal=lambda q: sparse.normal_matmat(x, q),
+    )
+  chex.assert_rank(x, 2)
+  return Operator(
+    shape=(x.shape[0], x.shape[1]),
+    dtype=x.dtype,
+    matmat=lambda q: x @ q,
+    rmatmat=lambda p: x.T @ p,
+    normal=lambda q: x.T @ (x @ q),
+  )
+
+
+def transposed(x: Operator) -> Operator:
+  """The operator of X' [d, n] for X [n, d]."""
+  return Operator(
+    shape=(x.shape[1], x.shape[0]),
+    dtype=x.dtype,
+    matmat=x.rmatmat,
+    rmatmat=x.matmat,
+    normal=lambda p: x.matmat(x.rmatmat(p)),
+  )
+
+
+def column_means(x: Array | Sparse | Operator, rows: Array | None) -> Array:
+  """Column means mu over the rows that are marked (thesis 3.3.1, with its 1/N).
+
+  Args:
+    x: matrix [n, d].
+    rows: weight of each row, usually 0/1 for observed, [n]; None for all.
+
+  Returns:
+    The means, [d]; zero where no row is marked.
+  """
+  op = as_operator(x)
+  marked = jnp.ones(op.shape[0], op.dtype) if rows is None else rows
+  marked = marked.astype(op.dtype)
+  total = op.rmatmat(marked[:, None])[:, 0]
+  return total / jnp.maximum(marked.sum(), 1)
+
+
+def centred(
+  x: Array | Sparse | Operator, mean: Array, rows: Array | None = None
+) -> Operator:
+  """Y - k mu' without forming it (thesis 3.3.1 and 3.3.2).
+
+  Args:
+    x: Y [n, d].
+    mean: mu [d]. The fused product X'X Q is one product with Y'Y and a rank-two
+      correction.
+    rows: k, which rows are centred, [n]; None for all.
+  """
+  op = as_operator(x)
+  chex.assert_shape(mean, (op.shape[1],))
+  k = jnp.ones(op.shape[0], op.dtype) if rows is None else rows.astype(op.dtype)
+  mu = mean.astype(op.dtype)
+  total = op.rmatmat(k[:, None])[:, 0]
+  count = jnp.sum(k * k)
+
+  def normal(q):
+    along = mu @ q
+    return (
+      op.normal(q)
+      - mu[:, None] * (total @ q)
+      + (count * mu - total)[:, None] * along
+    )
+
+  return Operator(
+    shape=op.shape,
+    dtype=op.dtype,
+    matmat=lambda q: op.matmat(q) - k[:, None] * (mu @ q),
+    rmatmat=lambda p: op.rmatmat(p) - mu[:, None] * (k @ p),
+    normal=normal,
+  )
+
+
+def row_scaled(x: Array | Sparse | Operator, scale: Array) -> Operator:
+  """diag(scale) X for a scale [n] and X [n, d], without forming it.
+
+  A `Sparse` is scaled once, entry by entry, so that its fused product stays.
+  """
+  if isinstance(x, Sparse):
+    return as_operator(sparse.scale_rows(x, scale.astype(x.dtype)))
+  op = as_operator(x)
+  chex.assert_shape(scale, (op.shape[0],))
+  w = scale.astype(op.dtype)[:, None]
+  return Operator(
+    shape=op.shape,
+    dtype=op.dtype,
+    matmat=lambda q: w * op.matmat(q),
+    rmatmat=lambda p: op.rmatmat(w * p),
+    normal=lambda q: op.rmatmat(w * w * op.matmat(q)),
+  )

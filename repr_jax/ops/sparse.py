@@ -1,0 +1,323 @@
+"""Sparse matrices in blocks of rows: the one home of the sparse format.
+
+A matrix X [n, d] is cut into B blocks of rows, row i going to block i mod B, so
+that blocks hold about as many entries each even when rows are sorted by
+frequency. Each block is kept as compressed rows twice, as it is and transposed,
+because a product that gathers is several times faster than one that scatters;
+this costs 16 bytes per entry. Products walk over the blocks with a scan, so
+that the rows of a block stay in cache between X Q and X'(X Q), and a few blocks
+at a time run side by side.
+
+The number of stored entries is padded to a bucket (`bucket_size`): matrices of
+similar size share one compiled program.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax import Array, lax
+from jax.experimental import sparse as jsparse
+
+from repr_jax.errors import InputError
+
+_LANES = 4  # blocks that one scan step handles side by side
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Sparse:
+  """A sparse matrix [n, d] in B blocks of rows, each stored twice.
+
+  Attributes:
+    values: entries by row within a block, [B, m], zero beyond the last.
+    indices: their columns, int32 [B, m].
+    indptr: where each row starts, int32 [B, ceil(n / B) + 1].
+    t_values: the same entries by column, [B, m].
+    t_indices: their rows within the block, int32 [B, m].
+    t_indptr: where each column starts, int32 [B, d + 1].
+    shape: (n, d), static.
+  """
+
+  values: Array
+  indices: Array
+  indptr: Array
+  t_values: Array
+  t_indices: Array
+  t_indptr: Array
+  shape: tuple[int, int] = dataclasses.field(metadata={"static": True})
+
+  @property
+  def dtype(self):
+    """Type of the entries."""
+    return self.values.dtype
+
+
+def bucket_size(size: int) -> int:
+  """Rounds a size up to 1, 1.25, 1.5 or 1.75 times a power of two."""
+  if size <= 8:
+    return 8
+  power = 1 << (size.bit_length() - 1)
+  for quarter in range(4, 8):
+    if size <= power * quarter // 4:
+      return power * quarter // 4
+  return 2 * power
+
+
+def from_scipy(
+  matrix: scipy.sparse.spmatrix | scipy.sparse.sparray | np.ndarray,
+  *,
+  blocks: int = 16,
+  columns: int | None = None,
+  name: str = "matrix",
+  dtype=np.float32,
+) -> Sparse:
+  """Builds a `Sparse` from a scipy matrix (or a small dense one) on the host.
+
+  Args:
+    matrix: [n, d], any scipy sparse format; entries must be finite.
+    blocks: how many blocks of rows (rounded to what n allows).
+    columns: pads with empty columns up to this number, so that matrices with
+      fewer columns share a compiled program; a right factor [columns, k] then
+      has zero rows past d.
+    name: how error messages call the matrix.
+    dtype: type of the stored entries.
+
+  Returns:
+    The matrix with explicit zeros removed, [n, max(d, columns)].
+  """
+  csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
+  if csr is matrix or not csr.has_canonical_format:
+    csr = csr.copy()
+    csr.sum_duplicates()
+  csr.eliminate_zeros()
+  n, d = csr.shape
+  if n == 0 or d == 0 or csr.nnz == 0:
+    raise InputError(f"{name} of shape {csr.shape} is empty: no nonzero entry")
+  if not np.isfinite(csr.data).all():
+    row = int(np.searchsorted(csr.indptr, _first_bad(csr.data), "right")) - 1
+    raise InputError(f"{name} has a NaN or infinite entry in row {row}")
+  width = max(d, columns or d)
+  blocks = max(1, min(blocks, n // 8))
+  rows = -(-n // blocks)
+  parts = [csr[start::blocks] for start in range(blocks)]
+  capacity = bucket_size(max(part.nnz for part in parts))
+  by_row = [_packed(part, rows, capacity) for part in parts]
+  by_column = [_packed(part.T.tocsr(), width, capacity) for part in parts]
+  return Sparse(
+    *(jnp.asarray(np.stack(field)) for field in zip(*by_row)),
+    *(jnp.asarray(np.stack(field)) for field in zip(*by_column)),
+    shape=(n, width),
+  )
+
+
+def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
+  """Brings a matrix back to the host as scipy CSR, [n, d]."""
+  blocks, rows = x.indptr.shape[0], x.indptr.shape[1] - 1
+  n, d = x.shape
+  parts = []
+  for block in range(blocks):
+    indptr = np.asarray(x.indptr[block])
+    stored = int(indptr[-1])
+    parts.append(
+      scipy.sparse.csr_matrix(
+        (
+          np.asarray(x.values[block])[:stored],
+          np.asarray(x.indices[block])[:stored],
+          indptr,
+        ),
+        shape=(rows, d),
+      )
+    )
+  stacked = scipy.sparse.vstack(parts, format="csr")
+  row = np.arange(n)
+  return stacked[(row % blocks) * rows + row // blocks]
+
+
+def select_columns(x: Sparse, columns: np.ndarray) -> Sparse:
+  """Keeps the given columns in the given order (on the host), [n, c]."""
+  chosen = to_scipy(x)[:, np.asarray(columns)]
+  blocks = x.indptr.shape[0]
+  return from_scipy(chosen, blocks=blocks, dtype=x.values.dtype)
+
+
+def matmat(x: Sparse, q: Array) -> Array:
+  """X Q for a dense Q [d, k], as [n, k]."""
+  chex.assert_rank(q, 2)
+  n, d = x.shape
+  rows = x.indptr.shape[1] - 1
+
+  def step(carry, lanes):
+    products = [_csr_product(v, i, p, q, (rows, d)) for v, i, p in _each(lanes)]
+    return carry, jnp.stack(products)
+
+  _, y = lax.scan(step, None, _in_lanes((x.values, x.indices, x.indptr)))
+  return _from_blocks(y.reshape(-1, rows, q.shape[1]), n)
+
+
+def rmatmat(x: Sparse, p: Array) -> Array:
+  """X' P for a dense P [n, k], as [d, k]."""
+  chex.assert_rank(p, 2)
+  rows = x.indptr.shape[1] - 1
+  p_blocks = _to_blocks(p, x.indptr.shape[0], rows)
+  d = x.shape[1]
+
+  def step(total, lanes):
+    fields, dense = lanes
+    parts = [
+      _csr_product(v, i, ptr, dense[lane], (d, rows))
+      for lane, (v, i, ptr) in enumerate(_each(fields))
+    ]
+    return total + sum(parts), None
+
+  fields = (x.t_values, x.t_indices, x.t_indptr)
+  zero = jnp.zeros((d, p.shape[1]), p.dtype)
+  return lax.scan(step, zero, _in_lanes((fields, p_blocks)))[0]
+
+
+def normal_matmat(x: Sparse, q: Array) -> Array:
+  """X'X Q for a dense Q [d, k], as [d, k]; no [n, k] array is formed."""
+  chex.assert_rank(q, 2)
+  d = x.shape[1]
+  rows = x.indptr.shape[1] - 1
+
+  def step(total, lanes):
+    forward, backward = lanes
+    for (v, i, p), (tv, ti, tp) in zip(_each(forward), _each(backward)):
+      y = _csr_product(v, i, p, q, (rows, d))
+      total = total + _csr_product(tv, ti, tp, y, (d, rows))
+    return total, None
+
+  fields = (
+    (x.values, x.indices, x.indptr),
+    (x.t_values, x.t_indices, x.t_indptr),
+  )
+  return lax.scan(step, jnp.zeros((d, q.shape[1]), q.dtype), _in_lanes(fields))[
+    0
+  ]
+
+
+def map_values(x: Sparse, function: Callable[[Array], Array]) -> Sparse:
+  """Applies an elementwise count transform to the stored entries of [n, d].
+
+  The function must map 0 to 0 in spirit: entries that are not stored stay zero
+  whatever it does to zero.
+  """
+  values, t_values = function(x.values), function(x.t_values)
+  used = jnp.arange(x.values.shape[1]) < x.indptr[:, -1:]
+  return dataclasses.replace(
+    x,
+    values=jnp.where(used, values, 0),
+    t_values=jnp.where(used, t_values, 0),
+  )
+
+
+def scale_rows(x: Sparse, scale: Array) -> Sparse:
+  """diag(scale) X for a scale [n]."""
+  chex.assert_shape(scale, (x.shape[0],))
+  blocks, rows = x.indptr.shape[0], x.indptr.shape[1] - 1
+  by_block = _to_blocks(scale[:, None], blocks, rows)[..., 0]
+  row_of = jax.vmap(_owner, in_axes=(0, None))(x.indptr, x.values.shape[1])
+  gather = jax.vmap(lambda s, i: s[i])
+  return dataclasses.replace(
+    x,
+    values=x.values * gather(by_block, row_of),
+    t_values=x.t_values * gather(by_block, x.t_indices),
+  )
+
+
+def scale_columns(x: Sparse, scale: Array) -> Sparse:
+  """X diag(scale) for a scale [d]."""
+  chex.assert_shape(scale, (x.shape[1],))
+  column_of = jax.vmap(_owner, in_axes=(0, None))(
+    x.t_indptr, x.t_values.shape[1]
+  )
+  return dataclasses.replace(
+    x,
+    values=x.values * scale[x.indices],
+    t_values=x.t_values * scale[column_of],
+  )
+
+
+def row_sums(x: Sparse) -> Array:
+  """Sum of each row's entries, [n]."""
+  sums = jax.vmap(_segment_sums)(x.values, x.indptr)
+  return _from_blocks(sums[..., None], x.shape[0])[:, 0]
+
+
+def column_sums(x: Sparse) -> Array:
+  """Sum of each column's entries, [d]."""
+  return jax.vmap(_segment_sums)(x.t_values, x.t_indptr).sum(0)
+
+
+def observed_rows(x: Sparse) -> Array:
+  """Which rows have a nonzero entry, bool [n] (the diagonal of K_j)."""
+  return row_sums(map_values(x, lambda v: (v != 0).astype(v.dtype))) > 0
+
+
+def square_norm(x: Sparse) -> Array:
+  """Squared Frobenius norm, a scalar []."""
+  return jnp.sum(jnp.sum(x.values**2, axis=1))
+
+
+def _csr_product(values, indices, indptr, dense, shape):
+  return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
+
+
+def _packed(part, rows: int, capacity: int):
+  """One block's CSR arrays, padded to `rows` rows and `capacity` entries."""
+  values = np.zeros(capacity, part.dtype)
+  indices = np.zeros(capacity, np.int32)
+  indptr = np.full(rows + 1, part.nnz, np.int32)
+  values[: part.nnz] = part.data
+  indices[: part.nnz] = part.indices
+  indptr[: part.shape[0] + 1] = part.indptr
+  return values, indices, indptr
+
+
+def _first_bad(values: np.ndarray) -> int:
+  return int(np.flatnonzero(~np.isfinite(values))[0])
+
+
+def _in_lanes(tree):
+  """Splits the leading block axis into (steps, lanes)."""
+  blocks = jax.tree.leaves(tree)[0].shape[0]
+  lanes = next(c for c in range(min(_LANES, blocks), 0, -1) if blocks % c == 0)
+  return jax.tree.map(
+    lambda a: a.reshape(blocks // lanes, lanes, *a.shape[1:]), tree
+  )
+
+
+def _each(fields):
+  """The lanes of a scan step as a list of field tuples."""
+  return [tuple(f[lane] for f in fields) for lane in range(len(fields[0]))]
+
+
+def _to_blocks(p: Array, blocks: int, rows: int) -> Array:
+  """Rows [n, k] as they are dealt to the blocks, [B, rows, k]."""
+  padded = jnp.pad(p, ((0, blocks * rows - p.shape[0]), (0, 0)))
+  return padded.reshape(rows, blocks, -1).swapaxes(0, 1)
+
+
+def _from_blocks(y: Array, n: int) -> Array:
+  """Inverse of `_to_blocks`, [B, rows, k] to [n, k]."""
+  return y.swapaxes(0, 1).reshape(-1, y.shape[-1])[:n]
+
+
+def _owner(indptr: Array, capacity: int) -> Array:
+  """The row each stored entry belongs to, [capacity]."""
+  entry = jnp.arange(capacity, dtype=indptr.dtype)
+  owner = jnp.searchsorted(indptr, entry, side="right") - 1
+  return jnp.clip(owner, 0, indptr.shape[0] - 2)
+
+
+def _segment_sums(values: Array, indptr: Array) -> Array:
+  """Sum of each row of one CSR block."""
+  owner = _owner(indptr, values.shape[0])
+  return jax.ops.segment_sum(
+    values, owner, indptr.shape[0] - 1, indices_are_sorted=True
+  )
