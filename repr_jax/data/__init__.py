@@ -7,12 +7,16 @@ from repr_jax.data.files import write_npz as write_npz
 from repr_jax.data.rules import Rule as Rule
 from repr_jax.data.rules import read_rules as read_rules
 from repr_jax.data.rules import write_rules as write_rules
+from repr_jax.data.text import TokenChunk as TokenChunk
+from repr_jax.data.text import count_words as count_words
+from repr_jax.data.text import sentences as sentences
+from repr_jax.data.text import token_chunks as token_chunks
 from repr_jax.data.triples import Splits as Splits
 from repr_jax.data.triples import Triples as Triples
 from repr_jax.data.triples import read_splits as read_splits
 from repr_jax.data.triples import read_triples as read_triples
-from repr_jax.data.triples import write_triples as write_triples
 from repr_jax.data.triples import transitive_closure as transitive_closure
+from repr_jax.data.triples import write_triples as write_triples
 from repr_jax.data.vectors import Vectors as Vectors
 from repr_jax.data.vectors import read_vectors as read_vectors
 from repr_jax.data.vectors import write_vectors as write_vectors
@@ -20,4 +24,3 @@ from repr_jax.data.vocab import Vocab as Vocab
 from repr_jax.data.vocab import read_vocab as read_vocab
 from repr_jax.data.vocab import write_vocab as write_vocab
 from repr_jax.data.wordnet import WordNet as WordNet
-from repr_jax.data.wordnet import load as load_wordnet
