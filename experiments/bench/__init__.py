@@ -1,0 +1,1 @@
+"""Ours and the packages that people use, measured side by side."""

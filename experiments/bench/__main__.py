@@ -1,0 +1,105 @@
+"""Measures ours and the peers side by side.
+
+python -m experiments.bench --suite=NAME [--size=small] [--output=bench.json]
+
+Prints, for each case, the median seconds of each contender, the ratio of its
+time to ours with its spread over the rounds (above 1: ours is faster), the
+peak memory of its process with the increase over its data, and the quality of
+its result. Ratios mean more than seconds on a machine that others use.
+"""
+
+import importlib
+import pathlib
+import pkgutil
+
+from absl import flags
+
+from experiments import bench, runlib, workdir
+from experiments.bench import harness
+from repr_jax import errors
+from repr_jax.data import files
+
+_SUITE = flags.DEFINE_string("suite", None, "Name of the suite: its file.")
+_SIZE = flags.DEFINE_enum(
+  "size", "small", ["small", "full"], "Size of the problems."
+)
+_REPEATS = flags.DEFINE_integer(
+  "repeats", 5, "Number of rounds, after one that warms up.", lower_bound=1
+)
+_CASES = flags.DEFINE_list(
+  "cases", None, "Cases of the suite to run; all by default."
+)
+_OUTPUT = flags.DEFINE_string("output", None, "File for the results as JSON.")
+_SCALING = flags.DEFINE_bool(
+  "scaling",
+  False,
+  "Measure the cases that have sizes at each of them, and plot time and memory "
+  "beside --output as PNG.",
+)
+_TIMEOUT = flags.DEFINE_float(
+  "timeout", 1800.0, "Seconds after which a call is given up."
+)
+
+
+def suites() -> list[str]:
+  """Names of the suites there are."""
+  own = {"harness", "worker", "__main__"}
+  found = {module.name for module in pkgutil.iter_modules(bench.__path__)}
+  return sorted(found - own)
+
+
+def choose(
+  suite: str | None, size: str, names: list[str] | None, scaling: bool
+) -> list[harness.Case]:
+  """The cases that the flags ask for; InputError where there is none."""
+  if suite not in suites():
+    raise errors.InputError(
+      f"--suite: there is no suite {suite!r}; there are "
+      f"{', '.join(suites()) or 'none yet'}"
+    )
+  cases = importlib.import_module(f"{bench.__name__}.{suite}").cases(size)
+  known = [case.name for case in cases if bool(case.sizes) == scaling]
+  for name in names or ():
+    if name not in known:
+      raise errors.InputError(
+        f"--cases: the suite {suite} has no case {name!r}; with --scaling="
+        f"{str(scaling).lower()} there are {', '.join(known) or 'none'}"
+      )
+  chosen = known if names is None else names
+  if not chosen:
+    raise errors.InputError(f"--scaling: the suite {suite} has no such case")
+  return [case for case in cases if case.name in chosen]
+
+
+def main(argv: list[str]) -> None:
+  """Runs the suite that the flags name."""
+  del argv
+  suite, size = _SUITE.value, _SIZE.value
+  cases = choose(suite, size, _CASES.value, _SCALING.value)
+  output = None if _OUTPUT.value is None else pathlib.Path(_OUTPUT.value)
+  if output is not None and not output.parent.is_dir():
+    raise errors.InputError("--output: there is no such directory", path=output)
+  results = harness.run_suite(
+    f"{bench.__name__}.{suite}",
+    size,
+    cases,
+    repeats=_REPEATS.value,
+    timeout=_TIMEOUT.value,
+  )
+  around = harness.environment()
+  print(harness.table(results))
+  print(f"{around['cores']} cores, {around['processor']}")
+  print(", ".join(f"{k} {v}" for k, v in around["versions"].items()))
+  print(", ".join(f"{k}={v}" for k, v in around["settings"].items()))
+  if output is not None:
+    record = {"suite": suite, "size": size, "repeats": _REPEATS.value}
+    workdir.write_json(output, {**record, **around, "cases": results})
+  if _SCALING.value:
+    picture = (output or pathlib.Path(f"{suite}.json")).with_suffix(".png")
+    with files.atomic_write(picture, "wb") as out:
+      out.write(runlib.figure_png(harness.scaling_plot(results, cases)))
+    print(f"Plot: {picture}")
+
+
+if __name__ == "__main__":
+  runlib.launch(main)
