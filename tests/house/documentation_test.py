@@ -1,0 +1,93 @@
+"""Every public name is documented, and arrays have their shapes."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+import source
+
+_SHAPE = re.compile(r"\[[^\[\]\n]*\]")
+_ARRAYS = {"Array", "ndarray", "ArrayLike"}
+_Definition = ast.FunctionDef | ast.ClassDef
+
+
+def _public(body: list[ast.stmt]) -> Iterator[_Definition]:
+  for node in body:
+    if isinstance(node, _Definition) and not node.name.startswith("_"):
+      yield node
+
+
+def _is_overload(node: _Definition) -> bool:
+  return any("overload" in ast.unparse(x) for x in node.decorator_list)
+
+
+def _annotations(node: _Definition) -> Iterator[ast.expr]:
+  """Types of what a function takes and returns, or of a class' fields."""
+  if isinstance(node, ast.FunctionDef):
+    arguments = node.args
+    for argument in (
+      arguments.posonlyargs + arguments.args + arguments.kwonlyargs
+    ):
+      if argument.annotation is not None:
+        yield argument.annotation
+    if node.returns is not None:
+      yield node.returns
+  else:
+    for field in node.body:
+      if isinstance(field, ast.AnnAssign):
+        yield field.annotation
+
+
+def _has_arrays(node: _Definition) -> bool:
+  """Whether an array is among them; callables and named sets do not count."""
+  for annotation in _annotations(node):
+    text = ast.unparse(annotation)
+    if "Callable" in text or text.startswith("dict[str, "):
+      continue
+    if set(re.findall(r"\w+", text)) & _ARRAYS:
+      return True
+  return False
+
+
+def _undocumented(tree: ast.Module) -> list[str]:
+  found = [] if ast.get_docstring(tree) else ["the module"]
+  for node in _public(tree.body):
+    if _is_overload(node):
+      continue
+    text = ast.get_docstring(node)
+    if not text:
+      found.append(node.name)
+    elif _has_arrays(node) and not _SHAPE.search(text):
+      found.append(f"{node.name} (shapes)")
+    if isinstance(node, ast.ClassDef):
+      for method in _public(node.body):
+        if not ast.get_docstring(method):
+          found.append(f"{node.name}.{method.name}")
+  return found
+
+
+@pytest.mark.parametrize("module", source.modules("repr_jax"))
+def test_public_names_are_documented(module):
+  assert not _undocumented(source.parse(module))
+
+
+@pytest.mark.parametrize("module", source.modules("experiments", "launch"))
+def test_programs_say_what_they_do(module):
+  missing = [x for x in _undocumented(source.parse(module)) if "(" not in x]
+  assert not missing
+
+
+@pytest.mark.parametrize(
+  "text",
+  [
+    "def f(x):\n  '''Doc.'''",
+    "'''Doc.'''\ndef f(x):\n  return x",
+    "'''Doc.'''\ndef f(x: jax.Array):\n  '''Of an array.'''",
+    "'''Doc.'''\ndef f(x) -> tuple[np.ndarray, int]:\n  '''An array.'''",
+    "'''Doc.'''\nclass F(NamedTuple):\n  '''One.'''\n  x: jax.Array",
+    "'''Doc.'''\nclass F:\n  '''One.'''\n  def g(self):\n    return 1",
+  ],
+)
+def test_what_is_missing_is_noticed(text):
+  assert _undocumented(ast.parse(text))
