@@ -1,0 +1,290 @@
+"""Small worlds of entities, facts and documents with known answers."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from repr_jax import errors
+from repr_jax.data import rules as rules_lib
+from repr_jax.data import triples
+
+Fact = tuple[str, str, str]
+
+
+class EntitySets(NamedTuple):
+  """Entities in clusters, each cluster with features of its own.
+
+  Attributes:
+    counts: feature counts, scipy CSR float32 [e, f].
+    cluster: the cluster of each entity, int32 [e].
+    feature_cluster: the cluster of each feature, -1 for shared ones, [f].
+  """
+
+  counts: scipy.sparse.csr_array
+  cluster: np.ndarray
+  feature_cluster: np.ndarray
+
+
+class RuleWorld(NamedTuple):
+  """A knowledge base in which rules hold without exception.
+
+  Attributes:
+    triples: all facts.
+    given: False for a fact that only follows by the rules, bool [n].
+    rules: the rules.
+  """
+
+  triples: triples.Triples
+  given: np.ndarray
+  rules: list[rules_lib.Rule]
+
+
+class LinkedDocuments(NamedTuple):
+  """Documents with ambiguous mentions of entities.
+
+  Attributes:
+    candidates: entity ids, int32 [docs, mentions, c].
+    prior: p(entity | mention) of the candidates, float32 [docs, mentions, c].
+    context: ids of the words around, int32 [docs, mentions, w].
+    gold: which candidate is meant, int32 [docs, mentions].
+    entity_vectors: unit vectors, float32 [e, d].
+    word_vectors: unit vectors, float32 [v, d].
+  """
+
+  candidates: np.ndarray
+  prior: np.ndarray
+  context: np.ndarray
+  gold: np.ndarray
+  entity_vectors: np.ndarray
+  word_vectors: np.ndarray
+
+
+def entity_sets(
+  rng: np.random.Generator,
+  clusters: int = 5,
+  members: int = 20,
+  own_features: int = 30,
+  shared_features: int = 100,
+  tokens: int = 60,
+  signal: float = 0.5,
+) -> EntitySets:
+  """Plants clusters for set expansion.
+
+  Args:
+    rng: the source of randomness.
+    clusters: the number of clusters.
+    members: entities in each.
+    own_features: features that belong to each cluster.
+    shared_features: features that all entities use.
+    tokens: feature tokens of each entity.
+    signal: the expected share of tokens from the cluster's own features.
+
+  Returns:
+    The entities; a query of some members should bring up the others.
+  """
+  features = clusters * own_features + shared_features
+  feature_cluster = np.repeat(np.arange(clusters), own_features)
+  feature_cluster = np.append(feature_cluster, np.full(shared_features, -1))
+  cluster = np.repeat(np.arange(clusters), members)
+  shape = (len(cluster), tokens)
+  own = cluster[:, None] * own_features + rng.integers(own_features, size=shape)
+  start = clusters * own_features
+  shared = start + rng.integers(max(shared_features, 1), size=shape)
+  mask = rng.random(shape) < (signal if shared_features else 1.0)
+  column = np.where(mask, own, shared).ravel()
+  row = np.repeat(np.arange(len(cluster)), tokens)
+  ones = np.ones(len(row), np.float32)
+  counts = scipy.sparse.coo_array(
+    (ones, (row, column)), (len(cluster), features)
+  ).tocsr()
+  return EntitySets(
+    counts, cluster.astype(np.int32), feature_cluster.astype(np.int32)
+  )
+
+
+def binary_tree(depth: int) -> np.ndarray:
+  """The transitive closure of a complete binary tree (thesis 5.2).
+
+  Args:
+    depth: levels of vertices; vertex 0 is the root and the children of i are
+      2 i + 1 and 2 i + 2.
+
+  Returns:
+    All (ancestor, descendant) pairs among the 2^depth - 1 vertices, int32
+    [p, 2], sorted; p = (depth - 2) 2^depth + 2.
+  """
+  if not 1 <= depth <= 24:
+    raise errors.InputError(f"depth must lie between 1 and 24, not {depth}")
+  below = np.arange(2**depth - 1)
+  above = below
+  pairs = []
+  for _ in range(depth - 1):
+    alive = above > 0
+    below, above = below[alive], (above[alive] - 1) // 2
+    pairs.append(np.stack([above, below], axis=1))
+  found = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int64)
+  order = np.lexsort((found[:, 1], found[:, 0]))
+  return found[order].astype(np.int32)
+
+
+def forward_chain(
+  facts: Iterable[Fact], rules: Sequence[rules_lib.Rule]
+) -> set[Fact]:
+  """Everything that follows from facts by rules.
+
+  Args:
+    facts: (head, relation, tail) names.
+    rules: the rules.
+
+  Returns:
+    The smallest set that contains the facts and satisfies the rules.
+  """
+  known = set(facts)
+  while True:
+    new = {fact for rule in rules for fact in _consequences(rule, known)}
+    if new <= known:
+      return known
+    known |= new
+
+
+def rule_world(
+  rng: np.random.Generator,
+  rules: Sequence[rules_lib.Rule],
+  entities: int = 30,
+  facts: int = 60,
+) -> RuleWorld:
+  """Draws facts at random and adds all that follows from them.
+
+  Args:
+    rng: the source of randomness.
+    rules: rules of any kind; entities that they name become part of the world.
+    entities: how many others there are.
+    facts: how many facts are drawn, over the relations of the rules.
+
+  Returns:
+    The knowledge base.
+  """
+  relations = sorted({name for rule in rules for name in rule.relations})
+  if not relations or entities < 1:
+    raise errors.InputError("a world needs a rule and an entity at least")
+  named = {name for rule in rules for name in rule.entities}
+  names = sorted(named) + [f"entity{i}" for i in range(entities)]
+  heads, tails = rng.integers(len(names), size=(2, facts))
+  kinds = rng.integers(len(relations), size=facts)
+  given = {
+    (names[h], relations[r], names[t]) for h, r, t in zip(heads, kinds, tails)
+  }
+  every = sorted(forward_chain(given, rules))
+  return RuleWorld(
+    triples.from_named(every),
+    np.array([fact in given for fact in every], dtype=bool),
+    list(rules),
+  )
+
+
+def linked_documents(
+  rng: np.random.Generator,
+  evidence: str = "context",
+  documents: int = 20,
+  mentions: int = 4,
+  candidates: int = 3,
+  topics: int = 6,
+  words: int = 10,
+  noise: float = 0.1,
+) -> LinkedDocuments:
+  """Documents in which the prior misleads and other evidence decides.
+
+  Every entity and word has a topic, and vectors near its topic's axis. One
+  candidate of each mention has the right topic, and not the highest prior.
+
+  Args:
+    rng: the source of randomness.
+    evidence: "context": each mention has a topic of its own, and its words
+      have it too. "coherence": all mentions of a document share a topic, the
+      words say nothing, and the first mention alone has a telling prior.
+    documents: the number of documents.
+    mentions: mentions in each.
+    candidates: candidates of each mention, from 2 up to `topics`.
+    topics: the number of topics.
+    words: context words of each mention.
+    noise: how far vectors lie from their topic's axis.
+
+  Returns:
+    The documents and vectors.
+  """
+  if evidence not in ("context", "coherence"):
+    raise errors.InputError(
+      f'evidence must be "context" or "coherence", not {evidence!r}'
+    )
+  if not 2 <= candidates <= topics:
+    raise errors.InputError("candidates must lie between 2 and topics")
+  shape = (documents, mentions)
+  topic = rng.integers(topics, size=shape)
+  if evidence == "coherence":
+    topic = np.repeat(topic[:, :1], mentions, axis=1)
+  # Candidates have distinct topics, the right one at a random place.
+  order = rng.permuted(np.tile(np.arange(topics), (*shape, 1)), axis=-1)
+  others = order[order != topic[..., None]].reshape(*shape, topics - 1)
+  gold = rng.integers(candidates, size=shape)
+  chosen = others[..., :candidates].copy() if candidates < topics else order
+  if candidates < topics:
+    np.put_along_axis(chosen, gold[..., None], topic[..., None], axis=-1)
+  else:
+    gold = np.argmax(chosen == topic[..., None], axis=-1)
+  per_topic = 5
+  entities = chosen * per_topic + rng.integers(per_topic, size=chosen.shape)
+  telling = np.zeros(shape, bool)
+  telling[:, 0] = evidence == "coherence"
+  word_topic = topic if evidence == "context" else np.full(shape, topics)
+  context = word_topic[..., None] * 20 + rng.integers(20, size=(*shape, words))
+  return LinkedDocuments(
+    entities.astype(np.int32),
+    _priors(rng, gold, candidates, telling),
+    context.astype(np.int32),
+    gold.astype(np.int32),
+    _near_axes(rng, np.repeat(np.arange(topics), per_topic), topics, noise),
+    _near_axes(rng, np.repeat(np.arange(topics + 1), 20), topics, noise),
+  )
+
+
+def _priors(
+  rng: np.random.Generator, gold: np.ndarray, c: int, telling: np.ndarray
+) -> np.ndarray:
+  """Priors [.., c] with the gold candidate first (telling) or not."""
+  prior = rng.uniform(1.0, 2.0, (*gold.shape, c))
+  place = np.arange(c) == gold[..., None]
+  weight = np.where(telling, 20.0 * c, 0.5)[..., None]
+  prior = np.where(place, weight, prior)
+  return (prior / prior.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def _near_axes(
+  rng: np.random.Generator, topic: np.ndarray, topics: int, noise: float
+) -> np.ndarray:
+  """Unit vectors near their topic's axis; random ones for topic `topics`."""
+  axes = np.concatenate([np.eye(topics), np.zeros((1, topics))])
+  spread = np.where(topic == topics, 1.0, noise)[:, None]
+  vectors = axes[topic] + spread * rng.standard_normal((len(topic), topics))
+  norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+  return (vectors / norms).astype(np.float32)
+
+
+def _consequences(rule: rules_lib.Rule, known: set[Fact]) -> list[Fact]:
+  """The heads of a rule for every body among known facts."""
+  a = rule.arguments
+  body = [(h, t) for h, r, t in known if r == a[0]]
+  if rule.kind == "RelImp":
+    return [(h, a[1], t) for h, t in body]
+  if rule.kind == "RevImp":
+    return [(t, a[1], h) for h, t in body]
+  if rule.kind == "Symm":
+    return [(t, a[0], h) for h, t in body]
+  if rule.kind == "TypeImp":
+    return [(h, a[2], a[1]) for h, _ in body]
+  if rule.kind == "Entail_A":
+    return [(a[3], a[2], t) for h, t in body if h == a[1]]
+  if rule.kind == "Entail_B":
+    return [(h, a[2], a[3]) for h, t in body if t == a[1]]
+  return [(h, a[3], a[4]) for h, t in body if (t, a[1], a[2]) in known]
