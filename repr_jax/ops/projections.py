@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     bound: [m, d].
   """
 
-  index: jax.Array
+  index: jax.Array  # type: ignore[assignment]
   coef: jax.Array
   bound: jax.Array
 
@@ -40,7 +40,7 @@ class Planes(NamedTuple):
     bound: [h].
   """
 
-  index: jax.Array
+  index: jax.Array  # type: ignore[assignment]
   normal: jax.Array
   bound: jax.Array
 
