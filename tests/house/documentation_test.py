@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import source
 
-_SHAPE = re.compile(r"\[[^\[\]\n]*\]")
+_SHAPE = re.compile(r"\[[^\[\]\n]*\]|any shape|scalar")
 _ARRAYS = {"Array", "ndarray", "ArrayLike"}
 _Definition = ast.FunctionDef | ast.ClassDef
 

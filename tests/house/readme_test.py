@@ -1,0 +1,45 @@
+"""The README's commands and examples are true."""
+
+import re
+import subprocess
+import sys
+
+import source
+
+_TEXT = (source.ROOT / "README.md").read_text("utf-8")
+
+
+def _blocks(language: str) -> list[str]:
+  return re.findall(rf"^```{language}\n(.*?)^```", _TEXT, re.M | re.S)
+
+
+def test_the_first_two_commands_are_the_job_and_the_tests():
+  first, second, *_ = re.findall(r"^```\w*\n(.*?)^```", _TEXT, re.M | re.S)
+  assert "python -m experiments.reproduce" in first
+  assert "python -m pytest" in second
+  for command in (first, second):
+    (extras,) = re.findall(r'pip install (?:-e )?"\.\[(.*)\]"', command)
+    known = re.findall(
+      r'^    "(\w+)": _', (source.ROOT / "setup.py").read_text(), re.M
+    )
+    assert set(extras.split(",")) <= set(known)
+
+
+def test_examples_run_as_written():
+  examples = _blocks("python")
+  assert examples
+  for example in examples:
+    ended = subprocess.run(
+      [sys.executable, "-c", example],
+      cwd=source.ROOT,
+      capture_output=True,
+      text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_named_programs_and_places_exist():
+  for program in re.findall(r"python -m (experiments[.\w]*)", _TEXT):
+    assert source.path_of(program.rstrip(".")).exists()
+  for place in re.findall(r"^(\w[\w/]*)/? {2,}\w", _TEXT, re.M):
+    assert (source.ROOT / place).is_dir(), place
