@@ -8,6 +8,7 @@ in the work directory, is written even if a chapter fails and says which; the
 exit code is then 1.
 """
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -79,7 +80,10 @@ def run_chapter(
   try:
     code = child.wait()
   except BaseException:
-    child.terminate()
+    # Ctrl-C reaches the chapter too, which then closes its files.
+    with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+      child.wait(timeout=10)
+    child.kill()
     child.wait()
     raise
   if code == 130:
@@ -144,7 +148,10 @@ def main(argv: list[str]) -> None:
   preset = _PRESET.value
   folder = runlib.WORKDIR.value or f"runs/reproduce-{preset}"
   volatile = ("chapters", "rerun")
-  with runlib.Run("reproduce", directory=folder, volatile=volatile) as run:
+  # The devices are left to the chapters, which may need all of their memory.
+  with runlib.Run(
+    "reproduce", directory=folder, volatile=volatile, devices=False
+  ) as run:
     chapters = reproduce(names, preset, run.directory, rerun=_RERUN.value)
     for name, chapter in chapters.items():
       print(f"{chapter.title}: {report.summary_line(chapter)}")

@@ -75,6 +75,7 @@ class Run:
     config: Mapping[str, Any] | None = None,
     volatile: Sequence[str] = (),
     keep: int = 2,
+    devices: bool = True,
   ):
     """Names the run; nothing is touched before the `with` block.
 
@@ -85,6 +86,8 @@ class Run:
       config: what identifies the run; by default all flags of the program.
       volatile: names in the configuration that may differ on resuming.
       keep: number of checkpoints to keep.
+      devices: note the kind of device; False for a program that only starts
+        others, since asking JAX for its devices takes hold of them.
     """
     if directory is None:
       directory = WORKDIR.value or pathlib.Path("runs") / experiment
@@ -92,6 +95,7 @@ class Run:
     self.finished = False
     self._experiment = experiment
     self._config = config
+    self._devices = devices
     self._volatile = _VOLATILE | set(volatile)
     self._rows: list[dict[str, Any]] = []
     self._checkpoints = checkpoints.Checkpoints(
@@ -106,7 +110,8 @@ class Run:
     self._lock = workdir.Lock(self.directory)
     try:
       config = workdir.flag_values() if self._config is None else self._config
-      workdir.claim(self.directory, self._experiment, config, self._volatile)
+      record = workdir.describe(self._experiment, config, self._devices)
+      workdir.claim(self.directory, record, self._volatile)
       self.finished = (self.directory / "results.json").exists()
       self._metrics.open(self._checkpoints.latest())
     except BaseException:

@@ -119,39 +119,53 @@ def versions() -> dict[str, str]:
   return found
 
 
-def _describe(experiment: str, config: Mapping[str, Any]) -> dict[str, Any]:
+def _device() -> dict[str, Any]:
   import jax
 
   devices = jax.devices()
+  return {
+    "platform": devices[0].platform,
+    "kind": devices[0].device_kind,
+    "count": len(devices),
+  }
+
+
+def describe(
+  experiment: str, config: Mapping[str, Any], devices: bool = True
+) -> dict[str, Any]:
+  """The record of a run that `flags.json` keeps.
+
+  Args:
+    experiment: name of the experiment.
+    config: the run's flags.
+    devices: whether to ask JAX for the device.
+
+  Returns:
+    Flags, seed, versions, device, settings and commit, as JSON gives them
+    back, so that they can be compared with those of another run.
+  """
   record = {
     "experiment": experiment,
     "flags": dict(sorted(config.items())),
     "seed": config.get("seed"),
     "versions": versions(),
-    "device": {
-      "platform": devices[0].platform,
-      "kind": devices[0].device_kind,
-      "count": len(devices),
-    },
+    "device": _device() if devices else None,
     "settings": settings.in_force(),
     "commit": _commit(),
   }
-  # What is compared on resuming is what JSON keeps of it.
   return json.loads(json.dumps(record, default=str))
 
 
 def claim(
   directory: pathlib.Path,
-  experiment: str,
-  config: Mapping[str, Any],
+  record: Mapping[str, Any],
   volatile: Collection[str],
 ) -> None:
   """Makes the directory this run's: writes `flags.json` or agrees with it.
 
   Args:
     directory: the work directory.
-    experiment: name of the experiment.
-    config: the run's flags.
+    record: the run, from `describe`.
     volatile: flags that may differ.
 
   Raises:
@@ -161,7 +175,6 @@ def claim(
     for left in directory.glob(pattern):
       left.unlink()  # half-written by a process that was killed
   path = directory / "flags.json"
-  record = _describe(experiment, config)
   if not path.exists():
     for name in ("metrics.jsonl", "results.json", "checkpoints"):
       if (directory / name).exists():
@@ -179,7 +192,7 @@ def claim(
     raise errors.InputError(
       "is not a record of flags; give another --workdir", path=path
     ) from error
-  now = {"experiment": experiment, **record["flags"]}
+  now = {"experiment": record["experiment"], **record["flags"]}
   missing = object()
   differ = [
     f"--{name} was {_show(before, name)}, now {_show(now, name)}"
