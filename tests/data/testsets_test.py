@@ -1,6 +1,8 @@
 """Readers of evaluation sets: formats, bad lines, the files of gensim."""
 
 import gzip
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -124,3 +126,20 @@ def test_bundled_does_not_import_gensim():
 def test_bundled_unknown_file_says_what_to_do():
   with pytest.raises(errors.InputError, match="pip install"):
     testsets.bundled("no-such-set.tsv")
+
+
+def test_sets_of_the_thesis():
+  beside = pathlib.Path(__file__).parents[2].parent / "shared" / "data"
+  folder = pathlib.Path(os.environ.get("REPR_JAX_DATA", beside)) / "wordsim"
+  if not folder.is_dir():
+    pytest.skip("no wordsim folder; set REPR_JAX_DATA to have it read")
+  sizes = {
+    "MEN": 3000, "RW": 2034, "SCWS": 2003, "SIMLEX": 999, "WS": 353,
+    "MTURK": 287, "WS-REL": 252, "WS-SIM": 203, "RG": 65, "MC": 30,
+  }  # fmt: skip
+  for name, size in sizes.items():
+    assert len(testsets.read_similarity(folder / f"{name}.tsv").pairs) == size
+  for name, size in {"AN-SYN": 10675, "AN-SEM": 8869}.items():
+    got = testsets.read_analogies(folder / f"{name}.txt.gz")
+    assert (got.name, len(got.questions)) == (name, size)
+  assert len(testsets.read_choices(folder / "TOEFL.tsv").questions) == 80
