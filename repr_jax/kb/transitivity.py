@@ -1,0 +1,214 @@
+"""What RESCAL can and cannot say about a transitive relation (thesis 5.2).
+
+A matrix M is transitive when a'Mb > 0 and b'Mc > 0 imply a'Mc > 0. Every
+transitive matrix is symmetric, so for an asymmetric one there are vectors that
+break the implication; `violating_triple` finds them. `accuracies` measures
+how a fitted model treats a transitive closure, its complement and its reverse.
+"""
+
+import functools
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax import Array, lax
+
+from repr_jax.errors import InputError
+from repr_jax.kb.rescal import Model
+
+
+class Violation(NamedTuple):
+  """Vectors with a'Mb > 0 and b'Mc > 0 although a'Mc <= 0.
+
+  Attributes:
+    a: [d], of unit length.
+    b: [d], of unit length.
+    c: [d], of unit length.
+    products: a'Mb, b'Mc and a'Mc as computed, [3].
+    found: whether the products break transitivity, bool [].
+  """
+
+  a: Array
+  b: Array
+  c: Array
+  products: Array
+  found: Array
+
+
+class Accuracies(NamedTuple):
+  """Fractions of pairs whose relation a model predicts rightly.
+
+  Attributes:
+    edges: of E, right when the relation scores above its absence, [].
+    others: of all pairs outside E, right when it scores below, [].
+    reversed: of the pairs of E turned round, right when it scores below, [].
+  """
+
+  edges: Array
+  others: Array
+  reversed: Array
+
+
+def violating_triple(matrix: Array) -> Violation:
+  """Three vectors that show an asymmetric matrix not to be transitive.
+
+  With M = S + K, S symmetric and K skew, take an eigenvector x of S with value
+  l. If l < 0, then (x, -x, x) will do, for x'Mx = l. Else y = K'x has
+  x'My = |K'x|^2 and y'Mx = -|K'x|^2, since x'SK'x = l x'K'x = 0, so
+  (x, y, -x) gives a'Mc = -l <= 0; a small step of c along -M'x makes that
+  strict. Some eigenvector has K'x != 0 as they span the space. The triple
+  with the widest margin among all eigenvectors is returned (thesis 5.2.1).
+
+  Args:
+    matrix: M, [d, d]; its skew part must be above the rounding level.
+
+  Returns:
+    The triple. Under `jit` the matrix cannot be checked: look at `found`.
+
+  Raises:
+    InputError: if M is symmetric up to rounding, or is not square.
+  """
+  matrix = jnp.asarray(matrix)
+  if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+    raise InputError(f"the matrix must be square, not {list(matrix.shape)}")
+  if not isinstance(matrix, jax.core.Tracer):
+    skew = float(jnp.abs(matrix - matrix.T).max())
+    if not np.isfinite(skew):
+      raise InputError("the matrix has an entry that is not a finite number")
+    if skew <= 4 * jnp.finfo(matrix.dtype).eps * float(jnp.abs(matrix).max()):
+      raise InputError(
+        "the matrix is symmetric up to rounding: the theorem speaks of "
+        "asymmetric matrices only"
+      )
+  return _widest(matrix)
+
+
+@functools.partial(jax.jit, static_argnames="block")
+def accuracies(model: Model, edges: Array, *, block: int = 1024) -> Accuracies:
+  """How a model of presence and absence treats a relation (thesis 5.2.2).
+
+  Slice 0 of the model is the relation and slice 1 its absence. All v^2 pairs
+  are scored, `block` rows at a time; a tie counts as wrong.
+
+  Args:
+    model: factors [v, d] and cores [2, d, d].
+    edges: the relation's pairs E, without duplicates, int32 [n, 2].
+    block: rows scored at a time; memory grows as block * v.
+
+  Returns:
+    The accuracies.
+  """
+  chex.assert_rank([model.left, model.cores, edges], [2, 3, 2])
+  size = model.left.shape[0]
+  forward = margins(model, edges)
+  backward = margins(model, edges[:, ::-1])
+  left = model.left @ (model.cores[0] - model.cores[1])
+  blocks = -(-size // block)
+  padded = jnp.pad(left, ((0, blocks * block - size), (0, 0)))
+
+  def below(rows):
+    # Rows of padding score 0 and are not below.
+    return jnp.sum(rows @ model.right.T < 0, axis=1, dtype=jnp.int32)
+
+  counts = lax.map(below, padded.reshape(blocks, block, -1)).reshape(-1)
+  # A row's counts fit an int32; their sum needs no more than float64 would
+  # give, so rows are averaged as fractions.
+  fraction = jnp.mean(counts[:size] / size)
+  share = edges.shape[0] / size**2
+  inside = jnp.mean(forward < 0) * share
+  return Accuracies(
+    jnp.mean(forward > 0),
+    (fraction - inside) / (1 - share),
+    jnp.mean(backward < 0),
+  )
+
+
+@functools.partial(jax.jit, static_argnames="block")
+def margins(model: Model, pairs: Array, *, block: int = 8192) -> Array:
+  """Score of presence over absence, s(i, 0, j) - s(i, 1, j), for given pairs.
+
+  Args:
+    model: factors [v, d] and cores [2, d, d].
+    pairs: int32 [n, 2].
+    block: pairs scored at a time.
+
+  Returns:
+    The margins, [n].
+  """
+  chex.assert_rank([model.left, model.cores, pairs], [2, 3, 2])
+  left = model.left @ (model.cores[0] - model.cores[1])
+
+  def one(pair):
+    return left[pair[0]] @ model.right[pair[1]]
+
+  return lax.map(one, pairs, batch_size=min(block, pairs.shape[0]))
+
+
+def sample_complement(
+  edges: scipy.sparse.spmatrix | scipy.sparse.sparray,
+  count: int,
+  rng: np.random.Generator,
+) -> scipy.sparse.csr_matrix:
+  """Draws distinct pairs outside a relation, self-pairs included.
+
+  Args:
+    edges: the relation E, [v, v]; its stored entries are its pairs.
+    count: how many pairs.
+    rng: generator.
+
+  Returns:
+    The pairs as a matrix of ones, [v, v].
+  """
+  size = edges.shape[0]
+  coo = scipy.sparse.coo_matrix(edges)
+  taken = np.unique(coo.row.astype(np.int64) * size + coo.col)
+  if count > size * size - len(taken):
+    raise InputError(
+      f"{count} pairs asked of {size * size - len(taken)} outside the relation"
+    )
+  drawn = np.zeros(0, np.int64)
+  while len(drawn) < count:
+    more = rng.integers(0, size * size, 2 * (count - len(drawn)) + 16)
+    more = more[~np.isin(more, taken)]
+    drawn = np.concatenate([drawn, more])
+    # The first place of each pair, so that the order of drawing stays.
+    drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+  drawn = drawn[:count]
+  ones = np.ones(count, np.float32)
+  return scipy.sparse.csr_matrix(
+    (ones, (drawn // size, drawn % size)), (size, size)
+  )
+
+
+@jax.jit
+def _widest(matrix: Array) -> Violation:
+  symmetric, skew = (matrix + matrix.T) / 2, (matrix - matrix.T) / 2
+  values, vectors = jnp.linalg.eigh(symmetric)
+
+  def candidate(value, x):
+    y = _unit(skew.T @ x)
+    along = matrix.T @ x
+    slack = -y @ (matrix @ x)
+    pull = jnp.abs(y @ (matrix @ along))
+    tiny = jnp.finfo(matrix.dtype).tiny
+    step = jnp.clip(slack / (2 * pull + tiny), 0, 1)
+    b = jnp.where(value < 0, -x, y)
+    c = _unit(jnp.where(value < 0, x, -x - step * along))
+    image = matrix @ c
+    products = jnp.stack([x @ (matrix @ b), b @ image, x @ image])
+    return x, b, c, products
+
+  several = jax.vmap(candidate)(values, vectors.T)
+  sign = jnp.array([1, 1, -1], matrix.dtype)
+  margin = jnp.min(several[3] * sign, axis=1)
+  a, b, c, products = (field[jnp.argmax(margin)] for field in several)
+  found = (products[0] > 0) & (products[1] > 0) & (products[2] <= 0)
+  return Violation(a, b, c, products, found)
+
+
+def _unit(x: Array) -> Array:
+  length = jnp.linalg.norm(x)
+  return x / jnp.where(length > 0, length, 1)
