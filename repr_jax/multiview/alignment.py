@@ -104,7 +104,7 @@ def prepare(
   kept = (sizes.min(1, initial=longest + 1) > 0) & (sizes.max(1) <= longest)
   if not kept.any():
     raise InputError("the bitext has no pair of sentences to align")
-  width = 1 + max(int(max(target[s])) for s in np.flatnonzero(kept))
+  width = 1 + max(int(max(f)) for f, keep in zip(target, kept) if keep)
   shapes, shape = np.unique(sizes[kept], axis=0, return_inverse=True)
   shape_of = np.full(len(sizes), -1, np.int32)
   shape_of[kept] = shape.reshape(-1)
