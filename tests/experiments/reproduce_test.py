@@ -1,6 +1,8 @@
 """The main job: every chapter that can be had, and the report in any case."""
 
-import importlib
+import importlib.util
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -61,8 +63,31 @@ def test_an_unknown_chapter_is_named_with_the_known(tmp_path):
   assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("name", sorted(reproduce.CHAPTERS))
-def test_every_registered_chapter_exists(name):
-  module, function = reproduce.CHAPTERS[name].split(":")
-  root = pathlib.Path(importlib.util.find_spec(module).origin)
-  assert f"def {function}(" in root.read_text()
+def test_every_registered_chapter_exists():
+  for target in reproduce.CHAPTERS.values():
+    module, function = target.split(":")
+    found = importlib.util.find_spec(module)
+    assert f"def {function}(" in pathlib.Path(found.origin).read_text()
+
+
+def test_the_program_ends_with_1_after_the_report(tmp_path):
+  program = (
+    "from experiments import reproduce, runlib\n"
+    "reproduce.CHAPTERS.clear()\n"
+    f"reproduce.CHAPTERS.update({_FAKE!r})\n"
+    "runlib.launch(reproduce.main)\n"
+  )
+  flags = ["--chapters=bad,good", f"--workdir={tmp_path}"]
+  ended = subprocess.run(
+    [sys.executable, "-c", program, *flags],
+    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
+    capture_output=True,
+    text=True,
+  )
+  assert ended.returncode == 1, ended.stderr
+  assert "failed: bad" in ended.stderr
+  assert "Good chapter: Nothing much" in ended.stdout
+  assert str(tmp_path / "report.html") in ended.stdout
+  assert "Good chapter" in (tmp_path / "report.html").read_text("utf-8")
+  (row,) = json.loads((tmp_path / "results.json").read_text())["rows"]
+  assert (row["name"], row["thesis"]) == ("good: a", 0.52)
