@@ -103,7 +103,10 @@ def solve_analogies(
     return kept, None
 
   shape = asked.shape[:2]
-  nothing = jnp.full(shape, -jnp.inf, array.dtype), jnp.full(shape, -1)
+  nothing = (
+    jnp.full(shape, -jnp.inf, array.dtype),
+    jnp.full(shape, -1, jnp.int32),
+  )
   starts = jnp.arange(0, n, block_words, dtype=jnp.int32)
   (_, answers), _ = lax.scan(score_words, nothing, starts)
   return answers.reshape(-1)[:q].astype(jnp.int32)

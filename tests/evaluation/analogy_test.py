@@ -162,3 +162,15 @@ def test_memory_is_an_argument_and_no_second_compilation():
     if not seed:
       size = analogy.solve_analogies._cache_size()
   assert analogy.solve_analogies._cache_size() == size
+
+
+def test_double_precision():
+  rng = np.random.default_rng(2)
+  array = rng.standard_normal((60, 5))
+  rows = np.array([[0, 1, 2], [3, 4, 40]])
+  with jax.enable_x64(True):
+    got = analogy.solve_analogies(
+      jnp.asarray(array), np.arange(60), rows, block_words=16
+    )
+    assert jnp.asarray(array).dtype == jnp.float64
+  np.testing.assert_array_equal(got, _brute(array, rows, "add"))

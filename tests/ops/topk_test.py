@@ -96,3 +96,17 @@ def test_streamed_never_holds_all_scores():
   )
   # All scores would be 64 * 65536 * 4 bytes = 16 MB.
   assert compiled.memory_analysis().temp_size_in_bytes < 4e6
+
+
+def test_double_precision_is_kept():
+  scores = 1 + 1e-12 * np.random.default_rng(0).permutation(500)
+  with jax.enable_x64(True):
+    values, indices = topk.top_k(jnp.asarray(scores), 5, width=8)
+    streamed = topk.streamed_top_k(
+      lambda ids: jnp.asarray(scores)[ids], 500, 5, block=64, dtype=jnp.float64
+    )
+  expected_values, expected = _reference(scores, 5)
+  for got_values, got in ((values, indices), streamed):
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(got_values, expected_values)
+    assert got.dtype == jnp.int32
