@@ -156,6 +156,8 @@ def observed(matrix) -> np.ndarray:
   """
   if scipy.sparse.issparse(matrix):
     csr = scipy.sparse.csr_array(matrix)
+    if csr.data.all():  # the usual case, without another array of this size
+      return np.diff(csr.indptr) > 0
     hits = np.concatenate([[0], np.cumsum(csr.data != 0)])
     return hits[csr.indptr[1:]] > hits[csr.indptr[:-1]]
   return np.any(np.asarray(matrix) != 0, axis=1)
