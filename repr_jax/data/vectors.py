@@ -19,6 +19,7 @@ from repr_jax.data import files
 LAYOUTS = ("word2vec", "word2vec-binary", "glove", "npz")
 
 _FLOAT_BYTES = b"0123456789+-.eEnaifNAIF "
+_ODD_BLANKS = ("  ", "\t", "\v", "\f", "\r")
 _BLOCK = 1 << 20
 _MAX_DIMENSION = 10_000_000
 
@@ -190,7 +191,9 @@ def _read_text(path: files.Path, rows: _Rows, header: bool) -> None:
     if not numbered:
       continue
     d = d or _dimension(numbered[0][1])
-    rows.add(*_parse_block(numbered, d, rows), [i for i, _ in numbered])
+    plain = not any(blank in block for blank in _ODD_BLANKS)
+    parsed = _parse_block(numbered, d, rows, plain)
+    rows.add(*parsed, [i for i, _ in numbered])
     if rows.full:
       return
   if claimed is not None and claimed[0] != len(rows.place):
@@ -201,13 +204,13 @@ def _read_text(path: files.Path, rows: _Rows, header: bool) -> None:
 
 
 def _parse_block(
-  numbered: list[tuple[int, str]], d: int, rows: _Rows
+  numbered: list[tuple[int, str]], d: int, rows: _Rows, plain: bool
 ) -> tuple[list[str], np.ndarray]:
-  """Parses lines of `word value ... value` into words and float32 [b, d]."""
-  if d >= 1 and all(
-    text.count(" ") == d and "  " not in text and text.isprintable()
-    for _, text in numbered
-  ):
+  """Parses lines of `word value ... value` into words and float32 [b, d].
+
+  `plain` says that no blanks but single spaces stand on the lines.
+  """
+  if plain and d >= 1 and all(t.count(" ") == d for _, t in numbered):
     # Single spaces only, so each line has d fields after its word.
     parts = [text.partition(" ") for _, text in numbered]
     words = [part[0] for part in parts]

@@ -47,6 +47,7 @@ def test_line_ends_and_byte_order_mark(tmp_path):
 )
 @hypothesis.settings(
   deadline=None,
+  max_examples=50,
   suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 def test_blocks_of_any_size_give_the_same_lines(

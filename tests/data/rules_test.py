@@ -12,6 +12,7 @@ from repr_jax.data import rules
 _SETTINGS = hypothesis.settings(
   suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
   deadline=None,
+  max_examples=50,
 )
 
 

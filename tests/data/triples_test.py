@@ -13,6 +13,7 @@ from repr_jax.data import triples
 _SETTINGS = hypothesis.settings(
   suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
   deadline=None,
+  max_examples=50,
 )
 _NAME = st.text(
   st.characters(codec="utf-8", exclude_characters="\n\r\t\ufeff"), min_size=1

@@ -16,6 +16,7 @@ from repr_jax.data import vectors
 _SETTINGS = hypothesis.settings(
   suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
   deadline=None,
+  max_examples=50,
 )
 _WORDS = ["the", "Zürich", "漢字", "3", "a_b", "1e5"]
 _FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -63,7 +63,9 @@ def test_constructor_refuses_bad_shapes_and_repeats():
     st.integers(0, 10**17),
   )
 )
-@hypothesis.settings(suppress_health_check=_FIXTURE, deadline=None)
+@hypothesis.settings(
+  suppress_health_check=_FIXTURE, deadline=None, max_examples=50
+)
 def test_file_round_trip(tmp_path, counts):
   path = tmp_path / "v.tsv"
   before = vocab.Vocab.from_counts(counts, min_count=0)
@@ -91,7 +93,9 @@ def test_bad_lines(tmp_path, text, line):
 
 
 @hypothesis.given(st.binary())
-@hypothesis.settings(suppress_health_check=_FIXTURE, deadline=None)
+@hypothesis.settings(
+  suppress_health_check=_FIXTURE, deadline=None, max_examples=50
+)
 def test_any_bytes_give_a_vocabulary_or_an_input_error(tmp_path, data):
   path = tmp_path / "v.tsv"
   path.write_bytes(data)
