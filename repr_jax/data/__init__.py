@@ -1,5 +1,7 @@
 """Host side: files to numpy arrays; every error names file and line."""
 
+from repr_jax.data.bitext import read_bitext as read_bitext
+from repr_jax.data.dependencies import read_conll as read_conll
 from repr_jax.data.files import atomic_write as atomic_write
 from repr_jax.data.files import open_text as open_text
 from repr_jax.data.files import read_npz as read_npz
@@ -20,6 +22,7 @@ from repr_jax.data.triples import write_triples as write_triples
 from repr_jax.data.vectors import Vectors as Vectors
 from repr_jax.data.vectors import read_vectors as read_vectors
 from repr_jax.data.vectors import write_vectors as write_vectors
+from repr_jax.data.viewstore import View as View
 from repr_jax.data.vocab import Vocab as Vocab
 from repr_jax.data.vocab import read_vocab as read_vocab
 from repr_jax.data.vocab import write_vocab as write_vocab
