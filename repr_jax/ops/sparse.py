@@ -91,10 +91,10 @@ def from_scipy(
     The matrix with explicit zeros removed, [n, max(d, columns)].
   """
   csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
-  if csr is matrix or not csr.has_canonical_format:
+  if not csr.has_canonical_format or not csr.data.all():
     csr = csr.copy()
     csr.sum_duplicates()
-  csr.eliminate_zeros()
+    csr.eliminate_zeros()
   n, d = csr.shape
   if n == 0 or d == 0 or csr.nnz == 0:
     raise InputError(f"{name} of shape {csr.shape} is empty: no nonzero entry")

@@ -112,6 +112,32 @@ def truncated_svd(
   return svd, SVDInfo(bound, estimate, state.cycles)
 
 
+def top_eigenpairs(
+  matrix: Array, k: int, key: Array, *, tolerance: float = 1e-5
+) -> tuple[Array, Array]:
+  """The k largest eigenpairs of a positive semidefinite matrix [c, c].
+
+  Small matrices are decomposed directly, large ones by the iteration of
+  `truncated_svd`.
+
+  Returns:
+    Eigenvalues [k], descending, and eigenvectors [c, k].
+  """
+  chex.assert_rank(matrix, 2)
+  size = matrix.shape[0]
+  block, blocks, kept = _sizes(k, size, None, None)
+  if size <= 512 or block * blocks + block > size // 2:
+    values, vectors = jnp.linalg.eigh(matrix)
+    return values[::-1][:k], vectors[:, ::-1][:, :k]
+
+  def product(q):
+    return matrix @ q
+
+  op = Operator((size, size), matrix.dtype, product, product, product)
+  state = _krylov(op, k, key, tolerance, block, blocks, kept, 40)
+  return state.values[:k], state.q[:, : block * blocks] @ state.vectors[:, :k]
+
+
 def svd_of_image(x: Operator, right: Array) -> SVD:
   """SVD of X V V' for orthonormal V [d, k] (Rayleigh-Ritz on X itself)."""
   image = x.matmat(right)

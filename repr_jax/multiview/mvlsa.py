@@ -1,0 +1,309 @@
+"""Multiview LSA: from weighted views on the host to word vectors (thesis 3.3).
+
+The engine is scalable MAX-VAR GCCA (`repr_jax.multiview.gcca`): one rank-m SVD
+per view, rows that a view lacks left out of it, then the leading left singular
+vectors of all the factors, in memory or streamed one view at a time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax import Array
+
+from repr_jax.errors import InputError
+from repr_jax.multiview import gcca, weighting
+from repr_jax.multiview.gcca import GCCA, ViewFactor
+from repr_jax.ops import sparse
+from repr_jax.ops.operators import as_operator, centred, row_scaled
+from repr_jax.ops.sparse import Sparse
+
+HostMatrix = scipy.sparse.csr_array | scipy.sparse.csr_matrix | np.ndarray
+HostView = HostMatrix | Callable[[], HostMatrix]
+
+
+class MVLSA(NamedTuple):
+  """A fitted multiview LSA.
+
+  Attributes:
+    model: embedding [n, k] (zero rows for words that were dropped),
+      projections, means, eigenvalues, objective and shares.
+    support: in how many views each word was observed, int32 [n].
+    kept: which words were fitted, bool [n].
+    normalisation: "unit" or "generalised".
+    lost: share of the views' energy that streaming dropped; 0 in memory.
+    errors: estimated relative error of each view's worst singular value, [J].
+  """
+
+  model: GCCA
+  support: np.ndarray
+  kept: np.ndarray
+  normalisation: str
+  lost: float
+  errors: np.ndarray
+
+
+def fit(
+  views: Sequence[HostView],
+  k: int,
+  *,
+  m: int = 300,
+  ridge: float = 1e-8,
+  min_support: int = 1,
+  row_weights: Sequence[np.ndarray] | None = None,
+  normalisation: str = "unit",
+  centre: bool = True,
+  method: str = "memory",
+  tolerance: float = 1e-3,
+  projections: bool = True,
+  seed: int = 0,
+  report: Callable[[int, float], None] | None = None,
+) -> MVLSA:
+  """Fits word vectors to many views.
+
+  Args:
+    views: weighted matrices [n, d_j], sparse or dense, or functions that load
+      one; a row of zeros is a word that the view does not have.
+    k: dimension of the vectors.
+    m: rank of each view's SVD; min(d_j, m) is used.
+    ridge: r_j of every view.
+    min_support: v, in how many views a word must be observed to be fitted.
+    row_weights: W_j of each view, [n] each; None for weights of one.
+    normalisation: "unit" returns V with unit columns as the thesis does,
+      "generalised" K^(-1/2) V, which minimises the objective under G'KG = I.
+    centre: subtract column means over the observed rows.
+    method: "memory" holds [n, J m]; "stream" holds [n, k + m] and drops what
+      does not fit, which `lost` reports.
+    tolerance: relative error at which each SVD stops.
+    projections: also compute U_j (streaming then reads each view again).
+    seed: seed of the SVDs' starting blocks.
+    report: called with a view's number and its error after each SVD.
+
+  Returns:
+    The fit. `truncate` cuts it to fewer dimensions without fitting again.
+  """
+  _check_options(normalisation, method, k, m, ridge)
+  weights, support = _row_weights(views, row_weights, min_support)
+  kept = np.asarray(weights.any(axis=0))
+  if int(kept.sum()) < k:
+    raise InputError(
+      f"k = {k}, but only {int(kept.sum())} of {len(kept)} words are observed "
+      f"in {min_support} views or more; lower k or min_support"
+    )
+  device_weights = jnp.asarray(weights)
+  scale = gcca.support_scale(device_weights)
+  keys = jax.random.split(jax.random.key(seed), len(views) + 1)
+  combiner = _Stream(len(kept), k) if method == "stream" else _Memory(k)
+  factors, errors = [], []
+  for j, view in enumerate(views):
+    x = load(view, f"view {j}")
+    factor, info = _factor_view(
+      x, m, device_weights[j], keys[j], centre=centre, tolerance=tolerance
+    )
+    combiner.add(_weighted_basis(factor, device_weights[j], scale, ridge))
+    factors.append(factor._replace(left=jnp.zeros((0, 0))))
+    errors.append(float(jnp.max(info.estimate)))
+    if report is not None:
+      report(j, errors[-1])
+  v, values, lost = combiner.finish(keys[-1])
+  if not bool(jnp.isfinite(v).all()) or float(values[-1]) <= 0:
+    rank = int((np.asarray(values) > 0).sum())
+    raise InputError(f"the views have rank {rank} in all, less than k = {k}")
+  v = _positive(v)
+  inside = None
+  if projections:
+    inside = combiner.inside(v)
+    if inside is None:
+      inside = _inside_again(views, factors, device_weights, scale, ridge, v)
+  model = _assemble(
+    factors, inside, v, values, device_weights, scale, ridge, normalisation
+  )
+  return MVLSA(model, support, kept, normalisation, lost, np.asarray(errors))
+
+
+def truncate(fitted: MVLSA, k: int) -> MVLSA:
+  """The k-dimensional fit: the first k columns, embedding [n, k]."""
+  model = fitted.model
+  if not 1 <= k <= model.values.shape[0]:
+    raise InputError(f"cannot cut {model.values.shape[0]} dimensions to {k}")
+  scale = model.objective / (model.values.shape[0] - model.values.sum())
+  cut = model._replace(
+    embedding=model.embedding[:, :k],
+    values=model.values[:k],
+    projections=tuple(u[:, :k] for u in model.projections),
+    objective=scale * (k - model.values[:k].sum()),
+  )
+  return fitted._replace(model=cut)
+
+
+def transform(
+  fitted: MVLSA,
+  rows: Sequence[HostMatrix],
+  row_weights: np.ndarray | None = None,
+) -> Array:
+  """Vectors of unseen words from their rows in each view.
+
+  Args:
+    fitted: a fit with projections.
+    rows: weighted rows in each view, [n', d_j]; a row of zeros is missing.
+    row_weights: W_j of the new rows, [J, n']; None for ones.
+
+  Returns:
+    Vectors [n', k] on the scale of the embedding; zero where no view has the
+    word.
+  """
+  if len(fitted.model.projections) != len(rows):
+    raise InputError(
+      f"{len(rows)} views given, {len(fitted.model.projections)} fitted"
+    )
+  seen = np.stack([weighting.observed(x) for x in rows]).astype(np.float32)
+  weights = seen if row_weights is None else seen * row_weights
+  dense = [
+    jnp.asarray(x.toarray() if scipy.sparse.issparse(x) else x) for x in rows
+  ]
+  vectors = gcca.gcca_transform(fitted.model, dense, jnp.asarray(weights))
+  if fitted.normalisation == "generalised":
+    return vectors
+  root = jnp.sqrt(jnp.sum(jnp.asarray(weights) ** 2, axis=0) / len(rows))
+  return vectors * root[:, None]
+
+
+def load(view: HostView, name: str = "view") -> Sparse | Array:
+  """Brings a host view [n, d] to the device, padded to shared shapes."""
+  matrix = view() if callable(view) else view
+  if not scipy.sparse.issparse(matrix):
+    dense = np.asarray(matrix, np.float32)
+    if not np.isfinite(dense).all():
+      row = int(np.argmax(~np.isfinite(dense).all(axis=1)))
+      raise InputError(f"{name} has a NaN or infinite entry in row {row}")
+    return jnp.asarray(dense)
+  columns = sparse.bucket_size(matrix.shape[1])
+  return sparse.from_scipy(matrix, columns=columns, name=name)
+
+
+_factor_view = jax.jit(
+  gcca.factor_view, static_argnames=("m", "centre", "tolerance")
+)
+_weighted_basis = jax.jit(gcca.weighted_basis)
+_combine_update = jax.jit(gcca.combine_update, donate_argnums=0)
+
+
+class _Memory:
+  """Holds every view's block of M~ side by side."""
+
+  def __init__(self, k: int):
+    self._k = k
+    self._blocks: list[Array] = []
+
+  def add(self, basis: Array) -> None:
+    self._blocks.append(basis)
+
+  def finish(self, key: Array) -> tuple[Array, Array, float]:
+    v, values = gcca.combine(self._blocks, self._k, key)
+    return v, values, 0.0
+
+  def inside(self, v: Array) -> list[Array] | None:
+    return [gcca.view_coordinates(block, v) for block in self._blocks]
+
+
+class _Stream:
+  """Holds k left singular vectors of the blocks seen so far."""
+
+  def __init__(self, n: int, k: int):
+    self._state = gcca.combine_init(n, k)
+
+  def add(self, basis: Array) -> None:
+    self._state = _combine_update(self._state, basis)
+
+  def finish(self, key: Array) -> tuple[Array, Array, float]:
+    del key
+    state = self._state
+    return state.u, state.s**2, float(state.lost / state.total)
+
+  def inside(self, v: Array) -> list[Array] | None:
+    del v
+
+
+@jax.jit
+def _inside_view(x, factor: ViewFactor, weights, scale, ridge, v) -> Array:
+  """M~_j' V = T S^(-1) B' (W X)' W K^(-1/2) V, from the view itself."""
+  weighted = centred(row_scaled(as_operator(x), weights), factor.mean, weights)
+  image = weighted.rmatmat((weights * scale)[:, None] * v)
+  root = gcca.ridge_root(factor.s, ridge)
+  return root[:, None] * (factor.right.T @ image)
+
+
+def _inside_again(views, factors, weights, scale, ridge, v) -> list[Array]:
+  return [
+    _inside_view(load(view, f"view {j}"), factor, weights[j], scale, ridge, v)
+    for j, (view, factor) in enumerate(zip(views, factors))
+  ]
+
+
+def _assemble(
+  factors, inside, v, values, weights, scale, ridge, normalisation
+) -> GCCA:
+  """Puts embedding, projections, objective and shares together."""
+  count, k = len(factors), values.shape[0]
+  unit = normalisation == "unit"
+  projections, shares = [], []
+  lengths = jnp.sum(v**2, axis=1)
+  for j, factor in enumerate(factors if inside is not None else []):
+    u = gcca.view_projection(factor, inside[j], ridge)
+    projections.append(u * np.sqrt(count) if unit else u)
+    present = jnp.sum((weights[j] * scale) ** 2 * lengths)
+    shares.append(jnp.sum(inside[j] ** 2) / jnp.maximum(present, 1e-30))
+  loss = k - values.sum()
+  return GCCA(
+    embedding=v if unit else scale[:, None] * v,
+    values=values,
+    projections=tuple(projections),
+    means=tuple(factor.mean for factor in factors),
+    objective=count * loss if unit else loss,
+    shares=jnp.stack(shares) if shares else jnp.zeros(0),
+  )
+
+
+def _row_weights(views, given, min_support):
+  """Diagonals of W_j K_j after dropping rows with little support, [J, n]."""
+  if not views:
+    raise InputError("no view was given")
+  if given is not None and len(given) != len(views):
+    raise InputError(f"{len(given)} row weights for {len(views)} views")
+  seen = []
+  for j, view in enumerate(views):
+    matrix = view() if callable(view) else view
+    if matrix.ndim != 2 or (j and matrix.shape[0] != len(seen[0])):
+      rows = f"{len(seen[0])} rows, as view 0 has" if j else "two axes"
+      raise InputError(f"view {j} has shape {matrix.shape}; expected {rows}")
+    seen.append(weighting.observed(matrix))
+    if not seen[-1].any():
+      raise InputError(f"view {j} is empty: no row has a nonzero entry")
+  observed = np.stack(seen)
+  support = observed.sum(axis=0).astype(np.int32)
+  weights = (observed & (support >= min_support)).astype(np.float32)
+  if given is not None:
+    weights *= np.stack([np.asarray(w, np.float32) for w in given])
+  if not np.isfinite(weights).all() or (weights < 0).any():
+    raise InputError("row weights must be finite and not negative")
+  return weights, support
+
+
+def _positive(v: Array) -> Array:
+  """Signs fixed: the entry of largest magnitude in each column is positive."""
+  picked = jnp.take_along_axis(v, jnp.argmax(jnp.abs(v), axis=0)[None], axis=0)
+  return v * jnp.where(picked < 0, -1, 1).astype(v.dtype)
+
+
+def _check_options(normalisation, method, k, m, ridge) -> None:
+  if normalisation not in ("unit", "generalised"):
+    raise InputError(
+      f"normalisation {normalisation!r} is neither 'unit' nor 'generalised'"
+    )
+  if method not in ("memory", "stream"):
+    raise InputError(f"method {method!r} is neither 'memory' nor 'stream'")
+  if k < 1 or m < 1 or not 0 <= ridge < np.inf:
+    raise InputError(f"need k >= 1, m >= 1, ridge >= 0; got {k}, {m}, {ridge}")

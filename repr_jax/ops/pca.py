@@ -1,0 +1,108 @@
+"""Principal components, plain and probabilistic (thesis 2.1.1).
+
+The covariance is normalised by N, so that an eigenvalue is a squared singular
+value of the centred data divided by N.
+"""
+
+from typing import NamedTuple
+
+import chex
+import jax.numpy as jnp
+from jax import Array
+
+from repr_jax.errors import InputError
+from repr_jax.ops import sparse
+from repr_jax.ops.operators import (
+  Operator,
+  as_operator,
+  centred,
+  column_means,
+)
+from repr_jax.ops.sparse import Sparse
+from repr_jax.ops.spectral import truncated_svd
+
+
+class PCA(NamedTuple):
+  """A fitted (probabilistic) PCA.
+
+  Attributes:
+    mean: column means, [d].
+    components: principal directions as columns, [d, k].
+    variances: their variances, the top eigenvalues of the covariance, [k].
+    noise: mean of the discarded eigenvalues, the noise variance s2, [].
+  """
+
+  mean: Array
+  components: Array
+  variances: Array
+  noise: Array
+
+
+def pca_fit(
+  x: Array | Sparse, k: int, key: Array, *, tolerance: float = 1e-3
+) -> PCA:
+  """Fits k components to the rows of x [n, d], dense or sparse.
+
+  Args:
+    x: data, one example per row.
+    k: number of components, less than d for a positive noise variance.
+    key: random key of the SVD's starting block.
+    tolerance: relative error at which the SVD stops.
+  """
+  op = as_operator(x)
+  n, d = op.shape
+  if k > min(n, d):
+    raise InputError(f"k = {k} components asked of {n} x {d} data")
+  mean = column_means(op, None)
+  svd, _ = truncated_svd(centred(op, mean), k, key, tolerance=tolerance)
+  variances = svd.s**2 / n
+  total = _square_norm(x) / n - jnp.sum(mean**2)
+  noise = jnp.maximum(total - variances.sum(), 0) / max(d - k, 1)
+  return PCA(mean, svd.v, variances, noise)
+
+
+def pca_transform(model: PCA, x: Array | Sparse | Operator) -> Array:
+  """Coordinates of the rows of x [n, d] along the components, [n, k]."""
+  return as_operator(x).matmat(model.components) - model.mean @ model.components
+
+
+def pca_inverse(model: PCA, z: Array) -> Array:
+  """Data [n, d] with the given coordinates [n, k]."""
+  return z @ model.components.T + model.mean
+
+
+def ppca_loading(model: PCA) -> Array:
+  """M = U_k (L_k - s2 I)^(1/2), the maximum-likelihood loadings, [d, k]."""
+  return model.components * jnp.sqrt(
+    jnp.maximum(model.variances - model.noise, 0)
+  )
+
+
+def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
+  """Posterior of the latent z of each row of x [n, d].
+
+  Returns:
+    Means [n, k], and the covariance that all rows share, [k, k].
+  """
+  chex.assert_rank(x, 2)
+  loading = ppca_loading(model)
+  scale = jnp.maximum(model.variances, model.noise)  # M'M + s2 I is diagonal
+  mean = ((x - model.mean) @ loading) / scale
+  return mean, jnp.diag(model.noise / scale)
+
+
+def ppca_log_likelihood(model: PCA, x: Array) -> Array:
+  """log N(x; mean, M M' + s2 I) of each row of x [n, d], as [n]."""
+  chex.assert_rank(x, 2)
+  d, k = model.components.shape
+  gap = x - model.mean
+  along = gap @ model.components
+  signal = jnp.maximum(model.variances, model.noise)
+  log_det = jnp.sum(jnp.log(signal)) + (d - k) * jnp.log(model.noise)
+  inside = jnp.sum(along**2 / signal, axis=1)
+  outside = (jnp.sum(gap**2, axis=1) - jnp.sum(along**2, axis=1)) / model.noise
+  return -0.5 * (d * jnp.log(2 * jnp.pi) + log_det + inside + outside)
+
+
+def _square_norm(x: Array | Sparse) -> Array:
+  return sparse.square_norm(x) if isinstance(x, Sparse) else jnp.sum(x**2)

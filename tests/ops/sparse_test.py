@@ -1,0 +1,160 @@
+"""Blocked sparse matrices against scipy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repr_jax.errors import InputError
+from repr_jax.ops import sparse
+
+
+def _random(n, d, density, seed, dtype=np.float32):
+  matrix = scipy.sparse.random(
+    n, d, density, format="csr", random_state=seed, dtype=np.float64
+  )
+  matrix.data = matrix.data + 0.1
+  return matrix.astype(dtype)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+  n=st.integers(1, 70),
+  d=st.integers(1, 40),
+  blocks=st.integers(1, 20),
+  seed=st.integers(0, 99),
+)
+def test_round_trip_and_sums(n, d, blocks, seed):
+  matrix = _random(n, d, 0.3, seed)
+  matrix[0, 0] = 2.5
+  x = sparse.from_scipy(matrix, blocks=blocks)
+  dense = matrix.toarray()
+  np.testing.assert_array_equal(sparse.to_scipy(x).toarray(), dense)
+  np.testing.assert_allclose(sparse.row_sums(x), dense.sum(1), rtol=2e-6)
+  np.testing.assert_allclose(sparse.column_sums(x), dense.sum(0), rtol=2e-6)
+  np.testing.assert_array_equal(
+    sparse.observed_rows(x), (dense != 0).any(axis=1)
+  )
+  np.testing.assert_allclose(
+    sparse.square_norm(x), (dense**2).sum(), rtol=2e-6
+  )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("blocks", [1, 6, 16])
+def test_products(dtype, blocks):
+  with jax.enable_x64(dtype == np.float64):
+    matrix = _random(203, 57, 0.1, 3, dtype)
+    x = sparse.from_scipy(matrix, blocks=blocks, dtype=dtype)
+    rng = np.random.default_rng(0)
+    q = jnp.asarray(rng.standard_normal((57, 5)), dtype)
+    p = jnp.asarray(rng.standard_normal((203, 5)), dtype)
+    rtol = 1e-12 if dtype == np.float64 else 1e-4
+    forward = sparse.matmat(x, q)
+    assert forward.dtype == dtype
+    np.testing.assert_allclose(forward, matrix @ q, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(
+      sparse.rmatmat(x, p), matrix.T @ p, rtol=rtol, atol=rtol
+    )
+    np.testing.assert_allclose(
+      sparse.normal_matmat(x, q),
+      matrix.T @ (matrix @ q),
+      rtol=10 * rtol,
+      atol=10 * rtol,
+    )
+
+
+def test_scaling_selection_and_transforms():
+  matrix = _random(101, 33, 0.2, 5)
+  x = sparse.from_scipy(matrix)
+  rng = np.random.default_rng(1)
+  rows = rng.random(101).astype(np.float32)
+  columns = rng.random(33).astype(np.float32)
+  dense = matrix.toarray()
+  both = sparse.scale_columns(sparse.scale_rows(x, rows), columns)
+  expected = rows[:, None] * dense * columns
+  np.testing.assert_allclose(sparse.to_scipy(both).toarray(), expected, 1e-6)
+  q = np.eye(33, dtype=np.float32)
+  np.testing.assert_allclose(sparse.matmat(both, q), expected, rtol=1e-6)
+  p = np.eye(101, dtype=np.float32)
+  np.testing.assert_allclose(sparse.rmatmat(both, p), expected.T, rtol=1e-6)
+  logs = sparse.map_values(x, jnp.log1p)
+  np.testing.assert_allclose(
+    sparse.rmatmat(logs, p), np.log1p(dense).T, rtol=1e-6
+  )
+  chosen = sparse.select_columns(x, np.array([4, 2, 30]))
+  np.testing.assert_array_equal(
+    sparse.to_scipy(chosen).toarray(), dense[:, [4, 2, 30]]
+  )
+
+
+def test_transform_of_padding_changes_nothing():
+  x = sparse.from_scipy(_random(50, 20, 0.2, 7))
+  ones = sparse.map_values(x, lambda v: v * 0 + 1)
+  assert float(jnp.sum(ones.values)) == int(x.indptr[:, -1].sum())
+
+
+def test_padded_columns_are_empty():
+  matrix = _random(40, 10, 0.3, 2)
+  x = sparse.from_scipy(matrix, columns=16)
+  assert x.shape == (40, 16)
+  np.testing.assert_array_equal(sparse.column_sums(x)[10:], 0)
+
+
+def test_memory_is_linear_in_entries():
+  matrix = _random(4000, 3000, 0.01, 1)
+  x = sparse.from_scipy(matrix)
+  stored = sum(leaf.nbytes for leaf in jax.tree.leaves(x))
+  pointers = x.indptr.nbytes + x.t_indptr.nbytes
+  assert stored - pointers <= 16 * matrix.nnz * 1.4
+
+
+def test_similar_sizes_share_a_program(compilations):
+  product = jax.jit(sparse.normal_matmat)
+  q = jnp.ones((30, 4))
+  first, second = (
+    sparse.from_scipy(_random(300, 30, density, 0), blocks=4)
+    for density in (0.42, 0.44)
+  )
+  assert first.values.shape == second.values.shape
+  assert compilations.during(lambda: product(first, q)) > 0
+  assert compilations.during(lambda: product(second, q)) == 0
+
+
+@given(size=st.integers(1, 10**9))
+def test_bucket_wastes_at_most_a_quarter(size):
+  bucket = sparse.bucket_size(size)
+  assert size <= bucket <= max(8, 1.25 * size + 1)
+
+
+def test_argument_is_not_changed():
+  matrix = scipy.sparse.csr_array(
+    (np.array([1.0, 0.0, 2.0], np.float32), [0, 1, 0], [0, 2, 3])
+  )
+  sparse.from_scipy(matrix)
+  assert matrix.nnz == 3
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_non_finite_entries_name_the_row(value):
+  matrix = _random(30, 5, 0.5, 0).tolil()
+  matrix[17, 3] = value
+  with pytest.raises(InputError, match=r"anchors.*row 17"):
+    sparse.from_scipy(matrix.tocsr(), name="anchors")
+
+
+def test_empty_matrix_is_refused():
+  with pytest.raises(InputError, match="empty"):
+    sparse.from_scipy(scipy.sparse.csr_matrix((5, 4)))
+
+
+def test_vmap_over_right_sides():
+  matrix = _random(60, 20, 0.3, 9)
+  x = sparse.from_scipy(matrix, blocks=4)
+  q = jnp.asarray(np.random.default_rng(0).random((3, 20, 2)), jnp.float32)
+  batched = jax.vmap(lambda block: sparse.matmat(x, block))(q)
+  for i in range(3):
+    np.testing.assert_allclose(batched[i], matrix @ q[i], rtol=1e-5)
