@@ -304,35 +304,37 @@ def _read_index(
     if text.startswith("  ") or not text:
       continue
     fields = text.split()
-    try:
-      count = int(fields[2])
-      if len(fields) != 6 + int(fields[3]) + count or count < 1:
-        raise ValueError("malformed")
-      if not "".join(fields[-count:]).isdecimal():
-        raise ValueError("malformed")
-    except (LookupError, ValueError) as error:
+    found = _index_offsets(fields)
+    if not found:
       raise errors.InputError(
         f"not a line of a WordNet index: {text[:60]!r}", path=path, line=line
-      ) from error
+      )
     lemmas.append(fields[0])
-    counts.append(count)
+    counts.append(len(found))
     lines.append(line)
-    offsets += fields[-count:]
-  try:
-    keys = np.fromiter(map(int, offsets), np.int64, len(offsets))
-  except (ValueError, OverflowError) as error:
-    raise errors.InputError(f"malformed offset ({error})", path=path) from error
-  found = rows.find(_PART_CODES[part] * _SPAN + np.minimum(keys, _SPAN - 1))
+    offsets += found
+  keys = np.fromiter(map(int, offsets), np.int64, len(offsets))
+  places = rows.find(_PART_CODES[part] * _SPAN + keys)
   starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).tolist()
-  if len(found) and found.min() < 0:
-    at = int(np.argmin(found))
+  if len(places) and places.min() < 0:
+    at = int(np.argmin(places))
     lemma = int(np.searchsorted(starts, at, side="right")) - 1
     raise errors.InputError(
       f"no synset at offset {offsets[at]}", path=path, line=lines[lemma]
     )
-  flat = found.tolist()
+  flat = places.tolist()
   slices = zip(lemmas, starts[:-1], starts[1:])
   return {lemma: tuple(flat[start:stop]) for lemma, start, stop in slices}
+
+
+def _index_offsets(fields: list[str]) -> list[str]:
+  """The offsets on a line of an index; none if it is malformed."""
+  # lemma pos synsets pointers [symbol ...] senses tagged offset [offset ...]
+  if len(fields) < 7 or not (fields[2] + fields[3]).isdecimal():
+    return []
+  offsets = fields[6 + int(fields[3][:4]) :]
+  good = len(offsets) == int(fields[2][:4]) and "".join(offsets).isdecimal()
+  return offsets if good and max(map(len, offsets)) < 10 else []
 
 
 def _read_exceptions(path: pathlib.Path) -> dict[str, tuple[str, ...]]:

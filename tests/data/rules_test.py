@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 
 from repr_jax import errors
-from repr_jax.data import rules
+from repr_jax.data import rules, triples
 
 _SETTINGS = hypothesis.settings(
   suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
@@ -124,3 +124,15 @@ def test_any_bytes(tmp_path, data):
     rules.read_rules(path)
   except errors.InputError as error:
     assert error.path == str(path)
+
+
+def test_rules_of_wn18(shared_data):
+  folder = shared_data / "wn18"
+  splits = triples.read_splits(
+    folder / "train.txt.gz", folder / "valid.txt", folder / "test.txt"
+  )
+  assert [len(part) for part in splits[:3]] == [141_442, 5_000, 5_000]
+  assert len(splits.train.entities) == 40_943
+  assert len(splits.unseen_entities) == len(splits.unseen_relations) == 0
+  found = rules.read_rules(folder / "rules.tsv", splits.train.relations)
+  assert [rule.kind for rule in found] == ["RevImp"] * 14

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from repr_jax import errors
-from repr_jax.data import wordnet, wordnet_files
+from repr_jax.data import triples, wordnet, wordnet_files
 
 _LICENCE = "  1 A licence stands here.  \n"
 # entity > animal > dog, cat; Rex is an instance of dog; dog also below pet.
@@ -302,3 +302,12 @@ def test_knowledge_base_has_the_relations_of_wn18(real):
   assert base.relations == ["_hypernym", "_similar_to", "_verb_group"]
   assert len(wordnet.WN18_RELATIONS) == 18
   assert set(wordnet.WN18_RELATIONS) <= set(wordnet_files.SYMBOLS.values())
+
+
+def test_wn18_is_part_of_the_knowledge_base(real, shared_data):
+  ours = set(real.triples(entities="offset").named())
+  wn18 = triples.read_triples(shared_data / "wn18" / "train.txt.gz").named()
+  relations = {f"_{name}" for name in wordnet.WN18_RELATIONS}
+  assert {relation for _, relation, _ in wn18} == relations
+  # Six of its facts are not in the database.
+  assert sum(fact not in ours for fact in wn18) <= 6
