@@ -109,11 +109,13 @@ def prepare(
   shape_of = np.full(len(sizes), -1, np.int32)
   shape_of[kept] = shape.reshape(-1)
   groups = _groups(sizes, kept, cells)
-  keys = [_keys(source, target, width, *group) for group in groups]
-  table = np.unique(np.concatenate([np.unique(key) for key in keys]))
+  table = np.zeros(0, np.int64)
+  for group in groups:  # the keys are made twice: they are larger than pairs
+    table = np.union1d(table, _keys(source, target, width, *group))
   table = table[table >= 0]
   batches = []
-  for key, (members, _) in zip(keys, groups):
+  for members, length in groups:
+    key = _keys(source, target, width, members, length)
     pairs = np.searchsorted(table, np.maximum(key, table[0])).astype(np.int32)
     known = np.where(members >= 0, members, 0)
     lengths = np.where((members >= 0)[:, None], sizes[known], 0)

@@ -321,21 +321,27 @@ class _Gather:
     self._columns: dict[str, list] = {key: [] for key in keys}
     self._values: dict[str, list] = {key: [] for key in keys}
     self._most = max(1, min(_BUFFER, limit))
+    self.waiting = 0
 
   def add(self, key: str, row: int, column: int, value: float = 1.0) -> None:
     self._rows[key].append(row)
     self._columns[key].append(column)
     self._values[key].append(value)
-    if len(self._rows[key]) >= self._most:
-      self._flush(key)
+    self.waiting += 1
+    if self.waiting >= self._most:
+      for each in self._rows:
+        self._flush(each)
 
   def _flush(self, key: str) -> None:
-    if self._rows[key]:
-      values = np.array(self._values[key], np.float64)
-      places = (np.array(self._rows[key]), np.array(self._columns[key]))
-      counts = Csr((values, places), shape=self._shape)
-      self._tally.reserve(counts.nnz)
-      self._tally.add(key, counts)
+    if not self._rows[key]:
+      return
+    values = np.array(self._values[key], np.float64)
+    places = (np.array(self._rows[key]), np.array(self._columns[key]))
+    counts = Csr((values, places), shape=self._shape)
+    counts.sum_duplicates()
+    self._tally.reserve(counts.nnz)
+    self._tally.add(key, counts)
+    self.waiting -= len(self._rows[key])
     self._rows[key], self._columns[key] = [], []
     self._values[key] = []
 

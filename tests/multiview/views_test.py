@@ -12,7 +12,7 @@ import scipy.sparse
 
 from repr_jax import errors
 from repr_jax.data import vectors, vocab
-from repr_jax.multiview import views
+from repr_jax.multiview import sources, views
 
 _TEXT = "the cat sees the dog\nthe dog runs\nA Cat\n"
 _VOCAB = vocab.Vocab(("the", "dog", "cat", "runs"), [4, 3, 2, 1])
@@ -266,3 +266,18 @@ def test_other_bad_input(tmp_path):
   listing.write_text("{")
   with pytest.raises(errors.InputError, match="damaged"):
     _collect(tmp_path, text=[path], offsets=1)
+
+
+def test_single_counts_are_passed_on_in_bounded_pieces():
+  rng = np.random.default_rng(0)
+  places = rng.integers(0, 4, (500, 2)).tolist()
+  want = {"a": np.zeros((4, 4)), "b": np.zeros((4, 4))}
+  with sources._Gather(_VOCAB, ["a", "b"], 4, limit=7) as gather:
+    for k, (row, column) in enumerate(places):
+      key = "ab"[k % 3 == 0]
+      gather.add(key, row, column)
+      want[key][row, column] += 1
+      assert gather.waiting < 7
+    for key, counts in want.items():
+      got = scipy.sparse.vstack(list(gather.blocks(key, 4))).toarray()
+      np.testing.assert_array_equal(got, counts)
