@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-_WIDTH = 128
+_WIDTH = 32
 
 
 def _lowest(dtype: jnp.dtype) -> jax.Array:
