@@ -270,17 +270,17 @@ def _index(parts: list[_Raw], duplicates: str) -> list[Triples]:
 
 def _first_places(array: np.ndarray, part: _Raw, duplicates: str) -> np.ndarray:
   """The rows [k] at which each distinct triple stands first, in order."""
-  _, first, group = np.unique(
-    array, axis=0, return_index=True, return_inverse=True
-  )
-  if duplicates == "error" and len(first) < len(array):
-    group = group.reshape(-1)
-    row = int(np.flatnonzero(first[group] != np.arange(len(array)))[0])
+  order = np.lexsort(array.T)  # Stable: equal triples keep the file's order.
+  repeats = (array[order[1:]] == array[order[:-1]]).all(axis=1)
+  repeats = order[1:][repeats]
+  if duplicates == "error" and len(repeats):
+    row = int(repeats.min())
+    first = int(np.argmax((array == array[row]).all(axis=1)))
     raise errors.InputError(
       f"triple {' '.join(part.named[row])!r} stands already on line "
-      f"{part.lines[first[group[row]]]}; {len(array) - len(first)} lines "
-      'repeat others (duplicates="count" leaves them out)',
+      f"{part.lines[first]}; {len(repeats)} lines repeat others "
+      '(duplicates="count" leaves them out)',
       path=part.path,
       line=int(part.lines[row]),
     )
-  return np.sort(first)
+  return np.setdiff1d(np.arange(len(array)), repeats)

@@ -213,8 +213,9 @@ class WordNet:
     """
     pointers = self.tables.pointers
     mask = np.isin(pointers.relation, [_code(name) for name in relations])
-    pairs = np.stack([pointers.source[mask], pointers.target[mask]], axis=1)
-    return np.unique(pairs, axis=0) if len(pairs) else pairs
+    source = pointers.source[mask].astype(np.int64)
+    keys = np.unique(source * len(self) + pointers.target[mask])
+    return np.stack(np.divmod(keys, max(len(self), 1)), 1).astype(np.int32)
 
   def targets(self, row: int, relation: str) -> np.ndarray:
     """The synsets that one synset points to.
