@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse
 
 from experiments.bench import harness
-from repr_jax.data import text, vocab
+from repr_jax.data import files, text, vocab
 from repr_jax.multiview import counting
 
 _OFFSETS = range(1, 16)
@@ -63,17 +63,21 @@ def corpus(tokens: int, words: int, seed: int = 0) -> Corpus:
 
 
 def _on_disk(tokens: int, words: int) -> Corpus:
+  """Writes the corpus once; workers are killed, so they cannot clean up."""
   data = corpus(tokens, words)
-  # The process of the contender ends with the measurement, as does the file.
-  folder = tempfile.mkdtemp(prefix="counting-")
-  path = pathlib.Path(folder) / "corpus.txt"
+  folder = pathlib.Path(tempfile.gettempdir())
+  folder /= f"repr_jax-counting-{os.getuid()}-{tokens}-{words}"
+  folder.mkdir(exist_ok=True)
+  path = folder / "corpus.txt"
+  if path.exists():
+    return data._replace(path=path)
   names = np.array([f"w{i}" for i in range(words)])
   ends = np.append(data.starts[1:], tokens)
-  with open(path, "w") as stream:
+  with files.atomic_write(folder / "vocabulary.txt") as stream:
+    stream.writelines(f"{name} 1\n" for name in names)
+  with files.atomic_write(path) as stream:
     for start, end in zip(data.starts, ends):
       stream.write(" ".join(names[data.ids[start:end]]) + "\n")
-  with open(path.with_name("vocabulary.txt"), "w") as stream:
-    stream.writelines(f"{name} 1\n" for name in names)
   return data._replace(path=path)
 
 

@@ -148,26 +148,7 @@ def _sources(words: vocab.Vocab, spec: Specification) -> Iterator[_Source]:
   for entry in spec.bitext:
     yield _bitext(words, spec, entry.split(":"))
   if spec.dependencies:
-    yield _Source(
-      "dependencies",
-      {
-        "relations": list(spec.relations),
-        "layout": spec.layout,
-        "collapse": spec.collapse,
-        "columns": spec.columns,
-      },
-      spec.dependencies,
-      partial(
-        sources.from_dependencies,
-        words,
-        spec.dependencies,
-        spec.relations,
-        spec.columns,
-        limit=spec.limit,
-        layout=spec.layout,
-        collapse=spec.collapse,
-      ),
-    )
+    yield _dependencies(words, spec)
   if spec.wordnet_groups:
     yield _wordnet(words, spec)
   yield from _tables(words, spec)
@@ -187,6 +168,29 @@ def _bitext(words, spec: Specification, paths: list[str]) -> _Source:
       limit=spec.limit,
       iterations=spec.align_iterations,
       symmetry=spec.symmetry,
+    ),
+  )
+
+
+def _dependencies(words, spec: Specification) -> _Source:
+  return _Source(
+    "dependencies",
+    {
+      "relations": list(spec.relations),
+      "layout": spec.layout,
+      "collapse": spec.collapse,
+      "columns": spec.columns,
+    },
+    spec.dependencies,
+    functools.partial(
+      sources.from_dependencies,
+      words,
+      spec.dependencies,
+      spec.relations,
+      spec.columns,
+      limit=spec.limit,
+      layout=spec.layout,
+      collapse=spec.collapse,
     ),
   )
 
