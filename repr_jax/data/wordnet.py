@@ -293,14 +293,22 @@ class WordNet:
       raise errors.InputError(
         f'entities must be "name" or "offset", not {entities!r}'
       )
-    offsets = self.tables.offset.tolist()
-    digits = entities == "offset"
-    names = [f"{o:08d}" for o in offsets] if digits else self.names
-    named = []
-    for relation in sorted(set(relations)):
-      pairs = self.edges(relation).tolist()
-      named += [(names[a], f"_{relation}", names[b]) for a, b in pairs]
-    return triples.from_named(named)
+    kinds = sorted(set(relations))
+    parts = [self.edges(relation) for relation in kinds]
+    pairs = np.concatenate([np.zeros((0, 2), np.int32), *parts])
+    rows = np.unique(pairs)
+    if entities == "offset":
+      labels = [f"{offset:08d}" for offset in self.tables.offset[rows].tolist()]
+    else:
+      labels = [self.names[row] for row in rows.tolist()]
+    names, place = np.unique(np.array(labels, np.str_), return_inverse=True)
+    ids = place[np.searchsorted(rows, pairs)]
+    kind = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    array = np.stack([ids[:, 0], kind, ids[:, 1]], axis=1)
+    if len(names) < len(rows):  # Two synsets at one offset.
+      first = np.unique(array, axis=0, return_index=True)[1]
+      array = array[np.sort(first)]
+    return triples.Triples(array, names.tolist(), [f"_{k}" for k in kinds])
 
   def _parts(self, part: str | None) -> tuple[str, ...]:
     parts = tuple(self.tables.senses)
