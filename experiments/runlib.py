@@ -64,7 +64,8 @@ class Run:
 
   Attributes:
     directory: the work directory.
-    finished: whether an earlier run with these flags reached its end here.
+    finished: whether an earlier run with these flags reached its end here;
+      one that returns then leaves all files as they are.
   """
 
   def __init__(
@@ -113,7 +114,7 @@ class Run:
       record = workdir.describe(self._experiment, config, self._devices)
       workdir.claim(self.directory, record, self._volatile)
       self.finished = (self.directory / "results.json").exists()
-      self._metrics.open(self._checkpoints.latest())
+      self._metrics.open(self._checkpoints.latest(), keep=self.finished)
     except BaseException:
       self._close()
       raise
@@ -122,13 +123,12 @@ class Run:
   def __exit__(
     self, kind: Any, error: BaseException | None, trace: Any
   ) -> None:
-    del trace
+    del kind, trace
     try:
       if error is None:
-        self._write_results()
-      elif kind is KeyboardInterrupt or isinstance(
-        error, (SystemExit, OSError)
-      ):
+        if self._rows or not self.finished:
+          self._write_results()
+      elif isinstance(error, (KeyboardInterrupt, SystemExit, OSError)):
         progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
     finally:
       self._close()

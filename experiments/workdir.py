@@ -218,24 +218,38 @@ class Metrics:
     self._path = path
     self._file: IO[bytes] | None = None
     self._last: int | None = None
+    self._uncut = False
 
-  def open(self, step: int | None) -> None:
-    """Cuts what came after `step` (all, if None) and makes ready to append."""
+  def open(self, step: int | None, keep: bool = False) -> None:
+    """Cuts what came after `step` (all, if None) and makes ready to append.
+
+    Args:
+      step: the last step whose lines stay.
+      keep: cut only when the first line is added.
+    """
+    self._last = step
+    self._uncut = True
+    if not keep:
+      self._cut()
+
+  def _cut(self) -> None:
+    self._uncut = False
     if self._path.exists():
       content = self._path.read_bytes()
       kept = b"".join(
         line
         for line in content.splitlines(keepends=True)
-        if step is not None and _step(line) <= step
+        if self._last is not None and _step(line) <= self._last
       )
       if kept != content:
         with files.atomic_write(self._path, "wb") as out:
           out.write(kept)
-    self._last = step
     self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
 
   def append(self, record: Mapping[str, Any]) -> None:
     """Adds one line; `record` has its step, which never goes back."""
+    if self._uncut:
+      self._cut()
     if self._file is None:
       raise ValueError("log a value inside the `with` block of its run")
     if self._last is not None and record["step"] < self._last:

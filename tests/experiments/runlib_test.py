@@ -280,6 +280,22 @@ def test_lines_past_the_checkpoint_are_cut(tmp_path):
   assert lines[0]["parts"] == [0, 1]
 
 
+def test_a_finished_run_may_be_left_as_it_is(tmp_path):
+  with _run(tmp_path) as run:
+    assert not run.finished
+    run.log(0, loss=1.0)
+    run.row("a", "MRR", 0.5)
+  names = ("results.json", "metrics.jsonl")
+  before = [(tmp_path / name).read_bytes() for name in names]
+  with _run(tmp_path) as run:
+    assert run.finished
+  assert [(tmp_path / name).read_bytes() for name in names] == before
+  with _run(tmp_path) as run:
+    run.log(0, loss=2.0)
+  (line,) = (tmp_path / "metrics.jsonl").read_text().splitlines()
+  assert json.loads(line)["loss"] == 2.0
+
+
 def test_vectors_are_written_in_both_formats(tmp_path):
   words, array = ["New York", "b", "New_York"], np.eye(3, 5)
   with _run(tmp_path) as run:
