@@ -188,7 +188,7 @@ _factor_view = jax.jit(
   gcca.factor_view, static_argnames=("m", "centre", "tolerance")
 )
 _weighted_basis = jax.jit(gcca.weighted_basis)
-_combine_update = jax.jit(gcca.combine_update, donate_argnums=0)
+_combine_update = jax.jit(gcca.combine_update)
 
 
 class _Memory:
