@@ -37,6 +37,20 @@ class System(NamedTuple):
   bound: jax.Array
 
 
+class Region(NamedTuple):
+  """A box, or a ball around 0; infinite where not bounded.
+
+  Attributes:
+    lower: least value of an entity's coordinates, scalar.
+    upper: largest value, scalar.
+    radius: largest norm of an entity, scalar.
+  """
+
+  lower: jax.Array
+  upper: jax.Array
+  radius: jax.Array
+
+
 class Constraints(NamedTuple):
   """A compiled rule set; all arrays, so it can be an argument of a jit.
 
@@ -53,9 +67,7 @@ class Constraints(NamedTuple):
     plane_named: entities of each, as places in `named`, [h, 2].
     plane_coef: factors, 0. for padding, [h, 2].
     named: entities that a rule names, [M].
-    lower: least value of an entity's coordinates, scalar.
-    upper: largest value, scalar.
-    radius: largest norm of an entity, scalar.
+    region: where every entity lives; None where anywhere will do.
   """
 
   class_of: jax.Array
@@ -69,9 +81,7 @@ class Constraints(NamedTuple):
   plane_named: jax.Array
   plane_coef: jax.Array
   named: jax.Array
-  lower: jax.Array
-  upper: jax.Array
-  radius: jax.Array
+  region: Region | None
 
 
 def compile_rules(
@@ -184,12 +194,15 @@ class _Builder:
     lower = 0.0 if needs or (nonnegative and self.model != "T") else -np.inf
     upper = self.settings.cap if found.box else np.inf
     radius = self.settings.radius if found.floors else np.inf
+    region = None
+    if np.isfinite(lower) or np.isfinite(radius):
+      region = Region(*map(jnp.float32, (lower, upper, radius)))
     planes = self._planes(found, ties, place)
-    region: list = [([], [(-1, i)], 0.0) for i in range(len(named))]
+    bounds: list = [([], [(-1, i)], 0.0) for i in range(len(named))]
     if found.box:
-      region += [([], [(1, i)], upper) for i in range(len(named))]
+      bounds += [([], [(1, i)], upper) for i in range(len(named))]
     rows = [row for row in linear if row[0]]
-    turned = [(b, a, c) for a, b, c in linear + region if b]
+    turned = [(b, a, c) for a, b, c in linear + bounds if b]
     return Constraints(
       class_of=jnp.asarray(ties.root, jnp.int32),
       factor=jnp.asarray(ties.factor, jnp.float32),
@@ -197,14 +210,12 @@ class _Builder:
       order=_system(order),
       relation_rows=_system(order + rows),
       entity_rows=_system(turned),
-      joint_rows=_system(order + self._joint(linear) + self._joint(region)),
+      joint_rows=_system(order + self._joint(linear) + self._joint(bounds)),
       plane_class=jnp.asarray(planes[0]),
       plane_named=jnp.asarray(planes[1]),
       plane_coef=jnp.asarray(planes[2]),
       named=jnp.asarray(named, jnp.int32),
-      lower=jnp.asarray(lower, jnp.float32),
-      upper=jnp.asarray(upper, jnp.float32),
-      radius=jnp.asarray(radius, jnp.float32),
+      region=region,
     )
 
   def _reduce(self, indexed):

@@ -76,9 +76,11 @@ def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   Returns:
     Entities, [n, d].
   """
-  rows = jnp.clip(rows, constraints.lower, constraints.upper)
+  if constraints.region is None:
+    return rows
+  lower, upper, radius = constraints.region
+  rows = jnp.clip(rows, lower, upper)
   norm2 = jnp.sum(rows * rows, axis=-1, keepdims=True)
-  radius = constraints.radius
   shrink = radius * jax.lax.rsqrt(jnp.maximum(norm2, radius**2))
   return jnp.where(norm2 > radius**2, rows * shrink, rows)
 
@@ -223,7 +225,7 @@ def residual(
   return worst
 
 
-def optimiser_projection(
+def project_tables(
   model: str, constraints: Constraints, params: scores.Params
 ) -> scores.Params:
   """Both projections over whole tables, for dense optimiser steps.

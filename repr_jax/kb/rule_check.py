@@ -103,18 +103,19 @@ def sample_entities(
   """
   spread = max(float(np.std(table)), 1e-3)
   drawn = spread * rng.standard_normal((count, table.shape[1])) * 2
-  if constraints is None:
+  if constraints is None or constraints.region is None:
     return drawn
-  if np.isfinite(constraints.radius):
+  region = constraints.region
+  if np.isfinite(region.radius):
     norm = np.linalg.norm(drawn, axis=1, keepdims=True)
-    reach = float(constraints.radius) * np.sqrt(rng.uniform(size=(count, 1)))
+    reach = float(region.radius) * np.sqrt(rng.uniform(size=(count, 1)))
     return drawn / norm * reach
-  if np.isfinite(constraints.upper):
-    drawn = float(constraints.upper) * rng.uniform(size=drawn.shape)
+  if np.isfinite(region.upper):
+    drawn = float(region.upper) * rng.uniform(size=drawn.shape)
     corner = rng.uniform(size=drawn.shape) < 0.5
-    drawn[::4] = float(constraints.upper) * corner[::4]
+    drawn[::4] = float(region.upper) * corner[::4]
     return drawn
-  if np.isfinite(constraints.lower):
+  if np.isfinite(region.lower):
     drawn = np.abs(drawn)
     drawn[::4] *= rng.uniform(size=drawn[::4].shape) < 0.1
   return drawn

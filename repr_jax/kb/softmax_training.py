@@ -1,0 +1,211 @@
+"""Training against many candidates at once, with any optax optimiser.
+
+Each fact is compared with every entity, or with a sample that the batch
+shares, in place of its tail and in place of its head: one matrix product per
+side. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
+loss over the candidates; the penalty is N3 (sum of cubed moduli) or L2. The
+projection follows each optimiser step, so the rules hold in every state.
+"""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from repr_jax.kb import feasible, negatives, scores
+from repr_jax.kb.constraints import Constraints
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What is fixed in a compiled training step.
+
+  Attributes:
+    model: one of `kb.scores.SCORES`.
+    batch: facts in a step.
+    candidates: entities drawn for each batch; 0 for all of them.
+    loss: "softmax" or "bpr".
+    penalty: "n3" or "l2".
+  """
+
+  model: str
+  batch: int
+  candidates: int = 0
+  loss: str = "softmax"
+  penalty: str = "n3"
+
+  def __post_init__(self):
+    if self.loss not in ("softmax", "bpr"):
+      raise ValueError(f'loss must be "softmax" or "bpr": {self.loss}')
+    if self.penalty not in ("n3", "l2"):
+      raise ValueError(f'penalty must be "n3" or "l2": {self.penalty}')
+
+
+class State(NamedTuple):
+  """Tables and the optimiser's state."""
+
+  params: scores.Params
+  optimiser: optax.OptState
+
+
+def init(
+  optimiser: optax.GradientTransformation, params: scores.Params
+) -> State:
+  """The state before the first step.
+
+  Args:
+    optimiser: any optax optimiser.
+    params: tables, which meet the rules.
+
+  Returns:
+    The state.
+  """
+  return State(params, optimiser.init(params))
+
+
+def batch_loss(
+  options: Options,
+  known: negatives.Known,
+  params: scores.Params,
+  facts: jax.Array,
+  candidates: jax.Array | None,
+  weight: jax.Array | float,
+) -> jax.Array:
+  """Mean loss of a batch over both sides, with the penalty.
+
+  Args:
+    options: the setting.
+    known: table of known facts, which BPR leaves out as candidates.
+    params: the tables.
+    facts: head, relation, tail, int32 [B, 3].
+    candidates: entity ids, [S]; all entities where None.
+    weight: of the penalty.
+
+  Returns:
+    Scalar.
+  """
+  head, relation, tail = facts.T
+  count = params.entities.shape[0]
+  ids = jnp.arange(count) if candidates is None else candidates
+  if candidates is None:
+    rows, table = (
+      params.entities[jnp.concatenate([head, tail])],
+      params.entities,
+    )
+  else:
+    rows = params.entities[jnp.concatenate([head, tail, ids])]
+    table = rows[2 * head.size :]
+  heads, tails = rows[: head.size], rows[head.size : 2 * head.size]
+  links = _relation_rows(params.relations, relation)
+  truth = jax.vmap(functools.partial(scores.score, options.model))(
+    links, heads, tails
+  )
+  total = jnp.zeros((), truth.dtype)
+  for side, answer in ((0, head), (2, tail)):
+    if side:
+      logits = scores.score_all_tails(options.model, links, heads, table)
+    else:
+      logits = scores.score_all_heads(options.model, links, tails, table)
+    if options.loss == "softmax":
+      total += _softmax(logits, truth, ids, answer, count)
+    else:
+      total += _bpr(logits, truth, ids, facts, side, known)
+  penalty = sum(_penalty(options, x) for x in (heads, tails, links)) / head.size
+  return total / 2 + weight * penalty
+
+
+def train_pass(
+  options: Options,
+  optimiser: optax.GradientTransformation,
+  constraints: Constraints | None,
+  known: negatives.Known,
+  facts: jax.Array,
+  state: State,
+  key: jax.Array,
+  weight: jax.Array | float,
+) -> tuple[State, jax.Array]:
+  """One pass over the facts in random order; those over a batch wait.
+
+  Args:
+    options: the setting (static).
+    optimiser: any optax optimiser (static).
+    constraints: compiled rules, or None for none.
+    known: table of known facts.
+    facts: head, relation, tail, int32 [n, 3].
+    state: tables, which meet the rules; donated when jitted.
+    key: random key.
+    weight: of the penalty.
+
+  Returns:
+    The state, whose tables meet the rules, and the mean loss.
+  """
+  steps = facts.shape[0] // options.batch
+  order_key, draw_key = jax.random.split(key)
+  order = jax.random.permutation(order_key, facts.shape[0])
+  batches = facts[order[: steps * options.batch]]
+  batches = batches.reshape(steps, options.batch, 3)
+  count = state.params.entities.shape[0]
+
+  def step(state, item):
+    batch, key = item
+    drawn = None
+    if options.candidates:
+      drawn = jax.random.randint(key, (options.candidates,), 0, count)
+    loss, slope = jax.value_and_grad(
+      lambda p: batch_loss(options, known, p, batch, drawn, weight)
+    )(state.params)
+    change, memory = optimiser.update(slope, state.optimiser, state.params)
+    params = optax.apply_updates(state.params, change)
+    if constraints is not None:
+      params = feasible.project_tables(options.model, constraints, params)
+    return State(params, memory), loss
+
+  keys = jax.random.split(draw_key, steps)
+  state, losses = jax.lax.scan(step, state, (batches, keys))
+  return state, losses.mean()
+
+
+train = jax.jit(train_pass, static_argnums=(0, 1), donate_argnums=5)
+
+
+def _relation_rows(table, ids):
+  """Rows by a one-hot product, whose gradient is a product too."""
+  if table.shape[0] > 512 or table.shape[1] > 1024:
+    return table[ids]
+  one_hot = (ids[:, None] == jnp.arange(table.shape[0])).astype(table.dtype)
+  return one_hot @ table
+
+
+def _softmax(logits, truth, ids, answer, count):
+  """Cross-entropy; a sample of S stands for all E by adding log(E / S)."""
+  if ids.size == count:
+    return jnp.mean(jax.nn.logsumexp(logits, axis=1) - truth)
+  logits = logits + jnp.log(count / ids.size)
+  logits = jnp.where(ids == answer[:, None], -jnp.inf, logits)
+  rest = jax.nn.logsumexp(logits, axis=1)
+  return jnp.mean(jnp.logaddexp(rest, truth) - truth)
+
+
+def _bpr(logits, truth, ids, facts, side, known):
+  """Mean of -log sigmoid(truth - candidate) over unknown candidates."""
+  shape = (facts.shape[0], ids.size)
+  others = [jnp.broadcast_to(x[:, None], shape) for x in facts.T]
+  others[side] = jnp.broadcast_to(ids, shape)
+  fine = ~negatives.is_known(known, jnp.stack(others, axis=-1))
+  losses = jax.nn.softplus(logits - truth[:, None])
+  fine = fine.astype(losses.dtype)
+  return jnp.sum(losses * fine) / jnp.maximum(jnp.sum(fine), 1)
+
+
+def _penalty(options, rows):
+  if options.penalty == "l2":
+    return jnp.sum(rows * rows)
+  square = rows * rows
+  if options.model == "complex":
+    real, imaginary = jnp.split(square, 2, axis=-1)
+    square = real + imaginary
+  # The floor keeps the root's slope finite at 0.
+  return jnp.sum(square * jnp.sqrt(jnp.maximum(square, 1e-20)))

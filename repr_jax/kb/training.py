@@ -1,0 +1,251 @@
+"""Projected stochastic gradient descent on BPR (thesis algorithm 2).
+
+Each fact meets unknown facts one at a time; -log sigmoid(score(fact) -
+score(unknown fact)) + alpha norm2 goes down first in the relations with the
+entities fixed, then in the entities with the relations fixed, and each step
+ends with the projection onto what the rules allow. Only rows that a batch
+touches are read or written.
+
+With batch 1 this is the algorithm of the thesis. In a larger batch an entity
+moves by the sum of its gradients, which is what steps of one fact each would
+do to the first order, and a relation, which most facts of a batch may share,
+by their mean.
+"""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from repr_jax.kb import feasible, negatives, scores
+from repr_jax.kb.constraints import Constraints
+
+# Relations beyond which their gradients are added row by row.
+_ONE_HOT_LIMIT = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What is fixed in a compiled training step.
+
+  Attributes:
+    model: one of `kb.scores.SCORES`.
+    batch: facts in a step.
+    unknown: "any" draws from all unknown facts, as the thesis does;
+      "corrupt" replaces the head or the tail of the fact.
+  """
+
+  model: str
+  batch: int
+  unknown: str = "any"
+
+  def __post_init__(self):
+    if self.unknown not in ("any", "corrupt"):
+      raise ValueError(f'unknown must be "any" or "corrupt": {self.unknown}')
+
+
+class Rates(NamedTuple):
+  """Step size eta and weight alpha of the squared norms."""
+
+  eta: jax.Array | float
+  alpha: jax.Array | float
+
+
+class Pairs(NamedTuple):
+  """Facts with one unknown fact each, as rows of the two tables.
+
+  Attributes:
+    relations: of the fact and, in the "any" setting, of the other, [k, B].
+    entities: head, tail and what the unknown fact puts in, [s, B].
+    is_tail: whether that is the tail ("corrupt"), bool [B].
+    fine: False leaves the pair out, bool [B].
+  """
+
+  relations: jax.Array
+  entities: jax.Array
+  is_tail: jax.Array
+  fine: jax.Array
+
+
+def draw_pairs(
+  options: Options, known: negatives.Known, facts: jax.Array, key: jax.Array
+) -> Pairs:
+  """Draws an unknown fact for each fact.
+
+  Args:
+    options: the setting.
+    known: table of known facts.
+    facts: head, relation, tail, int32 [n, 3].
+    key: random key.
+
+  Returns:
+    Pairs, [., n].
+  """
+  head, relation, tail = facts.T
+  if options.unknown == "corrupt":
+    drawn, put_in, is_tail = negatives.corrupt(known, key, facts)
+    return Pairs(
+      relation[None], jnp.stack([head, tail, put_in]), is_tail, drawn.fine
+    )
+  drawn = negatives.draw_any(known, key, facts.shape[0])
+  other_head, other_relation, other_tail = drawn.triples.T
+  return Pairs(
+    jnp.stack([relation, other_relation]),
+    jnp.stack([head, tail, other_head, other_tail]),
+    jnp.ones_like(drawn.fine),
+    drawn.fine,
+  )
+
+
+def update(
+  options: Options,
+  constraints: Constraints | None,
+  params: scores.Params,
+  pairs: Pairs,
+  rates: Rates,
+) -> tuple[scores.Params, jax.Array]:
+  """One step of algorithm 2 on a batch.
+
+  Args:
+    options: the setting.
+    constraints: compiled rules, or None for none.
+    params: tables, which meet the rules.
+    pairs: the batch.
+    rates: step size and penalty.
+
+  Returns:
+    Tables, which meet the rules, and the mean loss of the batch.
+  """
+  rows = params.entities[pairs.entities]
+  objective = functools.partial(_loss, options, pairs)
+  loss, slope = jax.value_and_grad(objective)(
+    params.relations[pairs.relations], rows
+  )
+  relations = _step_relations(params.relations, pairs.relations, slope, rates)
+  params = params._replace(relations=relations)
+  if constraints is not None:
+    relations = feasible.project_relations(options.model, constraints, params)
+    params = params._replace(relations=relations)
+  slope = jax.grad(objective, argnums=1)(
+    params.relations[pairs.relations], rows
+  )
+  keep = pairs.fine[None, :, None]
+  change = -rates.eta * (slope + 2 * rates.alpha * rows * keep)
+  ids = pairs.entities.reshape(-1)
+  entities = params.entities.at[ids].add(change.reshape(ids.size, -1))
+  if constraints is not None and constraints.region is not None:
+    touched = feasible.project_rows(constraints, entities[ids])
+    entities = entities.at[ids].set(touched)
+  params = params._replace(entities=entities)
+  if constraints is not None:
+    entities = feasible.project_named(options.model, constraints, params)
+    params = params._replace(entities=entities)
+  return params, loss / jnp.maximum(pairs.fine.sum(), 1)
+
+
+def train_pass(
+  options: Options,
+  constraints: Constraints | None,
+  known: negatives.Known,
+  facts: jax.Array,
+  params: scores.Params,
+  key: jax.Array,
+  rates: Rates,
+) -> tuple[scores.Params, jax.Array]:
+  """One pass over the facts in random order, each with one unknown fact.
+
+  Args:
+    options: the setting (static).
+    constraints: compiled rules, or None for none.
+    known: table of known facts.
+    facts: head, relation, tail, int32 [n, 3].
+    params: tables, which meet the rules.
+    key: random key.
+    rates: step size and penalty.
+
+  Returns:
+    Tables, which meet the rules, and the mean loss of the pass.
+  """
+  count = facts.shape[0]
+  steps = -(-count // options.batch)
+  order_key, draw_key = jax.random.split(key)
+  order = jax.random.permutation(order_key, count)
+  order = jnp.resize(order, (steps * options.batch,))
+  pairs = draw_pairs(options, known, facts[order], draw_key)
+  first_time = jnp.arange(order.size) < count
+  pairs = pairs._replace(fine=pairs.fine & first_time)
+
+  def split(x):  # [..., steps * B] -> [steps, ..., B]
+    return jnp.moveaxis(x.reshape(*x.shape[:-1], steps, options.batch), -2, 0)
+
+  def step(params, batch):
+    return update(options, constraints, params, batch, rates)
+
+  params, losses = jax.lax.scan(step, params, jax.tree.map(split, pairs))
+  return params, losses.mean()
+
+
+def train_passes(
+  options: Options,
+  constraints: Constraints | None,
+  known: negatives.Known,
+  facts: jax.Array,
+  params: scores.Params,
+  keys: jax.Array,
+  rates: Rates,
+) -> tuple[scores.Params, jax.Array]:
+  """`train_pass` once for each key; S passes give each fact S unknown ones.
+
+  Args:
+    options: the setting (static).
+    constraints: compiled rules, or None for none.
+    known: table of known facts.
+    facts: head, relation, tail, int32 [n, 3].
+    params: tables, which meet the rules; donated when jitted.
+    keys: random keys, [S].
+    rates: step size and penalty.
+
+  Returns:
+    Tables, which meet the rules, and the mean loss of each pass, [S].
+  """
+
+  def one(params, key):
+    return train_pass(options, constraints, known, facts, params, key, rates)
+
+  return jax.lax.scan(one, params, keys)
+
+
+train = jax.jit(train_passes, static_argnums=0, donate_argnums=4)
+
+
+def _loss(options, pairs, relations, entities):
+  """Sum over the batch for relations [k, B, p] and entities [s, B, d]."""
+  head, tail, *others = entities
+  if options.unknown == "corrupt":
+    is_tail = pairs.is_tail[:, None]
+    other_head = jnp.where(is_tail, head, others[0])
+    other_tail = jnp.where(is_tail, others[0], tail)
+  else:
+    other_head, other_tail = others
+  score = jax.vmap(functools.partial(scores.score, options.model))
+  margin = score(relations[0], head, tail)
+  margin -= score(relations[-1], other_head, other_tail)
+  return jnp.sum(jnp.where(pairs.fine, jax.nn.softplus(-margin), 0))
+
+
+def _step_relations(table, ids, slope, rates):
+  """Moves each relation by the mean of its gradients in the batch."""
+  ids, slope = ids.reshape(-1), slope.reshape(-1, table.shape[1])
+  size = table.shape[0]
+  if size <= _ONE_HOT_LIMIT:
+    one_hot = (ids == jnp.arange(size)[:, None]).astype(table.dtype)
+    total, count = one_hot @ slope, one_hot.sum(axis=1)
+  else:
+    total = jax.ops.segment_sum(slope, ids, size)
+    count = jax.ops.segment_sum(jnp.ones_like(slope[:, 0]), ids, size)
+  touched = (count > 0)[:, None]
+  mean = total / jnp.maximum(count, 1)[:, None]
+  penalty = 2 * rates.alpha * table * touched
+  return table - rates.eta * (mean + penalty)
