@@ -20,6 +20,7 @@ _TEST = [
   "mypy>=1.10",
   "pytest>=8.0",
   "pytest-xdist>=3.5",
+  "pytrec-eval-terrier>=0.5.6",
   "ruff>=0.6",
   "scikit-learn>=1.4",
 ]
