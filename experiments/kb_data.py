@@ -1,0 +1,225 @@
+"""Knowledge bases for the experiments: files of triples, or WordNet itself."""
+
+import dataclasses
+import difflib
+import re
+
+import numpy as np
+
+from repr_jax import errors
+from repr_jax.data import rules as rule_files
+from repr_jax.data import triples, wordnet
+
+_QUERY = re.compile(
+  r"\s*([^\s(),]+)\s*\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)\s*"
+)
+
+# Inverse pairs among WN18's relations, and those that are symmetric.
+_INVERSES = (
+  ("_hypernym", "_hyponym"),
+  ("_instance_hypernym", "_instance_hyponym"),
+  ("_member_meronym", "_member_holonym"),
+  ("_has_part", "_part_of"),
+  ("_synset_domain_topic_of", "_member_of_domain_topic"),
+  ("_synset_domain_usage_of", "_member_of_domain_usage"),
+  ("_synset_domain_region_of", "_member_of_domain_region"),
+)
+_SYMMETRIC = ("_derivationally_related_form", "_similar_to", "_verb_group")
+
+
+@dataclasses.dataclass(frozen=True)
+class KnowledgeBase:
+  """Facts in three splits with the rules over them.
+
+  Attributes:
+    name: what it is called in results.
+    splits: the facts.
+    rules: the rules.
+    shown: a readable name for each entity.
+  """
+
+  name: str
+  splits: triples.Splits
+  rules: list[rule_files.Rule]
+  shown: list[str]
+
+  @property
+  def relations(self) -> list[str]:
+    """Names of the relations."""
+    return self.splits.train.relations
+
+  @property
+  def entities(self) -> list[str]:
+    """Names of the entities, as in the files."""
+    return self.splits.train.entities
+
+  @property
+  def known(self) -> np.ndarray:
+    """All facts of all splits, [n, 3]."""
+    return np.concatenate([part.array for part in self.splits[:3]])
+
+  @property
+  def seen(self) -> np.ndarray:
+    """Which entities the training split has, bool [E]."""
+    seen = np.ones(len(self.entities), bool)
+    seen[self.splits.unseen_entities] = False
+    return seen
+
+
+def read(
+  train: str,
+  valid: str,
+  test: str,
+  rules: str | None,
+  columns: str = "h,r,t",
+  duplicates: str = "error",
+) -> KnowledgeBase:
+  """Reads a knowledge base from files.
+
+  Args:
+    train: file of training triples; the folder names the knowledge base.
+    valid: file of validation triples.
+    test: file of test triples.
+    rules: file of rules, or None.
+    columns: order of the columns.
+    duplicates: "error" or "count".
+
+  Returns:
+    The knowledge base.
+  """
+  splits = triples.read_splits(train, valid, test, columns, duplicates)
+  found = []
+  if rules:
+    found = rule_files.read_rules(
+      rules, splits.train.relations, splits.train.entities
+    )
+  parts = train.rstrip("/").split("/")
+  name = parts[-2] if len(parts) > 1 else parts[-1]
+  return KnowledgeBase(name, splits, found, _readable(splits.train.entities))
+
+
+def from_wordnet(
+  held_out: int, seed: int, root: str | None = None
+) -> KnowledgeBase:
+  """WordNet's 18 relations, some facts held out, with their inverse rules.
+
+  Args:
+    held_out: facts in each of the validation and test splits.
+    seed: of the choice of those facts.
+    root: keep the synsets below this one only, such as "animal.n.01".
+
+  Returns:
+    The knowledge base.
+  """
+  database = wordnet.load()
+  everything = database.triples()
+  named = everything.array
+  names = everything.entities
+  if root is not None:
+    tree = database.subtree(root)
+    inside = {database.names[row] for row in tree.rows.tolist()}
+    kept = np.array([name in inside for name in names])
+    named = named[kept[named[:, 0]] & kept[named[:, 2]]]
+  used, place = np.unique(named[:, [0, 2]], return_inverse=True)
+  kinds, kind = np.unique(named[:, 1], return_inverse=True)
+  place = place.reshape(-1, 2)
+  array = np.stack([place[:, 0], kind, place[:, 1]], axis=1)
+  array = np.random.default_rng(seed).permutation(array)
+  entities = [names[i] for i in used]
+  relations = [everything.relations[i] for i in kinds]
+  splits = _hold_out(array, entities, relations, held_out)
+  label = "WordNet" if root is None else f"WordNet below {root}"
+  return KnowledgeBase(label, splits, _wordnet_rules(relations), entities)
+
+
+def parse_query(kb: KnowledgeBase, text: str) -> tuple[int, int, str]:
+  """Understands `relation(?, entity)` or `relation(entity, ?)`.
+
+  Args:
+    kb: the knowledge base.
+    text: the query; a relation may leave out its first underscore, and an
+      entity may be a file's name, a readable name, or the lemma it begins
+      with.
+
+  Returns:
+    Relation, entity and the open side, "head" or "tail".
+  """
+  match = _QUERY.fullmatch(text)
+  if not match or (match[2] == "?") == (match[3] == "?"):
+    raise errors.InputError(
+      f"--ask {text!r}: expected relation(?, entity) or relation(entity, ?)"
+    )
+  relation = _find(
+    match[1], {name: i for i, name in enumerate(kb.relations)}, "relation"
+  )
+  side = "head" if match[2] == "?" else "tail"
+  table: dict[str, int] = {}
+  for names in (kb.entities, kb.shown):
+    for i, name in enumerate(names):
+      table.setdefault(name, i)
+      table.setdefault(name.split(".")[0], i)
+  entity = _find(match[3] if side == "head" else match[2], table, "entity")
+  return relation, entity, side
+
+
+def _find(name: str, table: dict[str, int], what: str) -> int:
+  for form in (name, f"_{name}"):
+    if form in table:
+      return table[form]
+  close = difflib.get_close_matches(name, list(table)[:200_000], n=3)
+  hint = f"; did you mean {', '.join(close)}?" if close else ""
+  raise errors.InputError(f"--ask: unknown {what} {name!r}{hint}")
+
+
+def _readable(entities: list[str]) -> list[str]:
+  """Names of synsets where all entities are WordNet offsets."""
+  if not all(len(name) == 8 and name.isdigit() for name in entities):
+    return list(entities)
+  try:
+    database = wordnet.load()
+  except (errors.InputError, OSError):
+    return list(entities)
+  offsets = database.tables.offset.tolist()
+  table: dict[int, str] = {}
+  for row, offset in enumerate(offsets):
+    table.setdefault(offset, database.names[row])
+  return [table.get(int(name), name) for name in entities]
+
+
+def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
+  found = []
+  for first, second in _INVERSES:
+    if first in relations and second in relations:
+      found.append(rule_files.Rule("RevImp", (first, second)))
+      found.append(rule_files.Rule("RevImp", (second, first)))
+  found += [
+    rule_files.Rule("Symm", (name,)) for name in _SYMMETRIC if name in relations
+  ]
+  return found
+
+
+def _hold_out(array, entities, relations, count) -> triples.Splits:
+  """Takes facts out whose entities and relations all have others left."""
+  left = np.bincount(array[:, [0, 2]].ravel(), minlength=len(entities))
+  kinds = np.bincount(array[:, 1], minlength=len(relations))
+  out: list[int] = []
+  for i, (h, r, t) in enumerate(array.tolist()):
+    if len(out) == 2 * count:
+      break
+    if left[h] > 1 and left[t] > 1 and kinds[r] > 1 and h != t:
+      left[h] -= 1
+      left[t] -= 1
+      kinds[r] -= 1
+      out.append(i)
+  if len(out) < 2 * count:
+    raise errors.InputError(
+      f"cannot hold out {2 * count} facts of {len(array)}; ask for fewer"
+    )
+  held = np.array(out)
+  rest = np.setdiff1d(np.arange(len(array)), held)
+  train, valid, test = (
+    triples.Triples(array[part], entities, relations)
+    for part in (rest, held[:count], held[count:])
+  )
+  none = np.zeros(0, np.int32)
+  return triples.Splits(train, valid, test, none, none)

@@ -1,0 +1,295 @@
+"""Trains and ranks a knowledge base as `experiments.elkb` asks for it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments import kb_data, progress, runlib
+from repr_jax import errors
+from repr_jax.kb import (
+  constraints as kb_constraints,
+)
+from repr_jax.kb import (
+  feasible,
+  link_prediction,
+  negatives,
+  rule_algebra,
+  scores,
+  softmax_training,
+  training,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+  """How a model is trained; the flags of `experiments.elkb` by name."""
+
+  model: str = "B"
+  dim: int = 100
+  constrained: bool = True
+  nonnegative: bool = True
+  trainer: str = "pairs"
+  optimizer: str = "sgd"
+  batch: int = 10
+  eta: float = 0.125
+  alpha: float = 0.001
+  negatives: int = 200
+  unknown: str = "any"
+  candidates: int = 0
+  loss: str = "softmax"
+  penalty: str = "l2"
+  scale: float = 0.1
+  mixing: float = 0.8
+  cap: float = 0.2
+  radius: float = 1.0
+  seed: int = 0
+
+
+@dataclasses.dataclass
+class System:
+  """A model in training.
+
+  Attributes:
+    setting: how it is trained.
+    constraints: compiled rules, or None.
+    state: what an epoch changes.
+    epoch: (state, key) -> (state, mean loss).
+  """
+
+  setting: Setting
+  constraints: kb_constraints.Constraints | None
+  state: Any
+  epoch: Callable[[Any, jax.Array], tuple[Any, jax.Array]]
+
+  @property
+  def params(self) -> scores.Params:
+    """The tables."""
+    return getattr(self.state, "params", self.state)
+
+
+def compile_for(
+  kb: kb_data.KnowledgeBase, setting: Setting
+) -> kb_constraints.Constraints | None:
+  """The constraints of a setting; None where it has none.
+
+  Args:
+    kb: the knowledge base.
+    setting: the setting.
+
+  Returns:
+    The compiled rules.
+  """
+  if not setting.constrained:
+    return None
+  numbers = rule_algebra.Settings(setting.mixing, setting.cap, setting.radius)
+  return kb_constraints.compile_rules(
+    setting.model,
+    kb.rules,
+    kb.relations,
+    kb.entities,
+    numbers,
+    setting.nonnegative,
+  )
+
+
+def prepare(kb: kb_data.KnowledgeBase, setting: Setting) -> System:
+  """Compiles the rules, draws a start and sets up the trainer.
+
+  Args:
+    kb: the knowledge base.
+    setting: how to train.
+
+  Returns:
+    The system before its first epoch.
+  """
+  sizes = len(kb.entities), len(kb.relations)
+  params = scores.init_params(
+    setting.model,
+    jax.random.key(setting.seed),
+    *sizes,
+    setting.dim,
+    setting.scale,
+  )
+  compiled = compile_for(kb, setting)
+  if compiled is not None:
+    numbers = rule_algebra.Settings(setting.mixing, setting.cap, setting.radius)
+    params = feasible.checked_start(
+      setting.model,
+      kb.rules,
+      kb.relations,
+      kb.entities,
+      compiled,
+      params,
+      numbers,
+    )
+  known = negatives.known_facts(kb.splits.train.array, *sizes)
+  facts = jnp.asarray(kb.splits.train.array)
+  if setting.trainer == "pairs":
+    return _pairs(setting, compiled, params, known, facts)
+  return _many(setting, compiled, params, known, facts)
+
+
+def make_optimizer(name: str, rate: float) -> optax.GradientTransformation:
+  """An optax optimiser by name.
+
+  Args:
+    name: "sgd", "adagrad", "adam" or "rmsprop".
+    rate: step size.
+
+  Returns:
+    The optimiser.
+  """
+  if name == "adagrad":
+    return optax.adagrad(rate, initial_accumulator_value=1e-8)
+  makers = {"sgd": optax.sgd, "adam": optax.adam, "rmsprop": optax.rmsprop}
+  if name not in makers:
+    raise errors.InputError(
+      f"--optimizer={name}: there are adagrad, {', '.join(makers)}"
+    )
+  return makers[name](rate)
+
+
+def rank_facts(
+  kb: kb_data.KnowledgeBase,
+  model: str,
+  params: scores.Params,
+  facts: np.ndarray,
+  block: int = 128,
+  unseen: str = "last",
+) -> link_prediction.Ranks:
+  """Ranks facts on both sides among all entities.
+
+  Args:
+    kb: the knowledge base, whose facts the filtered ranks leave out.
+    model: one of `kb.scores.SCORES`.
+    params: the tables.
+    facts: head, relation, tail, int [n, 3].
+    block: queries at a time.
+    unseen: "last" or "drop", for facts with entities outside training.
+
+  Returns:
+    The ranks.
+  """
+  heads, tails = link_prediction.scorers(model, params)
+  return link_prediction.rank(
+    heads,
+    tails,
+    facts,
+    kb.known,
+    block=block,
+    num_relations=len(kb.relations),
+    seen=kb.seen,
+    unseen="drop" if unseen == "drop" else "last",
+  )
+
+
+def train(
+  run: runlib.Run,
+  kb: kb_data.KnowledgeBase,
+  system: System,
+  epochs: int,
+  eval_every: int,
+  eval_limit: int,
+  patience: int,
+  block: int,
+) -> scores.Params:
+  """Trains with early stopping on HITS@10 of validation facts.
+
+  Args:
+    run: logs and checkpoints.
+    kb: the knowledge base.
+    system: what to train.
+    epochs: at most.
+    eval_every: epochs between looks.
+    eval_limit: validation facts looked at.
+    patience: looks without a better figure.
+    block: queries at a time.
+
+  Returns:
+    The best tables.
+  """
+  limit = min(eval_limit, len(kb.splits.valid))
+  facts = kb.splits.valid.array[:limit]
+  best = jax.tree.map(np.asarray, system.params)
+  memory = {"state": system.state, "best": best, "score": -1.0, "idle": 0}
+  start = -1
+  found = run.restore(memory)
+  if found is not None:
+    start, memory = found
+  state = jax.tree.map(jax.numpy.asarray, memory["state"])
+  key = jax.random.key(system.setting.seed + 1)
+  for epoch in run.progress(range(start + 1, epochs), "epoch"):
+    if int(memory["idle"]) >= patience:
+      break
+    state, loss = system.epoch(state, jax.random.fold_in(key, epoch))
+    if (epoch + 1) % eval_every and epoch + 1 < epochs:
+      run.log(epoch, loss=float(loss))
+      continue
+    params = getattr(state, "params", state)
+    ranks = rank_facts(kb, system.setting.model, params, facts, block)
+    figures = link_prediction.summary(ranks)
+    run.log(
+      epoch,
+      loss=float(loss),
+      **{k: figures[k] for k in ("mrr", "hits@3", "hits@10")},
+    )
+    progress.say(
+      f"epoch {epoch + 1}: loss {float(loss):.4f}, validation MRR "
+      f"{figures['mrr']:.3f}, HITS@10 {figures['hits@10']:.3f}"
+    )
+    if figures["hits@10"] > float(memory["score"]):
+      best = jax.tree.map(np.asarray, params)
+      memory |= {"best": best, "score": figures["hits@10"], "idle": 0}
+    else:
+      memory["idle"] = int(memory["idle"]) + 1
+    memory["state"] = state
+    run.save(epoch, memory)
+  return jax.tree.map(jax.numpy.asarray, memory["best"])
+
+
+def _pairs(setting, compiled, params, known, facts):
+  if setting.optimizer != "sgd":
+    raise errors.InputError(
+      f"--optimizer={setting.optimizer} needs --trainer=many; --trainer=pairs "
+      "is the thesis' algorithm, which steps by sgd"
+    )
+  options = training.Options(setting.model, setting.batch, setting.unknown)
+  rates = training.Rates(setting.eta, setting.alpha)
+
+  def epoch(state, key):
+    keys = jax.random.split(key, setting.negatives)
+    state, losses = training.train(
+      options, compiled, known, facts, state, keys, rates
+    )
+    return state, losses.mean()
+
+  return System(setting, compiled, params, epoch)
+
+
+def _many(setting, compiled, params, known, facts):
+  if setting.batch > facts.shape[0]:
+    raise errors.InputError(
+      f"--batch={setting.batch} is larger than the {facts.shape[0]} facts"
+    )
+  options = softmax_training.Options(
+    setting.model,
+    setting.batch,
+    setting.candidates,
+    setting.loss,
+    setting.penalty,
+  )
+  optimizer = make_optimizer(setting.optimizer, setting.eta)
+
+  def epoch(state, key):
+    return softmax_training.train(
+      options, optimizer, compiled, known, facts, state, key, setting.alpha
+    )
+
+  return System(
+    setting, compiled, softmax_training.init(optimizer, params), epoch
+  )

@@ -1,0 +1,161 @@
+"""One answer from two systems: a logistic choice for each query.
+
+The thesis (5.4.6) trains a logistic classifier that says which of two
+systems ranks a query better and gives that system's ranking. Features are
+the relation and the open side of the query and how sure each system is of
+its first answer; the classifier is fitted on validation queries.
+"""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from repr_jax.kb import scores
+from repr_jax.kb.link_prediction import Ranks
+
+
+def fit_logistic(
+  features: jax.Array | np.ndarray,
+  labels: jax.Array | np.ndarray,
+  weights: jax.Array | np.ndarray,
+  ridge: float = 1.0,
+  steps: int = 25,
+) -> jax.Array:
+  """Logistic regression with a ridge, by Newton's method.
+
+  Minimises sum_i weights_i log(1 + exp(-(2 labels_i - 1) <w, x_i>)) +
+  ridge / 2 norm2(w).
+
+  Args:
+    features: x, [n, f].
+    labels: 0 or 1, [n].
+    weights: of the examples, [n].
+    ridge: positive.
+    steps: Newton steps.
+
+  Returns:
+    w, [f].
+  """
+  chex.assert_rank([features, labels, weights], [2, 1, 1])
+  features = jnp.asarray(features)
+  eye = ridge * jnp.eye(features.shape[1], dtype=features.dtype)
+
+  def step(w, _):
+    chance = jax.nn.sigmoid(features @ w)
+    slope = features.T @ (weights * (chance - labels)) + ridge * w
+    spread = weights * chance * (1 - chance)
+    curve = features.T @ (spread[:, None] * features) + eye
+    return w - jnp.linalg.solve(curve, slope), None
+
+  start = jnp.zeros(features.shape[1], features.dtype)
+  return jax.lax.scan(step, start, None, length=steps)[0]
+
+
+def sureness(
+  model: str,
+  params: scores.Params,
+  facts: np.ndarray,
+  side: str,
+  block: int = 128,
+) -> np.ndarray:
+  """How a system's first two answers to each query stand out.
+
+  Args:
+    model: one of `kb.scores.SCORES`.
+    params: the tables.
+    facts: head, relation, tail, int [n, 3].
+    side: "head" or "tail", the slot that is open.
+    block: queries at a time.
+
+  Returns:
+    First answer's score and its lead over the second, both in units of the
+    spread of all scores of the query, [n, 2].
+  """
+  count = len(facts)
+  padded = np.resize(facts, (-(-count // block) * block, 3))
+  blocks = jnp.asarray(padded.reshape(-1, block, 3))
+  found = _sure_blocks(model, side, params, blocks)
+  return np.asarray(found).reshape(-1, 2)[:count]
+
+
+def choice_features(
+  facts: np.ndarray, num_relations: int, first: np.ndarray, second: np.ndarray
+) -> np.ndarray:
+  """Features of queries for `fit_logistic`.
+
+  Args:
+    facts: head, relation, tail, int [n, 3].
+    num_relations: R.
+    first: sureness of one system, [n, 2].
+    second: of the other, [n, 2].
+
+  Returns:
+    Relation indicators, sureness of both and a constant, [n, R + 5].
+  """
+  relation = np.eye(num_relations)[np.asarray(facts)[:, 1]]
+  constant = np.ones((len(facts), 1))
+  parts = [relation, first, second, constant]
+  return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def better(first: Ranks, second: Ranks, side: str) -> tuple:
+  """Where the first system ranks better, with weight 0 where both are equal.
+
+  Args:
+    first: ranks by one system.
+    second: ranks of the same facts by the other.
+    side: "head" or "tail".
+
+  Returns:
+    Labels and weights, float32 [n] each.
+  """
+  one = getattr(first, side).filtered.realistic
+  two = getattr(second, side).filtered.realistic
+  return (one < two).astype(np.float32), (one != two).astype(np.float32)
+
+
+def merge_ranks(
+  first: Ranks, second: Ranks, heads: np.ndarray, tails: np.ndarray
+) -> Ranks:
+  """The ranks of the combination.
+
+  Args:
+    first: ranks by one system.
+    second: ranks of the same facts by the other.
+    heads: queries for a head that go to the first system, bool [n].
+    tails: queries for a tail that do, bool [n].
+
+  Returns:
+    Ranks of the same facts.
+  """
+  merged = {
+    side: jax.tree.map(
+      lambda a, b, chosen=chosen: np.where(chosen, a, b),
+      getattr(first, side),
+      getattr(second, side),
+    )
+    for side, chosen in (("head", heads), ("tail", tails))
+  }
+  return first._replace(**merged)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _sure_blocks(model, side, params, blocks):
+  def one(facts):
+    head, relation, tail = facts.T
+    links = params.relations[relation]
+    table = params.entities
+    if side == "tail":
+      values = scores.score_all_tails(model, links, table[head], table)
+    else:
+      values = scores.score_all_heads(model, links, table[tail], table)
+    top = jax.lax.top_k(values, 2)[0]
+    spread = jnp.std(values, axis=1) + 1e-6
+    lead = (top[:, 0] - top[:, 1]) / spread
+    height = (top[:, 0] - jnp.mean(values, axis=1)) / spread
+    return jnp.stack([height, lead], axis=1)
+
+  return jax.lax.map(one, blocks)
