@@ -191,7 +191,10 @@ def init(
   krylov, *keys = jax.random.split(key, 3)
   factors = [jax.random.normal(k, shape, slices.ones.dtype) for k in keys]
   if start == "nvecs":
-    svd, _ = spectral.truncated_svd(_sum(slices, not roles), rank, krylov)
+    # ALS goes on from here, so that a rough subspace is enough.
+    svd, _ = spectral.truncated_svd(
+      _sum(slices, not roles), rank, krylov, tolerance=1e-2
+    )
     sound = svd.s > 1e-5 * svd.s[0]
     scale = jnp.sqrt(1.0 / slices.entities)
     factors = [
