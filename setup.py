@@ -28,7 +28,6 @@ _BENCH = [
   "torch==2.13.0",
   "bm25s>=0.2",
   "cca-zoo>=2.5",
-  "mvlearn>=0.5",
   "pykeen>=1.11",
   "scikit-learn>=1.4",
   "psutil>=5.9",

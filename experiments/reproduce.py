@@ -21,7 +21,9 @@ from experiments import chapter as chapter_lib
 from experiments import progress, report, runlib, workdir
 from repr_jax import errors
 
-CHAPTERS: dict[str, str] = {}
+CHAPTERS: dict[str, str] = {
+  "spectral": "experiments.spectral:chapter",
+}
 
 _CHAPTERS = flags.DEFINE_list(
   "chapters", None, "Chapters to run, by name and comma; all by default."

@@ -29,8 +29,8 @@ class AnalogyResult(similarity.Result):
   """A result with what was answered.
 
   Attributes:
-    answers: row of the word answered to each question, int32, -1 where the
-      question was left out.
+    answers: row of the word answered to each question, int32 [total], -1
+      where the question was left out.
     sections: accuracy times 100 of each section with a scored question.
   """
 

@@ -115,7 +115,8 @@ def beta_inferiority(
   Gauss-Legendre quadrature where a's density is not negligible.
 
   Args:
-    correct_a: right answers of a, need not be whole; broadcast with the next.
+    correct_a: right answers of a, any shape, need not be whole; broadcast with
+      the next.
     correct_b: right answers of b.
     n: questions.
     prior: both parameters of the prior; 1 is flat.

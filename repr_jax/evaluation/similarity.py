@@ -27,7 +27,7 @@ class Result:
     scored: items that count in the value.
     total: items in the set.
     zero: scored items that needed a zero vector.
-    scores: for each item of the set its score, NaN where there is none:
+    scores: for each item of the set its score, [total], NaN if it has none:
       similarities for a similarity set, right (1) or wrong (0) otherwise.
   """
 

@@ -87,8 +87,8 @@ def prepare(
   """Numbers the pairs that occur and batches the sentences by length.
 
   Args:
-    source: word ids of each source sentence, nonnegative.
-    target: word ids of each target sentence.
+    source: word ids of each source sentence, [words], nonnegative.
+    target: word ids of each target sentence, [words].
     longest: sentences with more words on either side are left out.
     cells: about how many (target place, source place) a batch holds.
 

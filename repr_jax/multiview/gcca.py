@@ -355,7 +355,7 @@ def _gram_rows(views, means, block: int) -> list[list[Array]]:
 def _whitened(grams, whitening) -> Array:
   """The [c, c] matrix of blocks W_i' X_i'X_j W_j."""
   count = len(whitening)
-  rows = []
+  rows: list[list[Array]] = []
   for i in range(count):
     right = [
       whitening[i].T @ grams[i][j - i] @ whitening[j] for j in range(i, count)

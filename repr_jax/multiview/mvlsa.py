@@ -6,7 +6,7 @@ vectors of all the factors, in memory or streamed one view at a time.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +21,9 @@ from repr_jax.ops import sparse
 from repr_jax.ops.operators import as_operator, centred, row_scaled
 from repr_jax.ops.sparse import Sparse
 
-HostMatrix = scipy.sparse.csr_array | scipy.sparse.csr_matrix | np.ndarray
-HostView = HostMatrix | Callable[[], HostMatrix]
+# A scipy sparse matrix or a dense numpy array.
+HostMatrix: TypeAlias = Any
+HostView: TypeAlias = HostMatrix | Callable[[], HostMatrix]
 
 
 class MVLSA(NamedTuple):
@@ -96,7 +97,9 @@ def fit(
   device_weights = jnp.asarray(weights)
   scale = gcca.support_scale(device_weights)
   keys = jax.random.split(jax.random.key(seed), len(views) + 1)
-  combiner = _Stream(len(kept), k) if method == "stream" else _Memory(k)
+  combiner: _Stream | _Memory = _Memory(k)
+  if method == "stream":
+    combiner = _Stream(len(kept), k)
   factors, errors = [], []
   for j, view in enumerate(views):
     x = load(view, f"view {j}")
@@ -225,6 +228,7 @@ class _Stream:
 
   def inside(self, v: Array) -> list[Array] | None:
     del v
+    return None
 
 
 @jax.jit
@@ -273,7 +277,7 @@ def _row_weights(views, given, min_support):
     raise InputError("no view was given")
   if given is not None and len(given) != len(views):
     raise InputError(f"{len(given)} row weights for {len(views)} views")
-  seen = []
+  seen: list[np.ndarray] = []
   for j, view in enumerate(views):
     matrix = view() if callable(view) else view
     if matrix.ndim != 2 or (j and matrix.shape[0] != len(seen[0])):

@@ -30,7 +30,7 @@ class Made(NamedTuple):
 
   Attributes:
     name: its name.
-    blocks: blocks of its rows, in order.
+    blocks: blocks of its rows, in order, [b, d] each.
     columns: names of its columns.
     meta: JSON values to keep with it.
   """

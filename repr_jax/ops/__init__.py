@@ -1,1 +1,23 @@
-"""Pure mathematics on arrays: no files, no flags, no dataset names."""
+"""Pure mathematics on arrays: no files, no flags, no dataset names.
+
+The functions of the modules compose without `jit`; what is exported here is
+jitted, for those who call it from outside.
+"""
+
+import jax
+
+from repr_jax.ops import pca, spectral
+from repr_jax.ops.operators import Operator as Operator
+from repr_jax.ops.operators import as_operator as as_operator
+from repr_jax.ops.pca import PCA as PCA
+from repr_jax.ops.sparse import Sparse as Sparse
+from repr_jax.ops.sparse import from_scipy as from_scipy
+from repr_jax.ops.sparse import to_scipy as to_scipy
+from repr_jax.ops.spectral import SVD as SVD
+
+truncated_svd = jax.jit(
+  spectral.truncated_svd,
+  static_argnames=("k", "tolerance", "block", "basis", "max_cycles"),
+)
+pca_fit = jax.jit(pca.pca_fit, static_argnames=("k", "tolerance"))
+ppca_log_likelihood = jax.jit(pca.ppca_log_likelihood)

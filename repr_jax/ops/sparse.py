@@ -108,11 +108,8 @@ def from_scipy(
   capacity = bucket_size(max(part.nnz for part in parts))
   by_row = [_packed(part, rows, capacity) for part in parts]
   by_column = [_packed(part.T.tocsr(), width, capacity) for part in parts]
-  return Sparse(
-    *(jnp.asarray(np.stack(field)) for field in zip(*by_row)),
-    *(jnp.asarray(np.stack(field)) for field in zip(*by_column)),
-    shape=(n, width),
-  )
+  fields = [*zip(*by_row), *zip(*by_column)]
+  return Sparse(*(jnp.asarray(np.stack(f)) for f in fields), (n, width))
 
 
 def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:

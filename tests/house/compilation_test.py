@@ -5,8 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from repr_jax import multiview, ops
 from repr_jax.ops import topk
 
 
@@ -15,9 +17,35 @@ def _top_k(seed: int) -> Any:
   return topk.top_k(scores, k=5)
 
 
+def _truncated_svd(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  x = ops.from_scipy(rng.poisson(1, (90, 70)).astype(np.float32) + 1)
+  return ops.truncated_svd(x, 4, jax.random.key(seed))
+
+
+def _pca_fit(seed: int) -> Any:
+  key = jax.random.key(seed)
+  return ops.pca_fit(jax.random.normal(key, (60, 8)), 3, key)
+
+
+def _gcca_exact(seed: int) -> Any:
+  keys = jax.random.split(jax.random.key(seed), 2)
+  return multiview.gcca_exact([jax.random.normal(k, (40, 6)) for k in keys], 2)
+
+
+def _mvlsa_fit(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  views = [rng.random((50, 7)).astype(np.float32) for _ in range(3)]
+  return multiview.fit(views, 2, m=4, seed=seed).model
+
+
 # Public entry points: functions of a seed, which changes values, not shapes.
 _ENTRIES: dict[str, Callable[[int], Any]] = {
+  "multiview.fit": _mvlsa_fit,
+  "multiview.gcca_exact": _gcca_exact,
+  "ops.pca_fit": _pca_fit,
   "ops.topk.top_k": _top_k,
+  "ops.truncated_svd": _truncated_svd,
 }
 
 

@@ -1,0 +1,34 @@
+"""The problems of the spectral chapter, at small size."""
+
+import numpy as np
+
+from experiments import report, spectral
+
+
+def test_centring_is_exact_where_the_update_is_not():
+  errors = spectral.centring(800, 10, seed=0)
+  assert errors["implicit centring"] < 1e-4
+  assert errors["implicit centring"] < errors["rank-one update"]
+  assert errors["rank-one update"] < errors["no centring"]
+
+
+def test_chapter_can_be_reported(tmp_path, monkeypatch):
+  monkeypatch.setattr(
+    spectral,
+    "missing_rows",
+    lambda n, seed: {"shares": [0.0, 0.5], "recovered": {"x": [1.0, 0.9]}},
+  )
+  chapter = spectral._chapter(600, 5, 0)
+  report.write_report({"spectral": chapter}, tmp_path)
+  page = (tmp_path / "report.html").read_text()
+  assert "implicit centring" in page
+  assert page.count("data:image/png") == 2
+
+
+def test_missing_rows_are_best_left_out():
+  found = spectral.missing_rows(500, seed=1)["recovered"]
+  assert np.all(np.array(found["left out"]) > 0.9)
+  assert found["left out"][-1] > found["as zeros"][-1]
+  np.testing.assert_allclose(
+    found["left out"], found["left out, streamed"], atol=0.05
+  )
