@@ -145,7 +145,7 @@ def make_optimizer(name: str, rate: float) -> optax.GradientTransformation:
     The optimiser.
   """
   if name == "adagrad":
-    return optax.adagrad(rate, initial_accumulator_value=1e-8)
+    return optax.adagrad(rate, initial_accumulator_value=0.0, eps=1e-24)
   makers = {"sgd": optax.sgd, "adam": optax.adam, "rmsprop": optax.rmsprop}
   if name not in makers:
     raise errors.InputError(

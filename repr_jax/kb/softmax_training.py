@@ -2,7 +2,8 @@
 
 Each fact is compared with every entity, or with a sample that the batch
 shares, in place of its tail and in place of its head: one matrix product per
-side. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
+side. With a sample, a step touches the rows of the batch and the sample
+alone. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
 loss over the candidates; the penalty is N3 (sum of cubed moduli) or L2. The
 projection follows each optimiser step, so the rules hold in every state.
 """
@@ -88,33 +89,44 @@ def batch_loss(
     Scalar.
   """
   head, relation, tail = facts.T
-  count = params.entities.shape[0]
-  ids = jnp.arange(count) if candidates is None else candidates
-  if candidates is None:
-    rows, table = (
-      params.entities[jnp.concatenate([head, tail])],
-      params.entities,
-    )
-  else:
-    rows = params.entities[jnp.concatenate([head, tail, ids])]
-    table = rows[2 * head.size :]
-  heads, tails = rows[: head.size], rows[head.size : 2 * head.size]
-  links = _relation_rows(params.relations, relation)
-  truth = jax.vmap(functools.partial(scores.score, options.model))(
-    links, heads, tails
+  ids, table = jnp.arange(params.entities.shape[0]), params.entities
+  if candidates is not None:
+    ids, table = candidates, params.entities[candidates]
+  rows = _Rows(
+    params.entities[head],
+    params.entities[tail],
+    _relation_rows(params.relations, relation),
+    table,
   )
+  return _loss(options, known, rows, facts, ids, weight)
+
+
+class _Rows(NamedTuple):
+  """Heads, tails [B, d] and relations [B, p] of facts; candidates [S, d]."""
+
+  heads: jax.Array
+  tails: jax.Array
+  links: jax.Array
+  candidates: jax.Array
+
+
+def _loss(options, known, rows, facts, ids, weight):
+  """`batch_loss` of gathered rows; ids [S] are those of the candidates."""
+  heads, tails, links, table = rows
+  model = options.model
+  truth = jax.vmap(functools.partial(scores.score, model))(links, heads, tails)
   total = jnp.zeros((), truth.dtype)
-  for side, answer in ((0, head), (2, tail)):
+  for side in (0, 2):
     if side:
-      logits = scores.score_all_tails(options.model, links, heads, table)
+      logits = scores.score_all_tails(model, links, heads, table)
     else:
-      logits = scores.score_all_heads(options.model, links, tails, table)
+      logits = scores.score_all_heads(model, links, tails, table)
     if options.loss == "softmax":
-      total += _softmax(logits, truth, ids, answer, count)
+      total += _softmax(logits, truth, ids, facts[:, side], known.num_entities)
     else:
       total += _bpr(logits, truth, ids, facts, side, known)
-  penalty = sum(_penalty(options, x) for x in (heads, tails, links)) / head.size
-  return total / 2 + weight * penalty
+  penalty = sum(_penalty(options, x) for x in (heads, tails, links))
+  return total / 2 + weight * penalty / facts.shape[0]
 
 
 def train_pass(
@@ -147,15 +159,15 @@ def train_pass(
   order = jax.random.permutation(order_key, facts.shape[0])
   batches = facts[order[: steps * options.batch]]
   batches = batches.reshape(steps, options.batch, 3)
-  count = state.params.entities.shape[0]
 
   def step(state, item):
-    batch, key = item
-    drawn = None
     if options.candidates:
-      drawn = jax.random.randint(key, (options.candidates,), 0, count)
+      batch, key = item
+      return _step_rows(
+        options, optimiser, constraints, known, state, batch, key, weight
+      )
     loss, slope = jax.value_and_grad(
-      lambda p: batch_loss(options, known, p, batch, drawn, weight)
+      lambda p: batch_loss(options, known, p, item[0], None, weight)
     )(state.params)
     change, memory = optimiser.update(slope, state.optimiser, state.params)
     params = optax.apply_updates(state.params, change)
@@ -171,6 +183,68 @@ def train_pass(
 train = jax.jit(train_pass, static_argnums=(0, 1), donate_argnums=5)
 
 
+def _step_rows(
+  options, optimiser, constraints, known, state, facts, key, weight
+):
+  """A step on the rows that facts and drawn candidates touch, and no others.
+
+  The optimiser sees a table of those rows, with their part of its state;
+  rows that are not touched keep both (as in lazy Adagrad or Adam).
+  """
+  count = state.params.entities.shape[0]
+  drawn = jax.random.randint(key, (options.candidates,), 0, count)
+  ids = jnp.concatenate([facts[:, 0], facts[:, 2], drawn])
+  rows, place = jnp.unique(
+    ids, return_inverse=True, size=ids.size, fill_value=count
+  )
+
+  def objective(params):
+    size = facts.shape[0]
+    heads, tails, table = jnp.split(params.entities[place], [size, 2 * size])
+    links = _relation_rows(params.relations, facts[:, 1])
+    touched = _Rows(heads, tails, links, table)
+    return _loss(options, known, touched, facts, drawn, weight)
+
+  def take(tree):
+    return tree._replace(entities=tree.entities.at[rows].get(mode="clip"))
+
+  def put(tree, part):
+    entities = tree.entities.at[rows].set(part.entities, mode="drop")
+    return part._replace(entities=entities)
+
+  part = take(state.params)
+  memory = _map_tables(take, state.optimiser)
+  loss, slope = jax.value_and_grad(objective)(part)
+  change, memory = optimiser.update(slope, memory, part)
+  part = optax.apply_updates(part, change)
+  if constraints is not None:
+    part = part._replace(
+      entities=feasible.project_rows(constraints, part.entities)
+    )
+  params = put(state.params, part)
+  if constraints is not None:
+    relations = feasible.project_relations(options.model, constraints, params)
+    params = params._replace(relations=relations)
+    params = params._replace(
+      entities=feasible.project_named(options.model, constraints, params)
+    )
+  memory = _map_tables(put, state.optimiser, memory)
+  return State(params, memory), loss
+
+
+def _map_tables(function, tree, *rest):
+  """Maps over the tables in an optimiser's state; scalars come from last."""
+
+  def one(*leaves):
+    if isinstance(leaves[0], scores.Params):
+      return function(*leaves)
+    return leaves[-1]
+
+  return jax.tree.map(
+    one, tree, *rest, is_leaf=lambda x: isinstance(x, scores.Params)
+  )
+
+
 def _relation_rows(table, ids):
   """Rows by a one-hot product, whose gradient is a product too."""
   if table.shape[0] > 512 or table.shape[1] > 1024:
@@ -181,9 +255,7 @@ def _relation_rows(table, ids):
 
 def _softmax(logits, truth, ids, answer, count):
   """Cross-entropy; a sample of S stands for all E by adding log(E / S)."""
-  if ids.size == count:
-    return jnp.mean(jax.nn.logsumexp(logits, axis=1) - truth)
-  logits = logits + jnp.log(count / ids.size)
+  logits = logits + jnp.log(count / ids.size).astype(logits.dtype)
   logits = jnp.where(ids == answer[:, None], -jnp.inf, logits)
   rest = jax.nn.logsumexp(logits, axis=1)
   return jnp.mean(jnp.logaddexp(rest, truth) - truth)
