@@ -13,6 +13,7 @@ in some sentence only, and EM runs over batches of sentences padded to equal
 length. Both maximisations are exact, so the likelihood never falls.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -279,7 +280,7 @@ def _joint(state: State, batch, null) -> Array:
   return priors(lengths) * state.translation[pairs]
 
 
-@jax.jit(donate_argnums=0)
+@functools.partial(jax.jit, donate_argnums=0)
 def _accumulate(sums: _Sums, state: State, batch, null) -> tuple[_Sums, Array]:
   """The E step of one batch, added to the sums."""
   pairs, lengths, shape = batch
