@@ -25,7 +25,7 @@ _START_TOLERANCE = 1e-4
 
 
 class Start(NamedTuple):
-  """A first state and the largest violation of a condition left in it."""
+  """A first state and the largest violation left in it, scalar."""
 
   params: scores.Params
   residual: jax.Array
@@ -208,7 +208,7 @@ def residual(
     params: the tables.
 
   Returns:
-    Scalar.
+    The violation, scalar.
   """
   nodes = _nodes(model, params.relations)
   value, _ = projections.tied(

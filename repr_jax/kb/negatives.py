@@ -102,7 +102,7 @@ def draw_any(known: Known, key: jax.Array, count: int, tries: int = 4) -> Drawn:
     tries: draws for each fact before it is given up.
 
   Returns:
-    n facts.
+    n facts, fields [n, 3] and [n].
   """
   highs = jnp.stack(
     [known.num_entities, known.num_relations, known.num_entities]

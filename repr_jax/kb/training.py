@@ -47,7 +47,7 @@ class Options:
 
 
 class Rates(NamedTuple):
-  """Step size eta and weight alpha of the squared norms."""
+  """Step size eta and weight alpha of the squared norms, each a scalar."""
 
   eta: jax.Array | float
   alpha: jax.Array | float
@@ -116,7 +116,7 @@ def update(
     rates: step size and penalty.
 
   Returns:
-    Tables, which meet the rules, and the mean loss of the batch.
+    Tables, which meet the rules, and the mean loss of the batch, scalar.
   """
   rows = params.entities[pairs.entities]
   objective = functools.partial(_loss, options, pairs)
