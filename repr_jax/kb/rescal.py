@@ -202,8 +202,26 @@ def init(
       for vectors, noise in zip((svd.u, svd.v), factors)
     ]
   left, right = (_orthonormal(factor) for factor in factors)
-  if not roles:
-    right = left
+  return from_factors(slices, left, right if roles else left, ridge=ridge)
+
+
+@functools.partial(jax.jit, static_argnames="ridge")
+def from_factors(
+  slices: Slices, left: Array, right: Array, *, ridge: Ridge = NO_RIDGE
+) -> State:
+  """The state of given factors, with cores that are optimal for them.
+
+  Args:
+    slices: the relations.
+    left: vectors of entities as first argument, [v, d]; with orthonormal
+      columns unless there is a ridge.
+    right: as second argument, [v, d]; the same array for one vector each.
+    ridge: penalties.
+
+  Returns:
+    The state, before its first update.
+  """
+  chex.assert_rank([left, right], [2, 2])
   images = _images(slices, right)
   cores, explained = _best_cores(slices, left, right, images, ridge)
   return State(

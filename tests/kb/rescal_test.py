@@ -107,16 +107,9 @@ def test_single_precision_follows_double_on_the_complement():
   for dtype in (np.float32, np.float64):
     with jax.enable_x64(True):
       slices = _complement(edges, dtype)
-      state = rescal.init(slices, 20, jax.random.key(0), start="random")
       noise = np.random.default_rng(0).normal(size=(255, 20))
       start = jnp.asarray(np.linalg.qr(noise)[0], dtype)
-      images = rescal._images(slices, start)
-      cores, _ = rescal._best_cores(
-        slices, start, start, images, rescal.NO_RIDGE
-      )
-      state = state._replace(
-        model=rescal.Model(start, start, cores), images=images
-      )
+      state = rescal.from_factors(slices, start, start)
       for _ in range(8):
         state = rescal.update(slices, state)
       found.append(_predictions(state.model))
