@@ -119,7 +119,7 @@ def test_single_precision_follows_double_on_the_complement():
 @pytest.mark.parametrize("roles", [False, True])
 def test_fit_never_falls(roles):
   slices = rescal.make_slices(_relations(60, 3, 3))
-  state = rescal.init(slices, 8, jax.random.key(2), roles=roles)
+  state = rescal.init(slices, 8, jax.random.key(2), start="random", roles=roles)
   fits = [float(state.fit)]
   for _ in range(15):
     state = rescal.update(slices, state, roles=roles)
@@ -133,7 +133,7 @@ def test_an_exact_model_is_recovered():
   a = rng.normal(size=(30, 3))
   dense = [a @ rng.normal(size=(3, 3)) @ a.T for _ in range(2)]
   slices = rescal.make_slices([sp.csr_matrix(x) for x in dense])
-  state = rescal.init(slices, 3, jax.random.key(0))
+  state = rescal.init(slices, 3, jax.random.key(0), start="random")
   state = rescal.fit(slices, state, tolerance=1e-9, max_steps=200)
   assert float(state.fit) > 1 - 1e-5
   np.testing.assert_allclose(_predictions(state.model), dense, atol=2e-2)
@@ -147,7 +147,9 @@ def test_roles_fit_what_one_vector_cannot():
   slices = rescal.make_slices([matrix])
   fits = {}
   for roles in (False, True):
-    state = rescal.init(slices, 4, jax.random.key(0), roles=roles)
+    state = rescal.init(
+      slices, 4, jax.random.key(0), start="random", roles=roles
+    )
     state = rescal.fit(slices, state, tolerance=0.0, max_steps=30, roles=roles)
     fits[roles] = float(state.fit)
   assert fits[True] > 0.999 and fits[False] < 0.6
@@ -179,7 +181,9 @@ def test_rank_above_the_data_stays_finite():
   matrix = sp.csr_matrix((np.ones(2), ([0, 1], [1, 2])), shape=(12, 12))
   for ridge in (rescal.Ridge(), rescal.Ridge(0.1, 0.1)):
     slices = rescal.make_slices([matrix])
-    state = rescal.init(slices, 10, jax.random.key(0), ridge=ridge)
+    state = rescal.init(
+      slices, 10, jax.random.key(0), start="random", ridge=ridge
+    )
     state = rescal.fit(slices, state, ridge=ridge, max_steps=20)
     assert np.isfinite(_predictions(state.model)).all()
     assert float(state.fit) > (0.99 if not any(ridge) else 0.5)
@@ -190,12 +194,14 @@ def test_runs_of_one_program_equal_runs_alone_and_compile_once():
   keys = jax.random.split(jax.random.key(0), 3)
   rescal.fit_runs.clear_cache()
   models, fits, steps = rescal.fit_runs(
-    rescal.stack(runs), keys, rank=5, max_steps=12
+    rescal.stack(runs), keys, rank=5, max_steps=12, start="random"
   )
-  rescal.fit_runs(rescal.stack(runs[::-1]), keys, rank=5, max_steps=12)
+  rescal.fit_runs(
+    rescal.stack(runs[::-1]), keys, rank=5, max_steps=12, start="random"
+  )
   assert rescal.fit_runs._cache_size() == 1
   for index, slices in enumerate(runs):
-    state = rescal.init(slices, 5, keys[index])
+    state = rescal.init(slices, 5, keys[index], start="random")
     state = rescal.fit(slices, state, max_steps=12)
     assert float(fits[index]) == pytest.approx(float(state.fit), abs=1e-4)
     assert 1 <= int(steps[index]) <= 12
@@ -207,7 +213,7 @@ def test_runs_of_one_program_equal_runs_alone_and_compile_once():
 
 def test_fit_stops_when_little_changes():
   slices = rescal.make_slices(_relations(48, 6))
-  state = rescal.init(slices, 5, jax.random.key(0))
+  state = rescal.init(slices, 5, jax.random.key(0), start="random")
   state = rescal.fit(slices, state, tolerance=1e-3)
   assert float(state.change) < 1e-3 and int(state.step) < 100
 
