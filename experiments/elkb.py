@@ -258,6 +258,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   base = kb_training.Setting(
     model="B", dim=32 if quick else 100, trainer="many", optimizer="adagrad",
     batch=500, eta=0.1, alpha=1e-3, candidates=500, loss="bpr", scale=0.1,
+    nonnegative=False,
   )  # fmt: skip
   epochs = 10 if quick else 30
   systems = {
