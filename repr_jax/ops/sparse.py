@@ -25,6 +25,7 @@ from jax.experimental import sparse as jsparse
 
 from repr_jax.errors import InputError
 
+_LARGEST = 1e13  # a square times a million entries is finite in float32
 _LANES = 4  # blocks that one scan step handles side by side
 
 
@@ -101,6 +102,12 @@ def from_scipy(
   if not np.isfinite(csr.data).all():
     row = int(np.searchsorted(csr.indptr, _first_bad(csr.data), "right")) - 1
     raise InputError(f"{name} has a NaN or infinite entry in row {row}")
+  largest = float(np.abs(csr.data).max())
+  if largest > _LARGEST:
+    raise InputError(
+      f"{name} has an entry of {largest:g}, whose products overflow; "
+      f"scale the matrix to entries below {_LARGEST:g}"
+    )
   width = max(d, columns or d)
   blocks = max(1, min(blocks, n // 8))
   rows = -(-n // blocks)

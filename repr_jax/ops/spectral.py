@@ -1,9 +1,9 @@
 """Truncated singular value decomposition of an operator, in float32 too.
 
 The method is a block Krylov iteration on X'X with full reorthogonalisation and
-thick restarts: a basis of fixed size is filled block by block, the leading Ritz
-vectors are kept, and the basis is filled again until the residuals say that the
-wanted singular values are good enough. The values themselves are then read off
+thick restarts: a basis is filled block by block until the residuals say that
+the wanted singular values are good enough; when it is full, the leading Ritz
+vectors are kept and it is filled again. The values themselves are then read off
 X V, not off X'X, so that their relative accuracy is that of the arithmetic.
 
 How good: with r_i = ||X'X v_i - t_i v_i|| every value obeys
@@ -46,21 +46,22 @@ class SVDInfo(NamedTuple):
   Attributes:
     bound: guaranteed relative distance of each value to a true one, [k].
     estimate: estimated relative error of each value, [k].
-    cycles: how often the basis was filled, [].
+    products: columns that were multiplied by X'X, [].
   """
 
   bound: Array
   estimate: Array
-  cycles: Array
+  products: Array
 
 
 class _Basis(NamedTuple):
-  q: Array  # [d, M + b], orthonormal columns; the last b are the next block
+  q: Array  # [d, M + b], orthonormal columns, then the next block, then zeros
   t: Array  # [M, M], Q' X'X Q
+  filled: Array  # columns that count
   values: Array  # [M] Ritz values, descending
   vectors: Array  # [M, M] their coordinates in the basis
   residuals: Array  # [k]
-  cycles: Array
+  products: Array  # columns multiplied so far
 
 
 def truncated_svd(
@@ -81,10 +82,11 @@ def truncated_svd(
     key: random key of the starting block.
     tolerance: stop when the estimated relative error of each of the k values
       is below this.
-    block: columns per product; default about k / 5.
-    basis: columns of the Krylov basis; default about 3 k. Memory is
+    block: columns per product; default about k / 4.
+    basis: columns of the Krylov basis; default about 4 k. Memory is
       [min(n, d), basis] and [n, k].
-    max_cycles: give up after filling the basis this often.
+    max_cycles: stop, whatever the error, after as many products as would fill
+      the basis this often.
 
   Returns:
     The decomposition and how the iteration ended.
@@ -102,14 +104,14 @@ def truncated_svd(
       max_cycles=max_cycles,
     )  # fmt: skip
     return fix_signs(SVD(svd.v, svd.s, svd.u)), info
-  block, blocks, kept = _sizes(k, d, block, basis)
-  if block * blocks + block > d:
+  plan = _plan(k, block, basis)
+  if plan.size + plan.block > d:
     return _small_svd(op, k)
-  state = _krylov(op, k, key, tolerance, block, blocks, kept, max_cycles)
-  right = state.q[:, : block * blocks] @ state.vectors[:, :k]
+  state = _krylov(op, k, key, tolerance, plan, max_cycles)
+  right = state.q[:, : plan.size] @ state.vectors[:, :k]
   svd = svd_of_image(op, right)
-  bound, estimate = _errors(state, k, kept)
-  return svd, SVDInfo(bound, estimate, state.cycles)
+  bound, estimate = _errors(state, k, plan)
+  return svd, SVDInfo(bound, estimate, state.products)
 
 
 def top_eigenpairs(
@@ -125,8 +127,8 @@ def top_eigenpairs(
   """
   chex.assert_rank(matrix, 2)
   size = matrix.shape[0]
-  block, blocks, kept = _sizes(k, size, None, None)
-  if size <= 512 or block * blocks + block > size // 2:
+  plan = _plan(k, None, None)
+  if size <= 512 or plan.size + plan.block > size // 2:
     values, vectors = jnp.linalg.eigh(matrix)
     return values[::-1][:k], vectors[:, ::-1][:, :k]
 
@@ -134,8 +136,8 @@ def top_eigenpairs(
     return matrix @ q
 
   op = Operator((size, size), matrix.dtype, product, product, product)
-  state = _krylov(op, k, key, tolerance, block, blocks, kept, 40)
-  return state.values[:k], state.q[:, : block * blocks] @ state.vectors[:, :k]
+  state = _krylov(op, k, key, tolerance, plan, 40)
+  return state.values[:k], state.q[:, : plan.size] @ state.vectors[:, :k]
 
 
 def svd_of_image(x: Operator, right: Array) -> SVD:
@@ -188,93 +190,141 @@ def check_rank(svd: SVD, what: str) -> None:
     )
 
 
-def _sizes(k: int, d: int, block: int | None, basis: int | None):
-  """Block width, blocks in a full basis, columns kept at a restart."""
-  width = block or min(max(8, -(-k // 5)), 128)
+class _Plan(NamedTuple):
+  block: int  # columns per product
+  size: int  # columns of a full basis
+  first: int  # blocks before the first look at the residuals
+  more: int  # blocks between two looks
+  kept: int  # Ritz vectors kept at a restart
+
+
+def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
+  width = block or min(max(8, 4 * -(-k // 16)), 128)
   guard = max(8, k // 10)
-  total = basis or max(3 * k, k + guard + 6 * width)
-  blocks = max(2, -(-total // width))
-  per_cycle = max(1, (width * blocks - k - guard) // width)
-  return width, blocks, width * (blocks - per_cycle)
+  blocks = max(4, -(-(basis or max(4 * k, k + guard + 8 * width)) // width))
+  kept = min(k + guard, width * (blocks - 2))
+  first = max(2, min(blocks, -(-13 * k // (4 * width))))
+  return _Plan(width, width * blocks, first, max(1, blocks // 10), kept)
 
 
-def _krylov(op, k, key, tolerance, block, blocks, kept, max_cycles) -> _Basis:
+def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   """Fills and restarts the basis until the k values are good."""
-  d, size = op.shape[1], block * blocks
-  start = jax.random.normal(key, (d, block), op.dtype)
+  d, size, block = op.shape[1], plan.size, plan.block
+  start = jnp.linalg.qr(jax.random.normal(key, (d, block), op.dtype))[0]
   first = _Basis(
-    q=jnp.zeros((d, size + block), op.dtype)
-    .at[:, :block]
-    .set(jnp.linalg.qr(start)[0]),
+    q=jnp.zeros((d, size + block), op.dtype).at[:, :block].set(start),
     t=jnp.zeros((size, size), op.dtype),
+    filled=jnp.zeros((), jnp.int32),
     values=jnp.zeros(size, op.dtype),
     vectors=jnp.zeros((size, size), op.dtype),
     residuals=jnp.full(k, jnp.inf, op.dtype),
-    cycles=jnp.zeros((), jnp.int32),
+    products=jnp.zeros((), jnp.int32),
   )
-  first = _fill(op, first, k, block, 0, blocks)
+  first = _fill(op, first, k, block, plan.first)
 
   def unfinished(state):
-    _, estimate = _errors(state, k, kept)
-    return (jnp.max(estimate) > tolerance) & (state.cycles < max_cycles)
+    _, estimate = _errors(state, k, plan)
+    more = state.products < cycles * size
+    return (jnp.max(estimate) > tolerance) & more
 
-  def cycle(state):
-    state = _restart(state, kept, block)
-    return _fill(op, state, k, block, kept, (size - kept) // block)
+  def proceed(state):
+    full = state.filled + plan.more * block > size
+    state = lax.cond(
+      full, lambda s: _restart(s, plan.kept, block), lambda s: s, state
+    )
+    return _fill(op, state, k, block, plan.more)
 
-  return lax.while_loop(unfinished, cycle, first)
+  return lax.while_loop(unfinished, proceed, first)
 
 
-def _fill(op, state: _Basis, k, block, start, blocks) -> _Basis:
-  """Adds `blocks` blocks from column `start` on, then solves in the basis."""
+def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
+  """Adds blocks to the basis, then solves the problem within it."""
   size = state.t.shape[0]
 
   def step(index, carry):
     q, t, _ = carry
-    at = start + index * block
-    current = lax.dynamic_slice_in_dim(q, at, block, axis=1)
-    image = op.normal(current)
-    coefficients = q[:, :size].T @ image
-    t = lax.dynamic_update_slice_in_dim(t, coefficients, at, axis=1)
-    fresh, upper = _orthonormal_to(q, image - q[:, :size] @ coefficients)
+    at = state.filled + index * block
+    # In exact arithmetic the image leaves the last two blocks for the next
+    # only; they go first, so that one pass over the whole basis is enough.
+    near = jnp.maximum(at - block, 0)
+    window = lax.dynamic_slice_in_dim(q, near, 2 * block, axis=1)
+    image = op.normal(lax.dynamic_slice_in_dim(q, at, block, axis=1))
+    local = window.T @ image
+    image = image - window @ local
+    whole = q[:, :size].T @ image
+    t = lax.dynamic_update_slice(t, whole, (0, at))
+    here = lax.dynamic_slice(t, (near, at), (2 * block, block))
+    t = lax.dynamic_update_slice(t, here + local, (near, at))
+    fresh, upper = _orthonormal_to(q, image - q[:, :size] @ whole)
     q = lax.dynamic_update_slice_in_dim(q, fresh, at + block, axis=1)
     return q, t, upper
 
-  clean = jnp.where(jnp.arange(size + block) < start + block, state.q, 0)
   upper = jnp.zeros((block, block), state.q.dtype)
-  q, t, upper = lax.fori_loop(0, blocks, step, (clean, state.t, upper))
+  q, t, upper = lax.fori_loop(0, blocks, step, (state.q, state.t, upper))
+  filled = state.filled + blocks * block
   # A block's image was measured against the blocks before it only.
-  values, vectors = jnp.linalg.eigh(jnp.triu(t) + jnp.triu(t, 1).T)
+  counts = jnp.arange(size) < filled
+  whole = jnp.where(counts, jnp.triu(t) + jnp.triu(t, 1).T, 0)
+  values, vectors = jnp.linalg.eigh(jnp.where(counts[:, None], whole, 0))
   values, vectors = values[::-1], vectors[:, ::-1]
-  residuals = jnp.linalg.norm(upper @ vectors[-block:, :k], axis=0)
-  return _Basis(q, t, values, vectors, residuals, state.cycles + 1)
+  last = lax.dynamic_slice_in_dim(vectors, filled - block, block)
+  scale = jnp.maximum(jnp.max(jnp.abs(upper)), jnp.finfo(t.dtype).tiny)
+  residuals = scale * jnp.linalg.norm((upper / scale) @ last[:, :k], axis=0)
+  products = state.products + blocks * block
+  return _Basis(q, t, filled, values, vectors, residuals, products)
 
 
-def _orthonormal_to(q: Array, image: Array) -> tuple[Array, Array]:
-  """Splits off what of `image` is outside q; two rounds, for float32.
+def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
+  """An orthonormal basis of `rest`, which is nearly orthogonal to q.
+
+  Two Cholesky factorisations where the columns are well conditioned, else
+  Householder's method and another pass against q.
 
   Returns:
-    The new orthonormal block [d, b], and R [b, b] with image ~ block R.
+    The new block [d, b], and R [b, b] with rest ~ block R.
   """
-  rest = image - q @ (q.T @ image)
-  fresh, upper = jnp.linalg.qr(rest)
-  again = fresh - q @ (q.T @ fresh)
-  fresh, correction = jnp.linalg.qr(again)
-  return fresh, correction @ upper
+
+  def slow(rest):
+    again = rest - q @ (q.T @ rest)
+    fresh, upper = jnp.linalg.qr(again)
+    fresh, correction = jnp.linalg.qr(fresh - q @ (q.T @ fresh))
+    return fresh, correction @ upper
+
+  def fast(rest):
+    inverse, upper = _cholesky_inverse(rest)
+    fresh = rest @ inverse
+    inverse, correction = _cholesky_inverse(fresh)
+    return fresh @ inverse, correction @ upper
+
+  diagonal = jnp.abs(jnp.diagonal(_cholesky_inverse(rest)[1]))
+  # NaN, where a column depends on others, compares as false.
+  good = jnp.min(diagonal) > 1e-2 * jnp.max(diagonal)
+  return lax.cond(good, fast, slow, rest)
+
+
+def _cholesky_inverse(x: Array) -> tuple[Array, Array]:
+  """R^(-1) and R for x = Q R, through the Gram matrix of x [d, b]."""
+  scale = jnp.max(jnp.abs(x))  # so that squares neither under- nor overflow
+  unit = x / jnp.where(scale > 0, scale, 1)
+  upper = jnp.linalg.cholesky(unit.T @ unit, upper=True)
+  eye = jnp.eye(x.shape[1], dtype=x.dtype)
+  inverse = jax.scipy.linalg.solve_triangular(upper, eye)
+  return inverse / jnp.where(scale > 0, scale, 1), upper * scale
 
 
 def _restart(state: _Basis, kept: int, block: int) -> _Basis:
   """Keeps the leading Ritz vectors and the block that comes next."""
   size = state.t.shape[0]
   ritz = state.q[:, :size] @ state.vectors[:, :kept]
-  q = state.q.at[:, :kept].set(ritz)
-  q = q.at[:, kept : kept + block].set(state.q[:, size:])
-  t = jnp.zeros_like(state.t)
-  t = t.at[jnp.arange(kept), jnp.arange(kept)].set(state.values[:kept])
-  return state._replace(q=q, t=t)
+  following = lax.dynamic_slice_in_dim(state.q, state.filled, block, axis=1)
+  q = jnp.zeros_like(state.q).at[:, :kept].set(ritz)
+  q = q.at[:, kept : kept + block].set(following)
+  values = jnp.where(jnp.arange(size) < kept, state.values, 0)
+  filled = jnp.full_like(state.filled, kept)
+  return state._replace(q=q, t=jnp.diag(values), filled=filled)
 
 
-def _errors(state: _Basis, k: int, kept: int) -> tuple[Array, Array]:
+def _errors(state: _Basis, k: int, plan: _Plan) -> tuple[Array, Array]:
   """Bound and estimate of the relative error of each singular value."""
   tiny = jnp.finfo(state.q.dtype).tiny
   # Directions under the rounding level cannot be resolved and do not count.
@@ -282,10 +332,9 @@ def _errors(state: _Basis, k: int, kept: int) -> tuple[Array, Array]:
   values = state.values[:k]
   scale = jnp.maximum(values, floor)
   bound = state.residuals / scale
-  gap = jnp.maximum(values - state.values[kept], floor)
-  estimate = jnp.minimum(
-    bound, state.residuals * (state.residuals / gap) / scale
-  )
+  gap = jnp.maximum(values - state.values[plan.kept], floor)
+  second_order = state.residuals * (state.residuals / gap) / scale
+  estimate = jnp.minimum(bound, second_order)
   resolved = values > 16 * floor
   return jnp.where(resolved, bound, 0), jnp.where(resolved, estimate / 2, 0)
 
@@ -298,7 +347,7 @@ def _small_svd(op: Operator, k: int) -> tuple[SVD, SVDInfo]:
   s = jnp.where(s > _cut(d, op.dtype) * s[0], s, 0)[:k]
   svd = SVD(q @ left[:, :k] * (s > 0), s, right_t[:k].T)
   exact = jnp.zeros(k, op.dtype)
-  return fix_signs(svd), SVDInfo(exact, exact, jnp.zeros((), jnp.int32))
+  return fix_signs(svd), SVDInfo(exact, exact, jnp.asarray(d, jnp.int32))
 
 
 def _cut(columns: int, dtype) -> float:

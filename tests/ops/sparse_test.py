@@ -140,6 +140,13 @@ def test_non_finite_entries_name_the_row(value):
     sparse.from_scipy(matrix.tocsr(), name="anchors")
 
 
+def test_entries_that_would_overflow_are_refused():
+  matrix = _random(30, 5, 0.5, 0)
+  matrix.data[0] = 1e30
+  with pytest.raises(InputError, match="overflow"):
+    sparse.from_scipy(matrix)
+
+
 def test_empty_matrix_is_refused():
   with pytest.raises(InputError, match="empty"):
     sparse.from_scipy(scipy.sparse.csr_matrix((5, 4)))

@@ -43,7 +43,7 @@ def test_values_match_lapack_on_decaying_spectra(shape, decay):
   np.testing.assert_allclose(svd.s, values[:40], rtol=1e-3)
   _check_triples(svd, x, 1e-3)
   assert float(info.estimate.max()) <= 1e-3
-  assert int(info.cycles) >= 1
+  assert int(info.products) >= 40
 
 
 def test_bound_holds_on_a_slow_spectrum():
@@ -63,10 +63,10 @@ def test_restarts_reach_a_tolerance_that_one_cycle_misses():
   x = jnp.asarray(_with_spectrum(600, 400, values))
   one, one_info = _SVD(x, 20, jax.random.key(0), basis=56, max_cycles=1)
   many, many_info = _SVD(
-    x, 20, jax.random.key(0), basis=56, tolerance=1e-5, max_cycles=60
+    x, 20, jax.random.key(0), basis=56, tolerance=1e-5, max_cycles=80
   )
   error = [np.abs(s.s / values[:20] - 1).max() for s in (one, many)]
-  assert int(many_info.cycles) > 1
+  assert int(many_info.products) > 56
   assert float(many_info.estimate.max()) <= 1e-5
   assert float(one_info.estimate.max()) > 1e-5
   assert error[1] < 1e-4 < error[0]
@@ -110,8 +110,9 @@ def test_k_past_the_shape_is_refused():
     spectral.truncated_svd(jnp.ones((9, 5)), 6, jax.random.key(0))
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize(
+  "masked, kind", [(False, "sparse"), (True, "sparse"), (True, "dense")]
+)
 def test_implicit_centring_equals_dense_svd(masked, kind):
   rng = np.random.default_rng(4)
   dense = rng.poisson(3 / np.arange(1, 121), (800, 120)).astype(np.float32)
@@ -130,7 +131,7 @@ def test_implicit_centring_equals_dense_svd(masked, kind):
   np.testing.assert_allclose(
     op.rmatmat(op.matmat(q)), op.normal(q), rtol=1e-3, atol=2e-2
   )
-  svd, _ = spectral.truncated_svd(op, 10, jax.random.key(0))
+  svd, _ = spectral.truncated_svd(op, 10, jax.random.key(0), tolerance=1e-5)
   values = np.linalg.svd(expected, compute_uv=False)
   np.testing.assert_allclose(svd.s, values[:10], rtol=1e-4)
 
@@ -197,5 +198,5 @@ def test_top_eigenpairs_of_a_large_matrix():
 def test_extreme_scales_are_finite(scale):
   values = scale * 0.9 ** np.arange(150)
   x = jnp.asarray(_with_spectrum(300, 150, values))
-  svd, _ = _SVD(x, 5, jax.random.key(0))
+  svd, _ = _SVD(x, 5, jax.random.key(0), tolerance=1e-4)
   np.testing.assert_allclose(svd.s, values[:5], rtol=1e-3)
