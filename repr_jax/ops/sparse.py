@@ -99,10 +99,10 @@ def from_scipy(
   n, d = csr.shape
   if n == 0 or d == 0 or csr.nnz == 0:
     raise InputError(f"{name} of shape {csr.shape} is empty: no nonzero entry")
-  if not np.isfinite(csr.data).all():
+  largest = float(max(csr.data.max(), -csr.data.min()))
+  if not np.isfinite(largest):
     row = int(np.searchsorted(csr.indptr, _first_bad(csr.data), "right")) - 1
     raise InputError(f"{name} has a NaN or infinite entry in row {row}")
-  largest = float(np.abs(csr.data).max())
   if largest > _LARGEST:
     raise InputError(
       f"{name} has an entry of {largest:g}, whose products overflow; "
@@ -113,10 +113,10 @@ def from_scipy(
   rows = -(-n // blocks)
   parts = [csr[start::blocks] for start in range(blocks)]
   capacity = bucket_size(max(part.nnz for part in parts))
-  by_row = [_packed(part, rows, capacity) for part in parts]
-  by_column = [_packed(part.T.tocsr(), width, capacity) for part in parts]
-  fields = [*zip(*by_row), *zip(*by_column)]
-  return Sparse(*(jnp.asarray(np.stack(f)) for f in fields), (n, width))
+  by_row = _packed(parts, rows, capacity)
+  by_column = _packed([part.T.tocsr() for part in parts], width, capacity)
+  fields = (jnp.asarray(field) for field in (*by_row, *by_column))
+  return Sparse(*fields, (n, width))
 
 
 def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
@@ -272,14 +272,16 @@ def _csr_product(values, indices, indptr, dense, shape):
   return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
 
 
-def _packed(part, rows: int, capacity: int):
-  """One block's CSR arrays, padded to `rows` rows and `capacity` entries."""
-  values = np.zeros(capacity, part.dtype)
-  indices = np.zeros(capacity, np.int32)
-  indptr = np.full(rows + 1, part.nnz, np.int32)
-  values[: part.nnz] = part.data
-  indices[: part.nnz] = part.indices
-  indptr[: part.shape[0] + 1] = part.indptr
+def _packed(parts, rows: int, capacity: int):
+  """CSR arrays of the blocks, padded to `rows` rows, `capacity` entries."""
+  values = np.zeros((len(parts), capacity), parts[0].dtype)
+  indices = np.zeros((len(parts), capacity), np.int32)
+  indptr = np.empty((len(parts), rows + 1), np.int32)
+  for block, part in enumerate(parts):
+    values[block, : part.nnz] = part.data
+    indices[block, : part.nnz] = part.indices
+    indptr[block, : part.shape[0] + 1] = part.indptr
+    indptr[block, part.shape[0] + 1 :] = part.nnz
   return values, indices, indptr
 
 
