@@ -67,7 +67,7 @@ def spectrum(n: int, k: int, seed: int) -> dict[str, np.ndarray]:
   """Found and true singular values [k] of a matrix with a known spectrum."""
   values = 100 / np.arange(1, 401) ** 0.7
   rng = np.random.default_rng(seed)
-  x = jnp.asarray(synthetic.with_spectrum(rng, n, 400, values).matrix)
+  x = jnp.asarray(synthetic.with_spectrum(rng, n, 400, list(values)).matrix)
   svd, info = ops.truncated_svd(x.astype(jnp.float32), k, jax.random.key(seed))
   found = np.asarray(svd.s)
   return {

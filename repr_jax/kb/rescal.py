@@ -168,7 +168,7 @@ def init(
   """The state before the first update (thesis 5.2.2).
 
   Args:
-    slices: the relations.
+    slices: the relations, [v, v] each.
     rank: d.
     key: of the random start and of the eigenvector iteration.
     start: "nvecs" for leading eigenvectors of sum_k X_k + X_k', and leading

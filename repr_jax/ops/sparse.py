@@ -115,8 +115,8 @@ def from_scipy(
   capacity = bucket_size(max(part.nnz for part in parts))
   by_row = _packed(parts, rows, capacity)
   by_column = _packed([part.T.tocsr() for part in parts], width, capacity)
-  fields = (jnp.asarray(field) for field in (*by_row, *by_column))
-  return Sparse(*fields, (n, width))
+  v, i, p, tv, ti, tp = (jnp.asarray(f) for f in (*by_row, *by_column))
+  return Sparse(v, i, p, tv, ti, tp, (n, width))
 
 
 def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
