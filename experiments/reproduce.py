@@ -23,6 +23,7 @@ from repr_jax import errors
 
 CHAPTERS: dict[str, str] = {
   "spectral": "experiments.spectral:chapter",
+  "mvlsa": "experiments.mvlsa.chapter:chapter",
 }
 
 _CHAPTERS = flags.DEFINE_list(

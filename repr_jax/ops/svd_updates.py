@@ -57,9 +57,10 @@ def rank_one_update(svd: SVD, a: Array, b: Array) -> SVD:
 
 def incremental_init(n: int, k: int, dtype=jnp.float32) -> IncrementalSVD:
   """The state before any column: u [n, k] and s [k] are zero."""
-  zero = jnp.zeros((), dtype)
+  # Two scalars of their own: a buffer cannot be donated twice.
+  lost, total = jnp.zeros((), dtype), jnp.zeros((), dtype)
   return IncrementalSVD(
-    jnp.zeros((n, k), dtype), jnp.zeros(k, dtype), zero, zero
+    jnp.zeros((n, k), dtype), jnp.zeros(k, dtype), lost, total
   )
 
 

@@ -1,0 +1,85 @@
+"""Text made ready once: separated tokens, and the vocabulary they give."""
+
+import collections
+import pathlib
+import re
+from collections.abc import Sequence
+
+from repr_jax.data import files, text, viewstore, vocab, wordnet
+from repr_jax.errors import InputError
+
+# Words with inner apostrophes and hyphens, or one other symbol.
+_TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*|[^\w\s]")
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+def tokenised(paths: Sequence[str], folder: pathlib.Path) -> list[str]:
+  """Copies of raw text with symbols apart from words, one sentence a line.
+
+  Args:
+    paths: files of text, one sentence or paragraph on a line.
+    folder: where copies are kept; a copy newer than its text is reused.
+
+  Returns:
+    The paths of the copies, in the same order.
+  """
+  copies = []
+  for path in paths:
+    mark = viewstore.fingerprint({"tokens": _TOKEN.pattern}, [path])[:16]
+    copy = folder / f"{pathlib.Path(path).name.split('.')[0]}-{mark}.txt"
+    copies.append(str(copy))
+    if copy.exists():
+      continue
+    folder.mkdir(parents=True, exist_ok=True)
+    with files.atomic_write(copy) as out:
+      for _, block in files.text_blocks(path):
+        for line in block.split("\n"):
+          tokens = _TOKEN.findall(line)
+          if tokens:
+            out.write(" ".join(tokens) + "\n")
+  return copies
+
+
+def text_vocabulary(
+  paths: Sequence[str], size: int, min_count: int
+) -> vocab.Vocab:
+  """The most frequent words of a corpus (thesis 3.4).
+
+  Args:
+    paths: tokenised text.
+    size: the number of words at most.
+    min_count: rarer words are dropped.
+
+  Returns:
+    The vocabulary, without odd tokens.
+  """
+  counts = vocab.filter_counts(text.count_words(paths))
+  words = vocab.Vocab.from_counts(counts, size, min_count)
+  if not len(words):
+    raise InputError(
+      f"no word of {', '.join(paths)} occurs {min_count} times; lower "
+      "--min_count"
+    )
+  return words
+
+
+def wordnet_vocabulary(path: str | None, size: int) -> vocab.Vocab:
+  """Words of WordNet by how often its glosses and synsets use them.
+
+  Args:
+    path: folder of WordNet, None for the usual places.
+    size: the number of words at most.
+
+  Returns:
+    The vocabulary: single words, in lower case.
+  """
+  database = wordnet.load(path)
+  counts: collections.Counter[str] = collections.Counter()
+  for gloss in database.tables.gloss:
+    counts.update(_WORD.findall(gloss.lower()))
+  for lemmas in database.tables.lemmas:
+    # A lemma counts for more than a word in passing: it has views of its own.
+    counts.update(
+      {x.lower(): 2 for x in lemmas if "_" not in x and " " not in x}
+    )
+  return vocab.Vocab.from_counts(vocab.filter_counts(counts), size)

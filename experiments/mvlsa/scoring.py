@@ -1,0 +1,157 @@
+"""Test sets of word vectors, and the figures of a system on all of them."""
+
+import pathlib
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from repr_jax.data import testsets
+from repr_jax.errors import InputError
+from repr_jax.evaluation import analogy, similarity, tables
+
+TestSet = testsets.SimilaritySet | testsets.AnalogySet | testsets.ChoiceSet
+
+# The order of the thesis' tables; other sets follow.
+_ORDER = (
+  "MEN", "RW", "SCWS", "SIMLEX", "WS", "MTURK", "WS-REL", "WS-SEM", "RG", "MC",
+  "AN-SYN", "AN-SEM", "TOEFL",
+)  # fmt: skip
+_NAMES = {"WS-SIM": "WS-SEM"}  # as the thesis calls it
+
+# Settings are chosen on these; they share no pair with the other five.
+TUNING = ("MEN", "RW", "SCWS", "SIMLEX", "MTURK")
+
+
+def load_sets(
+  folder: str | None, paths: Sequence[str] = (), analogies: bool = True
+) -> list[TestSet]:
+  """Reads the test sets.
+
+  Args:
+    folder: a directory of NAME.tsv (TOEFL.tsv has choices) and AN-*.txt;
+      None for the sets that come with gensim.
+    paths: further similarity sets.
+    analogies: whether to read analogy questions.
+
+  Returns:
+    The sets in the order of the thesis' tables.
+  """
+  found: list[TestSet] = []
+  if folder is None:
+    bundled = testsets.bundled
+    found.append(
+      testsets.read_similarity(bundled("simlex999.txt"), name="SIMLEX")
+    )
+    found.append(testsets.read_similarity(bundled("wordsim353.tsv"), name="WS"))
+    if analogies:
+      path = bundled("questions-words.txt")
+      found += testsets.read_analogies(path, name="AN").split()
+  else:
+    found += _of_folder(pathlib.Path(folder), analogies)
+  found += [testsets.read_similarity(path) for path in paths]
+  place = {name: i for i, name in enumerate(_ORDER)}
+  return sorted(found, key=lambda s: place.get(s.name, len(_ORDER)))
+
+
+def _of_folder(folder: pathlib.Path, analogies: bool) -> list[TestSet]:
+  if not folder.is_dir():
+    raise InputError("--testsets: there is no such directory", path=folder)
+  found: list[TestSet] = []
+  for path in sorted(folder.iterdir()):
+    stem = path.name.split(".")[0]
+    name = _NAMES.get(stem, stem)
+    if stem.startswith("AN-"):
+      if analogies:
+        found.append(testsets.read_analogies(path, name=name))
+    elif path.name == "TOEFL.tsv":
+      found.append(testsets.read_choices(path, name=name))
+    elif path.name.endswith((".tsv", ".tsv.gz")):
+      found.append(testsets.read_similarity(path, name=name))
+  if not found:
+    raise InputError("--testsets: holds no .tsv or AN-*.txt", path=folder)
+  return found
+
+
+def evaluate(
+  array: np.ndarray, index: Mapping[str, int], sets: Sequence[TestSet]
+) -> dict[str, similarity.Result]:
+  """The figures of one system, with a warning for a set of unknown words.
+
+  Args:
+    array: vectors, [n, d].
+    index: row of each word.
+    sets: the test sets.
+
+  Returns:
+    The result on each set of which something could be scored.
+  """
+  results: dict[str, similarity.Result] = {}
+  for test_set in sets:
+    arguments: tuple[Any, ...] = (array, index, test_set)
+    if isinstance(test_set, testsets.SimilaritySet):
+      result = similarity.evaluate_similarity(*arguments, empty="warn")
+    elif isinstance(test_set, testsets.ChoiceSet):
+      result = similarity.evaluate_choices(*arguments, empty="warn")
+    else:
+      result = analogy.evaluate_analogies(*arguments, empty="warn")
+    if np.isfinite(result.value):
+      results[test_set.name] = result
+  if not results:
+    raise InputError(
+      "no test set has words of the vocabulary; check case and language"
+    )
+  return results
+
+
+def table(
+  systems: Mapping[str, Mapping[str, similarity.Result]],
+  sets: Sequence[TestSet],
+  thesis: Mapping[str, Mapping[str, float]] | None = None,
+  gains: Sequence[tables.Gain] = (),
+) -> list[dict]:
+  """Cells of a comparison with the marks of MRDS (.05/.9).
+
+  Args:
+    systems: results of each system by set.
+    sets: the test sets, rows of the table.
+    thesis: the thesis' figure by system and set.
+    gains: columns of differences.
+  """
+  rows = []
+  for test_set in sets:
+    known = {
+      s: r[test_set.name] for s, r in systems.items() if test_set.name in r
+    }
+    if not known:
+      warnings.warn(f"{test_set.name}: no system scored it", stacklevel=2)
+      continue
+    first = next(iter(known.values()))
+    kind = "correlation"
+    if not isinstance(test_set, testsets.SimilaritySet):
+      kind = "accuracy"
+    published = {
+      system: figures[test_set.name]
+      for system, figures in (thesis or {}).items()
+      if test_set.name in figures and system in systems
+    }
+    rows.append(
+      tables.Row(
+        test_set.name,
+        {system: result.value for system, result in known.items()},
+        min(result.scored for result in known.values()),
+        kind,
+        first.coverage,
+        published,
+      )
+    )
+  return tables.compare(rows, gains=gains)
+
+
+def mean(
+  results: Mapping[str, similarity.Result], names: Sequence[str] = TUNING
+) -> float:
+  """Mean figure on the sets that settings are chosen on, those there are."""
+  values = [results[name].value for name in names if name in results]
+  return float(np.mean(values)) if values else float("nan")

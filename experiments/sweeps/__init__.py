@@ -1,0 +1,1 @@
+"""Sweeps: each module has `sweep(add)`, which adds runs by their flags."""

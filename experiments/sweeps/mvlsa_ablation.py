@@ -1,0 +1,14 @@
+"""Runs of multiview LSA without one group of views at a time."""
+
+EXPERIMENT = "experiments.mvlsa"
+FLAGFILE = "experiments/presets/mvlsa_corpora.flags"
+
+
+def sweep(add):
+  """Adds one run for each setting; all share one store of counts."""
+  add()
+  for group in (
+    "text", "bitext", "dependency", "gloss", "hypernym", "synset", "relation",
+    "derivation", "frame", "lexname", "inflection",
+  ):  # fmt: skip
+    add(drop_views=group)

@@ -1,0 +1,10 @@
+"""Runs of multiview LSA over the ridge r."""
+
+EXPERIMENT = "experiments.mvlsa"
+FLAGFILE = "experiments/presets/mvlsa_corpora.flags"
+
+
+def sweep(add):
+  """Adds one run for each setting; all share one store of counts."""
+  for r in (1e-10, 1e-5, 1.0, 100.0, 10_000.0):
+    add(ridge=r)
