@@ -24,6 +24,8 @@ from repr_jax import errors
 CHAPTERS: dict[str, str] = {
   "spectral": "experiments.spectral:chapter",
   "mvlsa": "experiments.mvlsa.chapter:chapter",
+  "rescal": "experiments.rescal:chapter",
+  "elkb": "experiments.elkb:chapter",
 }
 
 _CHAPTERS = flags.DEFINE_list(
