@@ -79,7 +79,7 @@ def cases(size: str) -> list[harness.Case]:
   counted = counting_suite.cases(size)
   from_text = next(case for case in counted if "text" in case.name)
   whole = harness.Case(
-    f"text to {k} dimensions, 15 views",
+    f"15 views of text to {k} dimensions",
     from_text.setup,
     {
       "ours": lambda data: pipeline(data, m, k),

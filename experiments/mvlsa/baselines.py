@@ -17,10 +17,10 @@ from repr_jax.multiview import baselines, derived, weighting
 # Window, epochs, initial rate, dimension; the best on the tuning sets counts.
 SKIP_GRAM = (
   (5, 5, 0.025, 300),
-  (10, 10, 0.025, 100),
-  (5, 15, 0.05, 100),
+  (10, 5, 0.05, 100),
+  (5, 10, 0.05, 100),
 )
-_WINDOWS = (2, 5, 10, 15)
+_WINDOWS = (2, 5, 15)
 _POWERS = (0.0, 0.5)
 
 

@@ -20,13 +20,16 @@ _QUICK = Options(
   min_rows=500,
   nonlinearity="ppmi",
   t=6_000,
-  m=60,
-  k=100,
+  m=100,
+  k=200,
   svd_cycles=1,
-  group_weights=("walks:6",),
+  group_weights=(
+    "walks:3", "gloss:2", "frame:0.1", "inflection:0.1", "derivation:0.3",
+    "lexname:0.3", "synset:0.3", "relation:0.3",
+  ),
   balance=True,
   eigenvalue_power=1.0,
-)
+)  # fmt: skip
 _FULL = dataclasses.replace(
   _QUICK, vocabulary_size=50_000, t=12_500, m=200, k=300
 )

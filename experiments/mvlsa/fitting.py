@@ -10,7 +10,7 @@ import functools
 import pathlib
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -170,7 +170,7 @@ def to_device(matrix, columns: int | None, name: str) -> Sparse | jax.Array:
   while capacity < x.values.shape[1]:
     capacity *= 8
   more = ((0, 0), (0, capacity - x.values.shape[1]))
-  padded = {
+  padded: dict[str, Any] = {
     field: jnp.asarray(np.pad(np.asarray(getattr(x, field)), more))
     for field in ("values", "indices", "t_values", "t_indices")
   }
