@@ -203,7 +203,7 @@ def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
   guard = max(8, k // 10)
   blocks = max(4, -(-(basis or max(4 * k, k + guard + 8 * width)) // width))
   kept = min(k + guard, width * (blocks - 2))
-  first = max(2, min(blocks, -(-13 * k // (4 * width))))
+  first = max(2, min(blocks, -(-3 * k // width)))
   return _Plan(width, width * blocks, first, max(1, blocks // 10), kept)
 
 
