@@ -50,7 +50,7 @@ _DUPLICATES = flags.DEFINE_enum(
 )
 _RULES = flags.DEFINE_string("rules", None, "File of rules.")
 _ROOT = flags.DEFINE_string(
-  "root", None, "WordNet only: keep the synsets below this one."
+  "below", None, "WordNet only: keep the synsets below this one."
 )
 _HELD_OUT = flags.DEFINE_integer(
   "held_out", 2000, "WordNet only: facts for validation and for test."
@@ -134,7 +134,7 @@ _UNSEEN = flags.DEFINE_enum(
   ["last", "drop"],
   "Test facts with entities outside training: ranked last or left out.",
 )
-_RUNS = flags.DEFINE_integer("runs", 10, "puzzle: runs.", lower_bound=2)
+_RUNS = flags.DEFINE_integer("puzzle_runs", 10, "puzzle: runs.", lower_bound=2)
 _COMBINE = flags.DEFINE_string(
   "combine_with", None, "Work directory of a finished run to combine with."
 )

@@ -76,8 +76,10 @@ def fit(
     normalisation: "unit" returns V with unit columns as the thesis does,
       "generalised" K^(-1/2) V, which minimises the objective under G'KG = I.
     centre: subtract column means over the observed rows.
-    method: "memory" holds [n, J m]; "stream" holds [n, k + m] and drops what
-      does not fit, which `lost` reports.
+    method: "memory" holds [n, J m]; "stream" holds [n, k + 2 m] and drops what
+      does not fit, which `lost` reports. Between views it keeps k + m
+      directions: all of one view's count alike, so with k alone the shared
+      ones would be lost before a second view has told them apart.
     tolerance: relative error at which each SVD stops.
     projections: also compute U_j (streaming then reads each view again).
     seed: seed of the SVDs' starting blocks.
@@ -99,7 +101,7 @@ def fit(
   keys = jax.random.split(jax.random.key(seed), len(views) + 1)
   combiner: _Stream | _Memory = _Memory(k)
   if method == "stream":
-    combiner = _Stream(len(kept), k)
+    combiner = _Stream(len(kept), k, min(k + m, len(kept)))
   factors, errors = [], []
   for j, view in enumerate(views):
     x = load(view, f"view {j}")
@@ -213,18 +215,19 @@ class _Memory:
 
 
 class _Stream:
-  """Holds k left singular vectors of the blocks seen so far."""
+  """Holds `rank` left singular vectors of the blocks seen so far."""
 
-  def __init__(self, n: int, k: int):
-    self._state = gcca.combine_init(n, k)
+  def __init__(self, n: int, k: int, rank: int):
+    self._k = k
+    self._state = gcca.combine_init(n, rank)
 
   def add(self, basis: Array) -> None:
     self._state = _combine_update(self._state, basis)
 
   def finish(self, key: Array) -> tuple[Array, Array, float]:
     del key
-    state = self._state
-    return state.u, state.s**2, float(state.lost / state.total)
+    state, k = self._state, self._k
+    return state.u[:, :k], state.s[:k] ** 2, float(state.lost / state.total)
 
   def inside(self, v: Array) -> list[Array] | None:
     del v

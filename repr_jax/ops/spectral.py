@@ -252,7 +252,7 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
     local = window.T @ image
     image = image - window @ local
     whole = q[:, :size].T @ image
-    t = lax.dynamic_update_slice(t, whole, (0, at))
+    t = lax.dynamic_update_slice(t, whole, (jnp.zeros_like(at), at))
     here = lax.dynamic_slice(t, (near, at), (2 * block, block))
     t = lax.dynamic_update_slice(t, here + local, (near, at))
     fresh, upper = _orthonormal_to(q, image - q[:, :size] @ whole)
