@@ -6,7 +6,7 @@ The cases of the suite `counting`, and the whole pipeline: the vocabulary is
 given, 15 word-order views are counted from a text, weighted, decomposed and
 combined into 300 dimensions, against skip-gram of 300 dimensions, 5 epochs
 and 2 workers on the same text. The text is drawn from Zipf's law; "full" has
-5 million tokens, for which skip-gram alone takes about four minutes a round.
+5 million tokens, which takes minutes a round.
 """
 
 from typing import Any

@@ -8,8 +8,7 @@ other systems' vectors; they are counted once into --store and reused by every
 run that names it. The work directory gets vectors.npz and vectors.txt
 (word2vec's format), results.json with the thesis' figures, nearest neighbours,
 the explained share of each view, and plots. --study runs a whole table of the
-chapter over one pass of counting. WordNet's views of 20,000 words take about
-two minutes on two cores.
+chapter over one pass of counting.
 """
 
 import dataclasses
