@@ -87,9 +87,9 @@ _CAPTIONS = {
 }
 _NOTE = (
   "The thesis' figures come from text of billions of words with 46 views; "
-  "here no text is read. The weights of groups were the best of five choices on "
-  "MEN, RW, SCWS, SIMLEX and MTURK, so SIMLEX is not held out. A dagger marks a "
-  "loss that reaches the MRDS (.05/.9)."
+  "here no text is read. The weights of groups were the best of five choices "
+  "on MEN, RW, SCWS, SIMLEX and MTURK, so SIMLEX is not held out. A dagger "
+  "marks a loss that reaches the MRDS (.05/.9)."
 )
 
 
