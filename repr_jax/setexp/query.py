@@ -1,0 +1,153 @@
+"""A query: a few entities with signed weights, from the table or new.
+
+Every system of this package scores the same `Query` against its entities, so
+that the variational model and the baselines are asked in one way (thesis 4.2
+and 4.6): the members' features, how much each counts, and where each is in
+the table, if it is there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from repr_jax.errors import InputError
+
+
+class Query(NamedTuple):
+  """Members of a set to expand.
+
+  Attributes:
+    rows: features of the members, float32 [q, F].
+    weights: signed influence of each member, float32 [q].
+    ids: row of each member in the table, int32 [q]; -1 for a new entity.
+  """
+
+  rows: sp.csr_array
+  weights: np.ndarray
+  ids: np.ndarray
+
+
+def make_query(
+  counts: sp.csr_array,
+  ids: Sequence[int] | np.ndarray,
+  weights: Sequence[float] | np.ndarray | None = None,
+  new_rows: sp.csr_array | None = None,
+) -> Query:
+  """Builds a query and checks that it can be answered.
+
+  Args:
+    counts: features of all entities, [X, F].
+    ids: rows of the members that are in the table, [m]; may be empty where
+      `new_rows` is given.
+    weights: signed influence of each member, those of the table first, then
+      the new ones, [m + r]; 1 each by default.
+    new_rows: features of members that are not in the table, [r, F].
+
+  Returns:
+    The query, q = m + r members.
+
+  Raises:
+    InputError: no member, an id outside the table, an entity twice, a weight
+      or feature that is not finite, weights that are all zero, a negative
+      count, or a member without features.
+  """
+  ids = _check_ids(np.asarray(ids), counts.shape[0])
+  new = _check_new(new_rows, counts.shape[1])
+  if ids.size + new.shape[0] == 0:
+    raise InputError("the query has no member: give at least one entity")
+  rows = sp.csr_array(sp.vstack([sp.csr_array(counts)[ids], new], format="csr"))
+  rows = rows.astype(np.float32)
+  rows.sum_duplicates()
+  rows.eliminate_zeros()
+  full = np.concatenate([ids, np.full(new.shape[0], -1, np.int32)])
+  _check_rows(rows, full)
+  return Query(rows, _check_weights(weights, full.size), full)
+
+
+def exclude(scores: np.ndarray, query: Query) -> np.ndarray:
+  """Scores with -inf for the query's own members, so that they never return.
+
+  Args:
+    scores: score of each entity, [X].
+    query: the query that gave them.
+
+  Returns:
+    A copy, [X].
+  """
+  scores = np.array(scores)
+  scores[query.ids[query.ids >= 0]] = -np.inf
+  return scores
+
+
+def query_features(query: Query) -> np.ndarray:
+  """Weighted sum of the members' features, sum_x tau_x f_x.
+
+  Args:
+    query: the query.
+
+  Returns:
+    The sum, float32 [F].
+  """
+  return np.asarray(query.rows.T @ query.weights, np.float32)
+
+
+def _check_ids(ids: np.ndarray, size: int) -> np.ndarray:
+  if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+    raise InputError("the query's entities must be a list of row numbers")
+  outside = ids[(ids < 0) | (ids >= size)]
+  if outside.size:
+    raise InputError(
+      f"the query names row {outside[0]}, but the table has rows 0 to "
+      f"{size - 1}"
+    )
+  values, counts = np.unique(ids, return_counts=True)
+  if (counts > 1).any():
+    raise InputError(
+      f"the query names the entity of row {values[counts > 1][0]} twice; "
+      "name it once and raise its weight"
+    )
+  return ids.astype(np.int32)
+
+
+def _check_new(rows: sp.csr_array | None, width: int) -> sp.csr_array:
+  if rows is None:
+    return sp.csr_array((0, width), dtype=np.float32)
+  if rows.shape[1] != width:
+    raise InputError(
+      f"a new entity has {rows.shape[1]} features, the table has {width}: "
+      "featurise it with this table"
+    )
+  return sp.csr_array(rows)
+
+
+def _check_rows(rows: sp.csr_array, ids: np.ndarray) -> None:
+  if not np.isfinite(rows.data).all() or (rows.data < 0).any():
+    raise InputError("a feature of a member is negative or not finite")
+  empty = np.flatnonzero(np.diff(rows.indptr) == 0)
+  if empty.size:
+    which = empty[0]
+    name = f"of row {ids[which]}" if ids[which] >= 0 else "that is new"
+    raise InputError(
+      f"member {which + 1} of the query, the entity {name}, has no features "
+      "(none of its own are left after pruning): leave it out or give it "
+      "more sentences"
+    )
+
+
+def _check_weights(
+  weights: Sequence[float] | np.ndarray | None, size: int
+) -> np.ndarray:
+  if weights is None:
+    return np.ones(size, np.float32)
+  values = np.asarray(weights, np.float32)
+  if values.shape != (size,):
+    raise InputError(
+      f"the query has {size} members but weights of shape {values.shape}"
+    )
+  if not np.isfinite(values).all():
+    raise InputError("a weight of the query is not finite")
+  if not values.any():
+    raise InputError("all weights of the query are zero: nothing to look for")
+  return values
