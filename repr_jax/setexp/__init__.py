@@ -1,6 +1,8 @@
 """Set expansion: from a few entities to the rest of their set, and why."""
 
+from repr_jax.setexp import bm25 as bm25
 from repr_jax.setexp.query import Query as Query
+from repr_jax.setexp.query import best as best
 from repr_jax.setexp.query import exclude as exclude
 from repr_jax.setexp.query import make_query as make_query
 from repr_jax.setexp.query import query_features as query_features

@@ -14,6 +14,10 @@ import scipy.sparse as sp
 
 from repr_jax.errors import InputError
 
+_BLOCK = 64
+_LARGEST_COUNT = 1e30  # weighted sums of such stay finite in float32
+_LARGEST_WEIGHT = 1e6
+
 
 class Query(NamedTuple):
   """Members of a set to expand.
@@ -50,7 +54,7 @@ def make_query(
 
   Raises:
     InputError: no member, an id outside the table, an entity twice, a weight
-      or feature that is not finite, weights that are all zero, a negative
+      or feature that is not finite or too large, weights that are all zero, a negative
       count, or a member without features.
   """
   ids = _check_ids(np.asarray(ids), counts.shape[0])
@@ -79,6 +83,30 @@ def exclude(scores: np.ndarray, query: Query) -> np.ndarray:
   scores = np.array(scores)
   scores[query.ids[query.ids >= 0]] = -np.inf
   return scores
+
+
+def best(scores: np.ndarray, k: int) -> np.ndarray:
+  """Rows of the k highest scores, best first, ties by row number.
+
+  The k-th highest of the maxima of blocks is no higher than the k-th highest
+  score, so that only what reaches it has to be sorted.
+
+  Args:
+    scores: score of each entity, [X]; -inf for one that must not return.
+    k: how many to return, at least 1.
+
+  Returns:
+    The rows, int64 [at most k]; none with a score of -inf.
+  """
+  if k < 1:
+    raise InputError(f"at least one result must be asked for, not {k}")
+  whole = len(scores) // _BLOCK * _BLOCK
+  rows = np.arange(len(scores))
+  if whole >= k * _BLOCK:
+    maxima = scores[:whole].reshape(-1, _BLOCK).max(axis=1)
+    rows = np.flatnonzero(scores >= np.partition(maxima, -k)[-k])
+  rows = rows[np.argsort(-scores[rows], kind="stable")[:k]]
+  return rows[scores[rows] > -np.inf]
 
 
 def query_features(query: Query) -> np.ndarray:
@@ -123,8 +151,11 @@ def _check_new(rows: sp.csr_array | None, width: int) -> sp.csr_array:
 
 
 def _check_rows(rows: sp.csr_array, ids: np.ndarray) -> None:
-  if not np.isfinite(rows.data).all() or (rows.data < 0).any():
-    raise InputError("a feature of a member is negative or not finite")
+  if not ((rows.data >= 0) & (rows.data <= _LARGEST_COUNT)).all():
+    raise InputError(
+      "a feature of a member is negative, not finite or above "
+      f"{_LARGEST_COUNT:g}"
+    )
   empty = np.flatnonzero(np.diff(rows.indptr) == 0)
   if empty.size:
     which = empty[0]
@@ -146,8 +177,10 @@ def _check_weights(
     raise InputError(
       f"the query has {size} members but weights of shape {values.shape}"
     )
-  if not np.isfinite(values).all():
-    raise InputError("a weight of the query is not finite")
+  if not (np.abs(values) <= _LARGEST_WEIGHT).all():
+    raise InputError(
+      f"a weight of the query is not finite or beyond {_LARGEST_WEIGHT:g}"
+    )
   if not values.any():
     raise InputError("all weights of the query are zero: nothing to look for")
   return values

@@ -44,6 +44,21 @@ def test_exclude_hides_own_members_only(counts):
   assert scores[1] == 1.0
 
 
+@pytest.mark.parametrize("size, k", [(7, 3), (7, 20), (1000, 10), (6401, 100)])
+def test_best_is_a_stable_sort(size, k):
+  rng = np.random.default_rng(0)
+  scores = rng.integers(50, size=size).astype(np.float32)
+  scores[rng.random(size) < 0.2] = -np.inf
+  wanted = np.argsort(-scores, kind="stable")[:k]
+  wanted = wanted[np.isfinite(scores[wanted])]
+  np.testing.assert_array_equal(query_lib.best(scores, k), wanted)
+
+
+def test_best_needs_a_number():
+  with pytest.raises(InputError, match="at least one"):
+    query_lib.best(np.zeros(3), 0)
+
+
 @pytest.mark.parametrize(
   "ids, weights, message",
   [
