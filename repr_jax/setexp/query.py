@@ -54,8 +54,8 @@ def make_query(
 
   Raises:
     InputError: no member, an id outside the table, an entity twice, a weight
-      or feature that is not finite or too large, weights that are all zero, a negative
-      count, or a member without features.
+      or feature that is not finite or too large, weights that are all zero,
+      a negative count, or a member without features.
   """
   ids = _check_ids(np.asarray(ids), counts.shape[0])
   new = _check_new(new_rows, counts.shape[1])
