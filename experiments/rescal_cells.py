@@ -16,7 +16,7 @@ import scipy.sparse
 
 from repr_jax.data import synthetic_worlds, wordnet
 from repr_jax.errors import InputError
-from repr_jax.kb import rescal, transitivity
+from repr_jax.kb import rescal, slices, transitivity
 
 PARTS = ("E", "E^c", "E^rev")
 _LABELS = {"full": "FullSet", "sub": "SubSet"}
@@ -126,13 +126,13 @@ def hyponyms(root: str, path: str | None = None) -> Relation:
   return Relation("wordnet", below.closure, names)
 
 
-def slices_of(cell: Cell, run: int, settings: Settings) -> rescal.Slices:
+def slices_of(cell: Cell, run: int, settings: Settings) -> slices.Slices:
   """The two relations that one run sees: presence, then absence."""
   pairs, size = cell.relation.pairs, len(cell.relation.names)
   ones = np.ones(len(pairs), settings.dtype)
   edges = scipy.sparse.csr_matrix((ones, tuple(pairs.T)), (size, size))
   if cell.setting == "full":
-    return rescal.make_slices(
+    return slices.make_slices(
       [edges],
       mixing=np.array([[1.0], [-1.0]]),
       ones=np.array([0.0, 1.0]),
@@ -140,7 +140,7 @@ def slices_of(cell: Cell, run: int, settings: Settings) -> rescal.Slices:
     )
   rng = np.random.default_rng([settings.seed, run])
   absent = transitivity.sample_complement(edges, len(pairs), rng)
-  return rescal.make_slices([edges, absent], dtype=settings.dtype)
+  return slices.make_slices([edges, absent], dtype=settings.dtype)
 
 
 def fit_cell(cell: Cell, settings: Settings) -> tuple[np.ndarray, list[Any]]:
@@ -151,9 +151,9 @@ def fit_cell(cell: Cell, settings: Settings) -> tuple[np.ndarray, list[Any]]:
     made; and the reversed pairs that the last run got most wrong, as
     (argument 1, argument 2, margin).
   """
-  slices = [slices_of(cell, run, settings) for run in range(settings.runs)]
+  data = [slices_of(cell, run, settings) for run in range(settings.runs)]
   models, fits, steps = rescal.fit_runs(
-    rescal.stack(slices),
+    slices.stack(data),
     jax.random.split(jax.random.key(settings.seed), settings.runs),
     rank=cell.dim,
     start=settings.start,

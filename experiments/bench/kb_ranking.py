@@ -228,17 +228,17 @@ def _als(rounds: Rounds) -> float:
   import jax
   import jax.numpy as jnp
 
-  from repr_jax.kb import rescal
+  from repr_jax.kb import rescal, slices
 
   key = id(rounds), "ours"
   if key not in _ready:
     mixing = np.array([[1.0], [-1.0]]) if rounds.complement else None
     ones = np.array([0.0, 1.0]) if rounds.complement else None
-    slices = rescal.make_slices(rounds.matrices, mixing, ones)
+    data = slices.make_slices(rounds.matrices, mixing, ones)
     start = jnp.asarray(rounds.start, jnp.float32)
-    _ready[key] = slices, rescal.from_factors(slices, start, start)
-  slices, state = _ready[key]
-  return float(jax.block_until_ready(rescal.update(slices, state)).fit)
+    _ready[key] = data, rescal.from_factors(data, start, start)
+  data, state = _ready[key]
+  return float(jax.block_until_ready(rescal.update(data, state)).fit)
 
 
 def _als_numpy(rounds: Rounds, dtype: Any) -> float:

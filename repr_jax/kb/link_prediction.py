@@ -283,13 +283,21 @@ class _Known:
   def __init__(
     self, known: np.ndarray, anchors: np.ndarray, relations: np.ndarray
   ):
-    known = np.unique(known, axis=0)
+    # A query is one number and so is a known fact, as long as that fits.
     span = int(max(known[:, 1].max(initial=0), relations.max(initial=0))) + 1
     keys = known[:, 0] * span + known[:, 1]
     wanted = anchors * span + relations
-    self._answers = known[:, 2].astype(np.int32)
-    self._begin = np.searchsorted(keys, wanted, side="left")
-    self._count = np.searchsorted(keys, wanted, side="right") - self._begin
+    names = np.unique(wanted)
+    place = np.searchsorted(names, keys)
+    place[place == len(names)] = 0
+    asked = names[place] == keys if len(names) else np.zeros(len(keys), bool)
+    width = int(known[:, 2].max(initial=0)) + 1
+    facts = np.unique(place[asked] * width + known[asked, 2])
+    owner = np.searchsorted(names, wanted)
+    self._answers = (facts % width).astype(np.int32)
+    ends = np.searchsorted(facts // width, np.arange(len(names) + 1))
+    self._begin = ends[owner]
+    self._count = ends[owner + 1] - self._begin
 
   def blocks(
     self, size: int

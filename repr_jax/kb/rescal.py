@@ -14,44 +14,19 @@ which are the textbook's updates with their inverses cancelled: float32 is
 then enough although X_k'X_k may have a condition number past 1e16.
 """
 
-import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import chex
 import jax
 import jax.numpy as jnp
-import numpy as np
-import scipy.sparse
 from jax import Array, lax
 
 from repr_jax.errors import InputError
-from repr_jax.ops import sparse, spectral
+from repr_jax.kb import slices
+from repr_jax.kb.slices import Slices
+from repr_jax.ops import spectral
 from repr_jax.ops.operators import Operator
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Slices:
-  """K relations: X_k = sum_b mixing[k, b] bases[b] + ones[k] 11'.
-
-  Attributes:
-    bases: sparse matrices, each [v, v].
-    mixing: [K, number of bases].
-    ones: [K].
-    norms: squared Frobenius norm of each X_k, [K].
-  """
-
-  bases: tuple[sparse.Sparse, ...]
-  mixing: Array
-  ones: Array
-  norms: Array
-
-  @property
-  def entities(self) -> int:
-    """Number of entities v."""
-    return self.bases[0].shape[0]
 
 
 class Model(NamedTuple):
@@ -73,7 +48,8 @@ class State(NamedTuple):
 
   Attributes:
     model: as it stands.
-    images: bases[b] @ right, kept for the next update, [bases, v, d].
+    images: rows of base_b B for the factors B, kept for the next update,
+      [L, T, t, d] (`slices.images`).
     fit: 1 - |X - model|^2 / |X|^2 over all slices, [].
     change: of the fit in the last update, []; infinite before the first.
     step: updates made, int32 [].
@@ -96,68 +72,9 @@ class Ridge(NamedTuple):
 NO_RIDGE = Ridge()
 
 
-def make_slices(
-  bases: Sequence[scipy.sparse.spmatrix | scipy.sparse.sparray],
-  mixing: np.ndarray | None = None,
-  ones: np.ndarray | None = None,
-  *,
-  dtype=np.float32,
-) -> Slices:
-  """Puts relations on the device.
-
-  Args:
-    bases: matrices [v, v] in any scipy format.
-    mixing: weight of each matrix in each relation, [K, number of bases]; one
-      relation per matrix where None.
-    ones: the constant added to all entries of each relation, [K]; 0 where None.
-    dtype: of all arrays.
-
-  Returns:
-    The slices.
-  """
-  size = bases[0].shape[0]
-  for index, base in enumerate(bases):
-    if base.shape != (size, size):
-      raise InputError(
-        f"relation matrix {index} has shape {base.shape}, not {(size, size)}"
-      )
-  weights = np.eye(len(bases)) if mixing is None else np.asarray(mixing)
-  constant = np.zeros(len(weights)) if ones is None else np.asarray(ones)
-  norms = []
-  for row, one in zip(weights, constant):
-    part = sum(w * base for w, base in zip(row, bases) if w)
-    part = (
-      scipy.sparse.csr_matrix((size, size)) if isinstance(part, int) else part
-    )
-    square = scipy.sparse.csr_matrix(part).power(2).sum()
-    norms.append(square + 2 * one * part.sum() + one**2 * float(size) ** 2)
-  return Slices(
-    tuple(sparse.from_scipy(base, dtype=dtype) for base in bases),
-    *(jnp.asarray(array, dtype) for array in (weights, constant, norms)),
-  )
-
-
-def stack(runs: Sequence[Slices]) -> Slices:
-  """Slices of several runs as one batch: every array gets a leading axis.
-
-  Stored entries are padded to the longest run, which adds zeros only.
-  """
-
-  def join(*arrays):
-    width = max(array.shape[-1] for array in arrays)
-    return jnp.stack(
-      [
-        jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, width - a.shape[-1])])
-        for a in arrays
-      ]
-    )
-
-  return jax.tree.map(join, *runs)
-
-
 @functools.partial(jax.jit, static_argnames=("rank", "start", "roles", "ridge"))
 def init(
-  slices: Slices,
+  relations: Slices,
   rank: int,
   key: Array,
   *,
@@ -168,7 +85,7 @@ def init(
   """The state before the first update (thesis 5.2.2).
 
   Args:
-    slices: the relations, [v, v] each.
+    relations: the matrices, [v, v] each.
     rank: d.
     key: of the random start and of the eigenvector iteration.
     start: "nvecs" for leading eigenvectors of sum_k X_k + X_k', and leading
@@ -181,38 +98,38 @@ def init(
   Returns:
     The state; its cores are optimal for its factors.
   """
-  if not 1 <= rank <= slices.entities:
+  if not 1 <= rank <= relations.entities:
     raise InputError(
-      f"rank {rank} must lie between 1 and the {slices.entities} entities"
+      f"rank {rank} must lie between 1 and the {relations.entities} entities"
     )
   if start not in ("nvecs", "random"):
     raise InputError(f"start must be 'nvecs' or 'random', not {start!r}")
-  shape = (slices.entities, rank)
+  shape = (relations.entities, rank)
   krylov, *keys = jax.random.split(key, 3)
-  factors = [jax.random.normal(k, shape, slices.ones.dtype) for k in keys]
+  factors = [jax.random.normal(k, shape, relations.ones.dtype) for k in keys]
   if start == "nvecs":
     # ALS goes on from here, so that a rough subspace is enough.
     svd, _ = spectral.truncated_svd(
-      _sum(slices, not roles), rank, krylov, tolerance=1e-2
+      _sum(relations, not roles), rank, krylov, tolerance=1e-2
     )
     sound = svd.s > 1e-5 * svd.s[0]
-    scale = jnp.sqrt(1.0 / slices.entities)
+    scale = jnp.sqrt(1.0 / relations.entities)
     factors = [
       jnp.where(sound, vectors, scale * noise)
       for vectors, noise in zip((svd.u, svd.v), factors)
     ]
   left, right = (_orthonormal(factor) for factor in factors)
-  return from_factors(slices, left, right if roles else left, ridge=ridge)
+  return from_factors(relations, left, right if roles else left, ridge=ridge)
 
 
 @functools.partial(jax.jit, static_argnames="ridge")
 def from_factors(
-  slices: Slices, left: Array, right: Array, *, ridge: Ridge = NO_RIDGE
+  relations: Slices, left: Array, right: Array, *, ridge: Ridge = NO_RIDGE
 ) -> State:
   """The state of given factors, with cores that are optimal for them.
 
   Args:
-    slices: the relations.
+    relations: the matrices.
     left: vectors of entities as first argument, [v, d]; with orthonormal
       columns unless there is a ridge.
     right: as second argument, [v, d]; the same array for one vector each.
@@ -222,12 +139,12 @@ def from_factors(
     The state, before its first update.
   """
   chex.assert_rank([left, right], [2, 2])
-  images = _images(slices, right)
-  cores, explained = _best_cores(slices, left, right, images, ridge)
+  images = slices.images(relations.by_row, right)
+  cores, explained = _best_cores(relations, left, right, images, ridge)
   return State(
     model=Model(left, right, cores),
     images=images,
-    fit=explained / slices.norms.sum(),
+    fit=explained / relations.norms.sum(),
     change=jnp.full((), jnp.inf, left.dtype),
     step=jnp.int32(0),
   )
@@ -235,12 +152,16 @@ def from_factors(
 
 @functools.partial(jax.jit, static_argnames=("roles", "ridge"))
 def update(
-  slices: Slices, state: State, *, roles: bool = False, ridge: Ridge = NO_RIDGE
+  relations: Slices,
+  state: State,
+  *,
+  roles: bool = False,
+  ridge: Ridge = NO_RIDGE,
 ) -> State:
   """One round of alternating least squares: factors, then cores.
 
   Args:
-    slices: the relations.
+    relations: the matrices.
     state: what `init` or `update` returned.
     roles: as in `init`.
     ridge: as in `init`.
@@ -250,18 +171,18 @@ def update(
   """
   left, right, cores = state.model
   chex.assert_rank([left, right, cores], [2, 2, 3])
-  target, weight = _left_equations(slices, state)
+  target, weight = _left_equations(relations, state)
   if roles:
     left = _solved(target, weight, ridge)
-    cores, _ = _best_cores(slices, left, right, state.images, ridge)
-    target, weight = _right_equations(slices, left, cores)
+    cores, _ = _best_cores(relations, left, right, state.images, ridge)
+    target, weight = _right_equations(relations, left, cores)
     right = _solved(target, weight, ridge)
   else:
-    more, added = _right_equations(slices, left, cores)
+    more, added = _right_equations(relations, left, cores)
     left = right = _solved(target + more, weight + added, ridge)
-  images = _images(slices, right)
-  cores, explained = _best_cores(slices, left, right, images, ridge)
-  reached = explained / slices.norms.sum()
+  images = slices.images(relations.by_row, right)
+  cores, explained = _best_cores(relations, left, right, images, ridge)
+  reached = explained / relations.norms.sum()
   return State(
     model=Model(left, right, cores),
     images=images,
@@ -273,7 +194,7 @@ def update(
 
 @functools.partial(jax.jit, static_argnames=("roles", "ridge"))
 def fit(
-  slices: Slices,
+  relations: Slices,
   state: State,
   *,
   tolerance: float = 1e-4,
@@ -284,7 +205,7 @@ def fit(
   """Updates until the fit changes by less than `tolerance`.
 
   Args:
-    slices: the relations.
+    relations: the matrices.
     state: where to start.
     tolerance: on the change of the fit in one update.
     max_steps: `state.step` at which to stop in any case.
@@ -299,14 +220,14 @@ def fit(
     return (state.change >= tolerance) & (state.step < max_steps)
 
   def advance(state):
-    return update(slices, state, roles=roles, ridge=ridge)
+    return update(relations, state, roles=roles, ridge=ridge)
 
   return lax.while_loop(unfinished, advance, state)
 
 
 @functools.partial(jax.jit, static_argnames=("rank", "start", "roles", "ridge"))
 def fit_runs(
-  slices: Slices,
+  relations: Slices,
   keys: Array,
   *,
   rank: int,
@@ -322,7 +243,7 @@ def fit_runs(
   a time only, so runs share the program and not the instruction.
 
   Args:
-    slices: of all runs, from `stack`; leading axis n.
+    relations: of all runs, from `slices.stack`; leading axis n.
     keys: a random key per run, [n].
     rank: d.
     start: as in `init`.
@@ -336,10 +257,10 @@ def fit_runs(
   """
 
   def one(run):
-    relations, key = run
-    state = init(relations, rank, key, start=start, roles=roles, ridge=ridge)
+    matrices, key = run
+    state = init(matrices, rank, key, start=start, roles=roles, ridge=ridge)
     state = fit(
-      relations,
+      matrices,
       state,
       tolerance=tolerance,
       max_steps=max_steps,
@@ -348,57 +269,59 @@ def fit_runs(
     )
     return state.model, state.fit, state.step
 
-  return lax.map(one, (slices, keys))
+  return lax.map(one, (relations, keys))
 
 
-def _sum(slices: Slices, symmetric: bool) -> Operator:
+def _sum(relations: Slices, symmetric: bool) -> Operator:
   """sum_k X_k, plus its transpose where symmetric, as an operator."""
-  weights, constant = slices.mixing.sum(0), slices.ones.sum()
+  weights, constant = relations.mixing.sum(0), relations.ones.sum()
+  by_row, by_column = relations.by_row, relations.by_column
 
-  def product(q, forward):
-    total = jnp.broadcast_to(constant * q.sum(0), (slices.entities, q.shape[1]))
-    for weight, base in zip(weights, slices.bases):
-      multiply = sparse.matmat if forward else sparse.rmatmat
-      total = total + weight * multiply(base, q)
+  def product(q, *sides):
+    shape = relations.entities, q.shape[1]
+    total = jnp.broadcast_to(len(sides) * constant * q.sum(0), shape)
+    for tiles in sides:
+      scale = weights[tiles.owner][..., None, None]
+      rows = scale * slices.images(tiles, q)
+      total = total.at[tiles.rows].add(rows, mode="drop")
     return total
 
   def matmat(q):
-    return (
-      product(q, True) + product(q, False) if symmetric else product(q, True)
-    )
+    return product(q, by_row, by_column) if symmetric else product(q, by_row)
 
   def rmatmat(q):
-    return matmat(q) if symmetric else product(q, False)
+    return matmat(q) if symmetric else product(q, by_column)
 
-  shape = (slices.entities, slices.entities)
+  shape = (relations.entities, relations.entities)
   return Operator(
-    shape, slices.ones.dtype, matmat, rmatmat, lambda q: rmatmat(matmat(q))
+    shape, relations.ones.dtype, matmat, rmatmat, lambda q: rmatmat(matmat(q))
   )
 
 
-def _images(slices: Slices, right: Array) -> Array:
-  return jnp.stack([sparse.matmat(base, right) for base in slices.bases])
-
-
-def _left_equations(slices: Slices, state: State) -> tuple[Array, Array]:
+def _left_equations(relations: Slices, state: State) -> tuple[Array, Array]:
   """sum_k X_k B R_k' and sum_k R_k B'B R_k', for factors B."""
   _, right, cores = state.model
-  mixed = jnp.einsum("kb,kij->bji", slices.mixing, cores)
-  constant = jnp.einsum("k,kij,j->i", slices.ones, cores, right.sum(0))
-  target = sum(image @ mix for image, mix in zip(state.images, mixed))
+  mixed = jnp.einsum("kb,kij->bji", relations.mixing, cores)
+  constant = jnp.einsum("k,kij,j->i", relations.ones, cores, right.sum(0))
+  target = slices.mixed_sum(
+    relations.by_row, state.images, mixed, relations.entities
+  )
   gram = right.T @ right
   weight = jnp.einsum("kij,jl,kml->im", cores, gram, cores)
   return target + constant, weight
 
 
 def _right_equations(
-  slices: Slices, left: Array, cores: Array
+  relations: Slices, left: Array, cores: Array
 ) -> tuple[Array, Array]:
   """sum_k X_k' A R_k and sum_k R_k' A'A R_k, for factors A."""
-  mixed = jnp.einsum("kb,kij->bij", slices.mixing, cores)
-  constant = jnp.einsum("k,kij,i->j", slices.ones, cores, left.sum(0))
-  target = sum(
-    sparse.rmatmat(base, left) @ mix for base, mix in zip(slices.bases, mixed)
+  mixed = jnp.einsum("kb,kij->bij", relations.mixing, cores)
+  constant = jnp.einsum("k,kij,i->j", relations.ones, cores, left.sum(0))
+  target = slices.mixed_sum(
+    relations.by_column,
+    slices.images(relations.by_column, left),
+    mixed,
+    relations.entities,
   )
   gram = left.T @ left
   weight = jnp.einsum("kij,il,klm->jm", cores, gram, cores)
@@ -415,12 +338,14 @@ def _solved(target: Array, weight: Array, ridge: Ridge) -> Array:
 
 
 def _best_cores(
-  slices: Slices, left: Array, right: Array, images: Array, ridge: Ridge
+  relations: Slices, left: Array, right: Array, images: Array, ridge: Ridge
 ) -> tuple[Array, Array]:
   """The best cores for the factors, and how much of |X|^2 they explain."""
-  inner = jnp.einsum("vi,bvj->bij", left, images)
-  target = jnp.einsum("kb,bij->kij", slices.mixing, inner)
-  target += jnp.einsum("k,i,j->kij", slices.ones, left.sum(0), right.sum(0))
+  inner = slices.inner(
+    relations.by_row, left, images, relations.mixing.shape[1]
+  )
+  target = jnp.einsum("kb,bij->kij", relations.mixing, inner)
+  target += jnp.einsum("k,i,j->kij", relations.ones, left.sum(0), right.sum(0))
   if any(ridge):
     return _penalised_cores(left, right, target, ridge.cores)
   return target, jnp.sum(target**2)

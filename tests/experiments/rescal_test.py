@@ -48,7 +48,8 @@ def test_settings_see_what_they_should():
     for run in (0, 1)
   ]
   np.testing.assert_allclose(subs[0].norms, [pairs, pairs])
-  assert not np.array_equal(subs[0].bases[1].indices, subs[1].bases[1].indices)
+  rows = [sub.by_row for sub in subs]
+  assert not np.array_equal(rows[0].indices, rows[1].indices)
 
 
 def test_reversed_pairs_fail_in_the_sub_set_alone():

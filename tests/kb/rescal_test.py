@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
-from repr_jax.kb import rescal
+from repr_jax.kb import rescal, slices
 
 
 def _relations(size=40, seed=0, count=2):
@@ -31,7 +31,7 @@ def _tree(height):
 
 
 def _complement(edges, dtype=np.float32):
-  return rescal.make_slices([edges], [[1.0], [-1.0]], [0.0, 1.0], dtype=dtype)
+  return slices.make_slices([edges], [[1.0], [-1.0]], [0.0, 1.0], dtype=dtype)
 
 
 def _predictions(model):
@@ -64,13 +64,11 @@ def _textbook(matrices, factor, steps, penalty=0.0):
 def test_updates_against_the_textbook(penalty):
   ridge = rescal.Ridge(penalty, penalty)
   with jax.enable_x64(True):
-    slices = rescal.make_slices(_relations(), dtype=np.float64)
-    state = rescal.init(
-      slices, 6, jax.random.key(0), start="random", ridge=ridge
-    )
+    data = slices.make_slices(_relations(), dtype=np.float64)
+    state = rescal.init(data, 6, jax.random.key(0), start="random", ridge=ridge)
     factor = np.asarray(state.model.left)
     for _ in range(5):
-      state = rescal.update(slices, state, ridge=ridge)
+      state = rescal.update(data, state, ridge=ridge)
     ours = _predictions(state.model)
     fit = float(state.fit)
   dense = [x.toarray() for x in _relations()]
@@ -86,16 +84,16 @@ def test_complement_is_the_dense_complement(roles):
   edges = _tree(5)
   with jax.enable_x64(True):
     lazy = _complement(edges, np.float64)
-    full = rescal.make_slices(
+    full = slices.make_slices(
       [edges, sp.csr_matrix(1.0 - edges.toarray())], dtype=np.float64
     )
     np.testing.assert_allclose(lazy.norms, full.norms)
     models = []
-    for slices in (lazy, full):
+    for data in (lazy, full):
       state = rescal.init(
-        slices, 7, jax.random.key(1), start="random", roles=roles
+        data, 7, jax.random.key(1), start="random", roles=roles
       )
-      state = rescal.fit(slices, state, tolerance=0.0, max_steps=6, roles=roles)
+      state = rescal.fit(data, state, tolerance=0.0, max_steps=6, roles=roles)
       models.append(_predictions(state.model))
   np.testing.assert_allclose(models[0], models[1], atol=1e-9)
 
@@ -106,23 +104,23 @@ def test_single_precision_follows_double_on_the_complement():
   found = []
   for dtype in (np.float32, np.float64):
     with jax.enable_x64(True):
-      slices = _complement(edges, dtype)
+      data = _complement(edges, dtype)
       noise = np.random.default_rng(0).normal(size=(255, 20))
       start = jnp.asarray(np.linalg.qr(noise)[0], dtype)
-      state = rescal.from_factors(slices, start, start)
+      state = rescal.from_factors(data, start, start)
       for _ in range(8):
-        state = rescal.update(slices, state)
+        state = rescal.update(data, state)
       found.append(_predictions(state.model))
   assert np.abs(found[0] - found[1]).max() < 5e-3
 
 
 @pytest.mark.parametrize("roles", [False, True])
 def test_fit_never_falls(roles):
-  slices = rescal.make_slices(_relations(60, 3, 3))
-  state = rescal.init(slices, 8, jax.random.key(2), start="random", roles=roles)
+  data = slices.make_slices(_relations(60, 3, 3))
+  state = rescal.init(data, 8, jax.random.key(2), start="random", roles=roles)
   fits = [float(state.fit)]
   for _ in range(15):
-    state = rescal.update(slices, state, roles=roles)
+    state = rescal.update(data, state, roles=roles)
     fits.append(float(state.fit))
   assert np.all(np.diff(fits) > -1e-6) and fits[-1] > fits[0] + 1e-3
   assert int(state.step) == 15
@@ -132,9 +130,9 @@ def test_an_exact_model_is_recovered():
   rng = np.random.default_rng(4)
   a = rng.normal(size=(30, 3))
   dense = [a @ rng.normal(size=(3, 3)) @ a.T for _ in range(2)]
-  slices = rescal.make_slices([sp.csr_matrix(x) for x in dense])
-  state = rescal.init(slices, 3, jax.random.key(0), start="random")
-  state = rescal.fit(slices, state, tolerance=1e-9, max_steps=200)
+  data = slices.make_slices([sp.csr_matrix(x) for x in dense])
+  state = rescal.init(data, 3, jax.random.key(0), start="random")
+  state = rescal.fit(data, state, tolerance=1e-9, max_steps=200)
   assert float(state.fit) > 1 - 1e-5
   np.testing.assert_allclose(_predictions(state.model), dense, atol=2e-2)
 
@@ -144,21 +142,19 @@ def test_roles_fit_what_one_vector_cannot():
   matrix = sp.csr_matrix(
     (np.ones(4), ([0, 1, 2, 3], [4, 5, 6, 7])), shape=(20, 20)
   )
-  slices = rescal.make_slices([matrix])
+  data = slices.make_slices([matrix])
   fits = {}
   for roles in (False, True):
-    state = rescal.init(
-      slices, 4, jax.random.key(0), start="random", roles=roles
-    )
-    state = rescal.fit(slices, state, tolerance=0.0, max_steps=30, roles=roles)
+    state = rescal.init(data, 4, jax.random.key(0), start="random", roles=roles)
+    state = rescal.fit(data, state, tolerance=0.0, max_steps=30, roles=roles)
     fits[roles] = float(state.fit)
   assert fits[True] > 0.999 and fits[False] < 0.6
 
 
 def test_eigenvector_start_against_numpy():
   matrices = _relations(50, 5)
-  slices = rescal.make_slices(matrices)
-  state = rescal.init(slices, 5, jax.random.key(0))
+  data = slices.make_slices(matrices)
+  state = rescal.init(data, 5, jax.random.key(0))
   dense = sum(x.toarray() + x.toarray().T for x in matrices)
   values, vectors = np.linalg.eigh(dense)
   best = vectors[:, np.argsort(-np.abs(values))[:5]]
@@ -180,29 +176,29 @@ def test_eigenvector_start_of_a_complement_is_filled_up_at_random():
 def test_rank_above_the_data_stays_finite():
   matrix = sp.csr_matrix((np.ones(2), ([0, 1], [1, 2])), shape=(12, 12))
   for ridge in (rescal.Ridge(), rescal.Ridge(0.1, 0.1)):
-    slices = rescal.make_slices([matrix])
+    data = slices.make_slices([matrix])
     state = rescal.init(
-      slices, 10, jax.random.key(0), start="random", ridge=ridge
+      data, 10, jax.random.key(0), start="random", ridge=ridge
     )
-    state = rescal.fit(slices, state, ridge=ridge, max_steps=20)
+    state = rescal.fit(data, state, ridge=ridge, max_steps=20)
     assert np.isfinite(_predictions(state.model)).all()
     assert float(state.fit) > (0.99 if not any(ridge) else 0.5)
 
 
 def test_runs_of_one_program_equal_runs_alone_and_compile_once():
-  runs = [rescal.make_slices(_relations(48, seed)) for seed in range(3)]
+  runs = [slices.make_slices(_relations(48, seed)) for seed in range(3)]
   keys = jax.random.split(jax.random.key(0), 3)
   rescal.fit_runs.clear_cache()
   models, fits, steps = rescal.fit_runs(
-    rescal.stack(runs), keys, rank=5, max_steps=12, start="random"
+    slices.stack(runs), keys, rank=5, max_steps=12, start="random"
   )
   rescal.fit_runs(
-    rescal.stack(runs[::-1]), keys, rank=5, max_steps=12, start="random"
+    slices.stack(runs[::-1]), keys, rank=5, max_steps=12, start="random"
   )
   assert rescal.fit_runs._cache_size() == 1
-  for index, slices in enumerate(runs):
-    state = rescal.init(slices, 5, keys[index], start="random")
-    state = rescal.fit(slices, state, max_steps=12)
+  for index, data in enumerate(runs):
+    state = rescal.init(data, 5, keys[index], start="random")
+    state = rescal.fit(data, state, max_steps=12)
     assert float(fits[index]) == pytest.approx(float(state.fit), abs=1e-4)
     assert 1 <= int(steps[index]) <= 12
     one = jax.tree.map(lambda x, i=index: x[i], models)
@@ -212,26 +208,26 @@ def test_runs_of_one_program_equal_runs_alone_and_compile_once():
 
 
 def test_fit_stops_when_little_changes():
-  slices = rescal.make_slices(_relations(48, 6))
-  state = rescal.init(slices, 5, jax.random.key(0), start="random")
-  state = rescal.fit(slices, state, tolerance=1e-3)
+  data = slices.make_slices(_relations(48, 6))
+  state = rescal.init(data, 5, jax.random.key(0), start="random")
+  state = rescal.fit(data, state, tolerance=1e-3)
   assert float(state.change) < 1e-3 and int(state.step) < 100
 
 
 def test_no_square_matrix_is_formed():
   size = 1023
-  slices = _complement(_tree(10))
-  state = rescal.init(slices, 4, jax.random.key(0), start="random")
-  compiled = jax.jit(rescal.update).lower(slices, state).compile()
+  data = _complement(_tree(10))
+  state = rescal.init(data, 4, jax.random.key(0), start="random")
+  compiled = jax.jit(rescal.update).lower(data, state).compile()
   assert compiled.memory_analysis().temp_size_in_bytes < size * size * 4 / 2
 
 
 def test_bad_input_is_named():
   matrices = _relations()
   with pytest.raises(InputError, match="matrix 1 has shape"):
-    rescal.make_slices([matrices[0], matrices[1][:10]])
-  slices = rescal.make_slices(matrices)
+    slices.make_slices([matrices[0], matrices[1][:10]])
+  data = slices.make_slices(matrices)
   with pytest.raises(InputError, match="rank 41"):
-    rescal.init(slices, 41, jax.random.key(0))
+    rescal.init(data, 41, jax.random.key(0))
   with pytest.raises(InputError, match="nvecs"):
-    rescal.init(slices, 4, jax.random.key(0), start="svd")
+    rescal.init(data, 4, jax.random.key(0), start="svd")
