@@ -104,6 +104,65 @@ def entity_sets(
   )
 
 
+def entity_corpus(
+  rng: np.random.Generator,
+  entities: int = 77_845,
+  features: int = 105_448,
+  clusters: int = 400,
+  nonzeros: float = 64.0,
+  signal: float = 0.5,
+) -> EntitySets:
+  """Entities like those of a corpus of news, by default of the thesis' size.
+
+  Frequencies of features fall off like their rank (Zipf), without the most
+  frequent, which pruning takes away; clusters differ in size, and entities in
+  how much is written about them. Takes seconds for the default size.
+
+  Args:
+    rng: the source of randomness.
+    entities: the number of entities.
+    features: the number of features; half of them belong to clusters.
+    clusters: the number of clusters.
+    nonzeros: distinct features of an entity on average, about.
+    signal: the expected share of tokens from the cluster's own features.
+
+  Returns:
+    The entities in random order.
+  """
+  own = features // (2 * clusters)
+  if clusters < 1 or own < 1 or entities < 1:
+    raise errors.InputError(
+      f"{features} features are too few for {clusters} clusters"
+    )
+  start = clusters * own
+  cluster = rng.choice(clusters, entities, p=_zipf(clusters, 20))
+  # Some tokens repeat, so that more of them are drawn than features wanted.
+  spread = rng.lognormal(-0.5 * 0.8**2, 0.8, entities)
+  tokens = np.maximum(np.rint(1.19 * nonzeros * spread), 1).astype(np.int64)
+  row = np.repeat(np.arange(entities), tokens)
+  mine = rng.random(len(row)) < signal
+  column = np.empty(len(row), np.int64)
+  count = int(mine.sum())
+  own_place = _draw(rng, _zipf(own, 5), count)
+  column[mine] = cluster[row[mine]] * own + own_place
+  shared = _zipf(features - start, 100)
+  column[~mine] = start + _draw(rng, shared, len(row) - count)
+  counts = scipy.sparse.csr_array(
+    (
+      np.ones(len(row), np.float32),
+      column.astype(np.int32),
+      np.concatenate([[0], np.cumsum(tokens)]).astype(np.int32),
+    ),
+    shape=(entities, features),
+  )
+  counts.sum_duplicates()
+  feature_cluster = np.full(features, -1)
+  feature_cluster[:start] = np.repeat(np.arange(clusters), own)
+  return EntitySets(
+    counts, cluster.astype(np.int32), feature_cluster.astype(np.int32)
+  )
+
+
 def binary_tree(depth: int) -> np.ndarray:
   """The transitive closure of a complete binary tree (thesis 5.2).
 
@@ -247,6 +306,21 @@ def linked_documents(
     _near_axes(rng, np.repeat(np.arange(topics), per_topic), topics, noise),
     _near_axes(rng, np.repeat(np.arange(topics + 1), 20), topics, noise),
   )
+
+
+def _zipf(count: int, shift: int) -> np.ndarray:
+  """Probabilities that fall like 1 / (rank + shift)."""
+  weight = 1 / (np.arange(count) + 1.0 + shift)
+  return weight / weight.sum()
+
+
+def _draw(
+  rng: np.random.Generator, probability: np.ndarray, count: int
+) -> np.ndarray:
+  """Draws places by their probabilities."""
+  bounds = np.cumsum(probability)
+  bounds[-1] = np.inf  # Rounding leaves the sum a little beside 1.
+  return np.searchsorted(bounds, rng.random(count), side="right")
 
 
 def _priors(

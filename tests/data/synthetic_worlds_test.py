@@ -21,6 +21,29 @@ def test_entity_sets_lean_to_their_own_features():
   assert (alone.feature_cluster >= 0).all()
 
 
+def test_entity_corpus_is_sparse_skewed_and_clustered():
+  rng = np.random.default_rng(1)
+  got = worlds.entity_corpus(rng, 3_000, 8_000, clusters=10)
+  assert got.counts.shape == (3_000, 8_000)
+  assert got.counts.has_canonical_format and got.counts.dtype == np.float32
+  per_entity = np.diff(got.counts.indptr)
+  assert per_entity.min() >= 1
+  assert 45 < per_entity.mean() < 80
+  totals = np.sort(np.asarray(got.counts.sum(axis=0)))[::-1]
+  assert totals[:800].sum() > 0.4 * totals.sum()
+  entry = got.counts.tocoo()
+  owner = got.feature_cluster[entry.col]
+  own = owner == got.cluster[entry.row]
+  assert (own | (owner == -1)).all()
+  assert abs(entry.data[own].sum() / entry.data.sum() - 0.5) < 0.02
+  again = worlds.entity_corpus(
+    np.random.default_rng(1), 3_000, 8_000, clusters=10
+  )
+  assert (again.counts != got.counts).nnz == 0
+  with pytest.raises(errors.InputError):
+    worlds.entity_corpus(rng, 10, 10, clusters=10)
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3, 6])
 def test_binary_tree_is_the_closure_of_its_edges(depth):
   n = 2**depth - 1

@@ -1,0 +1,172 @@
+"""Wikipedia dumps: sentences whose hyperlinks are the mentions of entities.
+
+A dump (pages-articles.xml, plain, .gz or .bz2) is streamed, one page at a
+time. An entity is an article, known by its title; redirects are followed.
+A link counts as a mention of its target, and because an article does not link
+to itself, its title counts as a mention wherever it stands in its own text.
+`wikitext` has the cleaning of the markup.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from repr_jax.data import entities, files, wikitext
+from repr_jax.errors import InputError
+
+_MOST_HOPS = 8
+
+
+class Page(NamedTuple):
+  """A page of the dump.
+
+  Attributes:
+    title: its title.
+    namespace: 0 for articles.
+    redirect: the title it redirects to, or None.
+    text: its markup, empty where the dump has none.
+  """
+
+  title: str
+  namespace: int
+  redirect: str | None
+  text: str
+
+
+def read_pages(path: files.Path) -> Iterator[Page]:
+  """Streams the pages of a dump.
+
+  Args:
+    path: an XML export of MediaWiki; plain, .gz or .bz2.
+
+  Yields:
+    The pages in the order of the dump, of all namespaces. Damage is an
+    `InputError` with the file and, where XML breaks, its line.
+  """
+  pages = 0
+  with files.open_binary(path) as stream:
+    events = ET.iterparse(stream, events=("start", "end"))
+    root = None
+    try:
+      for event, element in events:
+        if event == "start":
+          root = element if root is None else root
+        elif _local(element) == "page":
+          page = _page(element, path)
+          pages += 1
+          root.clear()  # type: ignore[union-attr]
+          yield page
+    except ET.ParseError as error:
+      raise InputError(
+        f"is not the XML of a dump ({error.msg.partition(':')[0]}); "
+        "it may be truncated or not in UTF-8",
+        path=path,
+        line=error.position[0],
+      ) from error
+  if not pages:
+    raise InputError("has no page: is it a dump of pages-articles?", path=path)
+
+
+def read_redirects(path: files.Path) -> dict[str, str]:
+  """Reads where the redirects of a dump lead.
+
+  Args:
+    path: the dump.
+
+  Returns:
+    For the title of each redirect among articles, the title at the end of its
+    chain. Redirects that go round in a circle are left out.
+  """
+  direct = {}
+  for page in read_pages(path):
+    if page.redirect is not None and page.namespace == 0:
+      direct[page.title] = wikitext.normal_title(page.redirect)
+  return {
+    title: target
+    for title in direct
+    if (target := _follow(title, direct)) is not None
+  }
+
+
+def linked_sentences(
+  path: files.Path, redirects: Mapping[str, str] | None = None
+) -> Iterator[entities.Sentence]:
+  """Streams the sentences of articles that mention an entity.
+
+  Args:
+    path: the dump.
+    redirects: what `read_redirects` gave; None to read the dump once more,
+      beforehand.
+
+  Yields:
+    Sentences with at least one mention; the document is the article's title
+    and an entity's id is the title of its article, whether or not the dump
+    has it.
+  """
+  if redirects is None:
+    redirects = read_redirects(path)
+  for page in read_pages(path):
+    if page.namespace != 0 or page.redirect is not None:
+      continue
+    own = _own_name(page.title)
+    for text, links in wikitext.sentences(page.text):
+      spans = [(a, b, redirects.get(to, to)) for a, b, to in links]
+      sentence = entities.sentence_from_text(text, spans, page.title)
+      sentence = _add_own(sentence, own, page.title)
+      if sentence.mentions:
+        yield sentence
+
+
+def _page(element: ET.Element, path: files.Path) -> Page:
+  """Takes what is wanted from a page's element."""
+  found: dict[str, Any] = {}
+  for child in element.iter():
+    name = _local(child)
+    if name == "redirect":
+      found[name] = child.get("title")
+    elif name in ("title", "ns", "text"):
+      found[name] = child.text or ""
+  namespace = found.get("ns", "0").strip()
+  if not found.get("title") or not namespace.lstrip("-").isdecimal():
+    raise InputError(
+      f"page {found.get('title', '')!r} lacks a title or a namespace number",
+      path=path,
+    )
+  return Page(
+    found["title"], int(namespace), found.get("redirect"), found.get("text", "")
+  )
+
+
+def _local(element: ET.Element) -> str:
+  return element.tag.rpartition("}")[2]
+
+
+def _follow(title: str, direct: Mapping[str, str]) -> str | None:
+  """The end of a chain of redirects, None for a circle."""
+  for _ in range(_MOST_HOPS):
+    title = direct[title]
+    if title not in direct:
+      return title
+  return None
+
+
+def _own_name(title: str) -> entities.NameFinder:
+  """Finds an article's title without what stands in brackets after it."""
+  name = re.sub(r"\s*\([^)]*\)$", "", title)
+  return entities.NameFinder({entities.tokenize(name): title})
+
+
+def _add_own(
+  sentence: entities.Sentence, own: entities.NameFinder, title: str
+) -> entities.Sentence:
+  """Adds the mentions of the article itself that lie outside links."""
+  taken = {i for a, b, _ in sentence.mentions for i in range(a, b)}
+  new = [
+    (a, b, title)
+    for a, b, _ in own.find(sentence.tokens)
+    if taken.isdisjoint(range(a, b))
+  ]
+  if not new:
+    return sentence
+  return sentence._replace(mentions=tuple(sorted([*sentence.mentions, *new])))
