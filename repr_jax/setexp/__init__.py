@@ -1,5 +1,6 @@
 """Set expansion: from a few entities to the rest of their set, and why."""
 
+from repr_jax.setexp import bayesian_sets as bayesian_sets
 from repr_jax.setexp import bm25 as bm25
 from repr_jax.setexp.query import Query as Query
 from repr_jax.setexp.query import best as best
