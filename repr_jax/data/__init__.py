@@ -2,6 +2,11 @@
 
 from repr_jax.data.bitext import read_bitext as read_bitext
 from repr_jax.data.dependencies import read_conll as read_conll
+from repr_jax.data.entities import EntityInfo as EntityInfo
+from repr_jax.data.entities import Sentence as Sentence
+from repr_jax.data.entities import read_entity_file as read_entity_file
+from repr_jax.data.entities import read_sentences as read_sentences
+from repr_jax.data.entities import tokenize as tokenize
 from repr_jax.data.files import atomic_write as atomic_write
 from repr_jax.data.files import open_text as open_text
 from repr_jax.data.files import read_npz as read_npz
@@ -26,4 +31,11 @@ from repr_jax.data.viewstore import View as View
 from repr_jax.data.vocab import Vocab as Vocab
 from repr_jax.data.vocab import read_vocab as read_vocab
 from repr_jax.data.vocab import write_vocab as write_vocab
+from repr_jax.data.wikipedia import linked_sentences as linked_sentences
 from repr_jax.data.wordnet import WordNet as WordNet
+from repr_jax.data.wordnet_entities import (
+  wordnet_instance_sets as wordnet_instance_sets,
+)
+from repr_jax.data.wordnet_entities import (
+  wordnet_instances as wordnet_instances,
+)

@@ -2,8 +2,15 @@
 
 from repr_jax.setexp import bayesian_sets as bayesian_sets
 from repr_jax.setexp import bm25 as bm25
+from repr_jax.setexp import features as features
+from repr_jax.setexp.features import FeatureTable as FeatureTable
+from repr_jax.setexp.features import build_from_entities as build_from_entities
+from repr_jax.setexp.features import featurise as featurise
+from repr_jax.setexp.features import sentence_rows as sentence_rows
+from repr_jax.setexp.names import resolve_names as resolve_names
 from repr_jax.setexp.query import Query as Query
 from repr_jax.setexp.query import best as best
 from repr_jax.setexp.query import exclude as exclude
 from repr_jax.setexp.query import make_query as make_query
 from repr_jax.setexp.query import query_features as query_features
+from repr_jax.setexp.sentences import Sentences as Sentences

@@ -30,7 +30,8 @@ class NameIndex:
     text = "\n".join(names)
     if text.count("\n") > len(names) - 1:
       text = "\n".join(name.replace("\n", " ") for name in names)
-    self._keys = _key(text).split("\n") if names else []
+    text = re.sub(" ?\n ?", "\n", _key(text)).strip(" ")
+    self._keys = text.split("\n") if names else []
     self._codes = _trigrams("\n" + "\n".join(self._keys) + "\n")
     lengths = np.fromiter(map(len, self._keys), np.int64, len(self._keys))
     self._lengths = lengths + 1
