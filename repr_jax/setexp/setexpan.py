@@ -1,0 +1,323 @@
+"""SetExpan: context features chosen anew for a set that grows (thesis 4.3.4).
+
+Shen et al. 2017, three steps in each of at most `iterations` rounds:
+
+1. Strength of a feature = sum of f_ec over the current set, with
+   f_ec = log(1 + count) (log X - log sum_x count); the strongest `features`
+   that at least two entities have are kept.
+2. `samples` random subsets of the kept features, each a share `ratio` of
+   them; in each, candidates are ranked by their mean similarity to the set,
+   sum_c min(f_xc, f_ec) / sum_c max(f_xc, f_ec).
+3. The mean reciprocal rank over the subsets; a candidate whose value exceeds
+   1 / `rank` joins the set. A round that adds nobody is the last.
+
+Entities that joined earlier score higher, then those with a reciprocal rank,
+then the rest by their last similarity, so that all have a finite score.
+
+Weights multiply a member's part in the strengths and in the mean similarity
+(over the sum of absolute weights); entities that join have weight 1. If no
+feature has a positive strength, as in a query of negative weights alone, the
+largest strengths by magnitude are kept.
+
+Features can be any columns of counts; `skip_grams` makes the original ones.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from repr_jax.errors import InputError
+from repr_jax.setexp.query import Query, best
+
+_WINDOWS = ((1, 1), (2, 1), (3, 1), (1, 3), (2, 2), (1, 2))
+_DEPTH = 256  # lower ranks add less than 1/256 to a mean reciprocal rank
+
+
+class Options(NamedTuple):
+  """Settings, with the values of Shen et al.
+
+  Attributes:
+    features: context features kept in a round.
+    samples: subsets T.
+    ratio: share of the kept features in a subset, 0 to 1.
+    rank: mean rank that an entity must beat to join.
+    iterations: rounds at most.
+    seed: of the subsets.
+  """
+
+  features: int = 150
+  samples: int = 60
+  ratio: float = 0.6
+  rank: float = 5.0
+  iterations: int = 3
+  seed: int = 0
+
+
+_DEFAULT = Options()
+
+
+class Model(NamedTuple):
+  """Weighted features by entity and by feature.
+
+  Attributes:
+    weights: f_ec, float32 [X, F].
+    postings: the same by feature, float32 [F, X].
+    idf: log X - log of a feature's total count, 0 or more, float32 [F].
+    options: settings.
+  """
+
+  weights: sp.csr_array
+  postings: sp.csr_array
+  idf: np.ndarray
+  options: Options
+
+
+class _Expansion(NamedTuple):
+  """Where the last round ended."""
+
+  scores: np.ndarray  # [X]
+  strengths: np.ndarray  # of the kept features [k]
+  kept: np.ndarray  # int [k]
+  members: np.ndarray  # weighted features of the set [m, k]
+  trust: np.ndarray  # their weights [m]
+
+
+def skip_grams(
+  tokens: Sequence[str],
+  start: int,
+  end: int,
+  windows: Iterable[tuple[int, int]] = _WINDOWS,
+) -> Iterator[str]:
+  """Contexts of one mention: words before and after, the mention left out.
+
+  Args:
+    tokens: the sentence.
+    start: first token of the mention.
+    end: one past its last token.
+    windows: words to the left and right of each context.
+
+  Yields:
+    A context such as "is a __ of the"; one that the sentence has no room for
+    on either side is cut there, and each text is given once.
+  """
+  if not 0 <= start < end <= len(tokens):
+    raise InputError(
+      f"a mention of tokens {start} to {end} lies outside a sentence of "
+      f"{len(tokens)} tokens"
+    )
+  seen = set()
+  for left, right in windows:
+    before = tokens[max(start - left, 0) : start]
+    after = tokens[end : end + right]
+    text = " ".join([*before, "__", *after])
+    if text != "__" and text not in seen:
+      seen.add(text)
+      yield text
+
+
+def skip_gram_counts(
+  mentions: Iterable[tuple[int, Sequence[str], int, int]],
+  size: int,
+  *,
+  min_entities: int = 2,
+  windows: Sequence[tuple[int, int]] = _WINDOWS,
+) -> tuple[sp.csr_array, list[str]]:
+  """Counts skip-grams of all mentions.
+
+  Args:
+    mentions: entity's row, tokens of the sentence, start and end of the
+      mention in it.
+    size: the number of entities X.
+    min_entities: entities that must share a context for it to be kept.
+    windows: see `skip_grams`.
+
+  Returns:
+    Counts, float32 [X, C], and the contexts, sorted.
+  """
+  ids: dict[str, int] = {}
+  rows, columns = [], []
+  for entity, tokens, start, end in mentions:
+    for text in skip_grams(tokens, start, end, windows):
+      rows.append(entity)
+      columns.append(ids.setdefault(text, len(ids)))
+  table = sp.coo_array(
+    (np.ones(len(rows), np.float32), (rows, columns)), (size, len(ids))
+  ).tocsc()
+  texts = np.array(list(ids), dtype=object)
+  kept = np.flatnonzero(np.diff(table.indptr) >= min_entities)
+  order = kept[np.argsort(texts[kept])] if kept.size else kept
+  return sp.csr_array(table[:, order]), texts[order].tolist()
+
+
+def fit(counts: sp.csr_array, options: Options = _DEFAULT) -> Model:
+  """Weighs the features.
+
+  Args:
+    counts: context counts, [X, F], not negative.
+    options: settings.
+
+  Returns:
+    The model.
+  """
+  counts = sp.csr_array(counts, dtype=np.float32)
+  if not np.isfinite(counts.data).all() or (counts.data < 0).any():
+    raise InputError("SetExpan needs counts that are finite, 0 or more")
+  if not counts.data.any():
+    raise InputError("no entity has any feature: there is nothing to expand")
+  if not _usable(options):
+    raise InputError(f"SetExpan cannot work with {options}")
+  total = counts.sum(axis=0, dtype=np.float64)
+  idf = np.log(counts.shape[0]) - np.log(np.maximum(total, 1e-30))
+  shared = np.bincount(counts.indices, minlength=counts.shape[1]) >= 2
+  # A negative weight has no minimum over maximum: such features tell nothing.
+  idf = (np.maximum(idf, 0) * shared * (total > 0)).astype(np.float32)
+  weights = _weigh(counts, idf)
+  return Model(weights, sp.csr_array(weights.T), idf, options)
+
+
+def score(model: Model, query: Query) -> np.ndarray:
+  """Scores all entities by when they joined and by reciprocal rank.
+
+  Args:
+    model: from `fit`.
+    query: members with weights.
+
+  Returns:
+    Scores, float32 [X]: above 1 for entities that joined the set, in (0, 1]
+    for ranked ones, in [-2, 0] for others; members of the query lead.
+  """
+  return _expand(model, query).scores
+
+
+def score_batch(model: Model, queries: Sequence[Query]) -> np.ndarray:
+  """Scores all entities for each of n queries, float32 [n, X]."""
+  return np.stack([score(model, query) for query in queries])
+
+
+def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
+  """Similarity of rows outside the table to the set that the query grew to.
+
+  Args:
+    model: from `fit`.
+    query: the query.
+    rows: context counts, [s, F].
+
+  Returns:
+    Mean similarities on the last round's features, float32 [s].
+  """
+  last = _expand(model, query)
+  rows = sp.csr_array(rows, dtype=np.float32)
+  table = _weigh(rows, model.idf)[:, last.kept].toarray()
+  everything = np.ones((last.kept.size, 1), np.float32)
+  return _similarity(table, last.members, last.trust, everything)[:, 0]
+
+
+def rationale(model: Model, query: Query) -> np.ndarray:
+  """Strengths of the features that the last round kept, 0 elsewhere, [F]."""
+  last = _expand(model, query)
+  weights = np.zeros(len(model.idf), np.float32)
+  weights[last.kept] = last.strengths
+  return weights
+
+
+def _usable(options: Options) -> bool:
+  whole = min(options.features, options.samples, options.iterations) >= 1
+  return whole and 0 < options.ratio <= 1 and options.rank >= 1
+
+
+def _weigh(counts: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
+  """log(1 + count) times idf, without the features of no weight."""
+  values = np.log1p(counts.data) * idf[counts.indices]
+  weights = sp.csr_array((values, counts.indices, counts.indptr), counts.shape)
+  weights = weights.copy()
+  weights.eliminate_zeros()
+  return weights
+
+
+def _expand(model: Model, query: Query) -> _Expansion:
+  options, size = model.options, model.weights.shape[0]
+  rng = np.random.default_rng(options.seed)
+  members = _weigh(sp.csr_array(query.rows), model.idf)
+  trust = query.weights.astype(np.float32)
+  joined, outside = np.zeros(size, np.float32), np.ones(size, bool)
+  outside[query.ids[query.ids >= 0]] = False
+  for turn in range(options.iterations):
+    kept, strengths = _select(members, trust, options.features)
+    table = members[:, kept].toarray()
+    ranks, last = _rank(model, kept, table, trust, outside, rng)
+    new = np.flatnonzero(ranks > 1 / options.rank)
+    if turn + 1 == options.iterations or not new.size:
+      break
+    joined[new] = options.iterations - turn + ranks[new]
+    outside[new] = False
+    members = sp.csr_array(sp.vstack([members, model.weights[new]]))
+    trust = np.append(trust, np.ones(new.size, np.float32))
+  scores = np.where(ranks > 0, ranks, last - 1)
+  scores = np.where(joined > 0, joined, scores)
+  scores[query.ids[query.ids >= 0]] = options.iterations + 2
+  return _Expansion(scores.astype(np.float32), strengths, kept, table, trust)
+
+
+def _select(
+  members: sp.csr_array, trust: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+  """The strongest features of the current set, and their strengths."""
+  strengths = np.asarray(members.T @ trust)
+  order = strengths if (strengths > 0).any() else np.abs(strengths)
+  kept = np.argsort(-order, kind="stable")[:count]
+  kept = np.sort(kept[order[kept] > 0])
+  return kept, strengths[kept]
+
+
+def _rank(
+  model: Model,
+  kept: np.ndarray,
+  members: np.ndarray,
+  trust: np.ndarray,
+  outside: np.ndarray,
+  rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+  """Mean reciprocal rank over subsets, and similarity on all features, [X]."""
+  options = model.options
+  ranks, last = np.zeros(outside.size), np.zeros(outside.size)
+  chosen = model.postings[kept]
+  rows = np.unique(chosen.indices)
+  rows = rows[outside[rows]]
+  if not rows.size:
+    return ranks, last
+  table = np.ascontiguousarray(chosen[:, rows].toarray().T)
+  size = int(np.ceil(options.ratio * kept.size))
+  draws = rng.random((options.samples, kept.size)).argsort(axis=1)
+  masks = np.ones((kept.size, options.samples + 1), np.float32)
+  masks[:, :-1] = (draws < size).T
+  similarity = _similarity(table, members, trust, masks)
+  last[rows] = similarity[:, -1]
+  for column in similarity[:, :-1].T:
+    top = best(np.where(column > 0, column, -np.inf), _DEPTH)
+    ranks[rows[top]] += 1 / np.arange(1, top.size + 1)
+  return ranks / options.samples, last
+
+
+def _similarity(
+  table: np.ndarray, members: np.ndarray, trust: np.ndarray, masks: np.ndarray
+) -> np.ndarray:
+  """Weighted mean of min over max, on each subset of features.
+
+  Args:
+    table: candidates, [n, k].
+    members: the set, [m, k].
+    trust: signed weights of the set, [m].
+    masks: one column of zeros and ones for each subset, [k, t].
+
+  Returns:
+    Similarities, [n, t].
+  """
+  total = np.zeros((len(table), masks.shape[1]), np.float32)
+  sums = table @ masks
+  for member, weight in zip(members, trust):
+    low = np.minimum(table, member) @ masks
+    high = sums + member @ masks - low
+    total += weight * low / np.maximum(high, 1e-30)
+  return total / np.abs(trust).sum()
