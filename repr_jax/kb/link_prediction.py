@@ -64,8 +64,10 @@ def scorers(
     `(score_heads, score_tails)`.
   """
   heads, tails = _slot_scores(model)
-  return jax.tree_util.Partial(heads, params), jax.tree_util.Partial(
-    tails, params
+  squares = _squares(params.entities)
+  return (
+    jax.tree_util.Partial(heads, params, squares),
+    jax.tree_util.Partial(tails, params, squares),
   )
 
 
@@ -208,19 +210,24 @@ def per_relation(
 def _slot_scores(model: str) -> tuple[Callable, Callable]:
   """One pair of functions per model, so that they compile once."""
 
-  def heads(params, relations, tails):
+  def heads(params, squares, relations, tails):
     entities = params.entities
     return kb_scores.score_all_heads(
-      model, params.relations[relations], entities[tails], entities
+      model, params.relations[relations], entities[tails], entities, squares
     )
 
-  def tails(params, heads, relations):
+  def tails(params, squares, heads, relations):
     entities = params.entities
     return kb_scores.score_all_tails(
-      model, params.relations[relations], entities[heads], entities
+      model, params.relations[relations], entities[heads], entities, squares
     )
 
   return heads, tails
+
+
+@jax.jit
+def _squares(entities):
+  return jnp.sum(entities * entities, axis=1)
 
 
 def _checked(triples, name: str) -> np.ndarray:

@@ -169,7 +169,11 @@ def score(
 
 
 def score_all_tails(
-  model: str, relation: jax.Array, head: jax.Array, entities: jax.Array
+  model: str,
+  relation: jax.Array,
+  head: jax.Array,
+  entities: jax.Array,
+  squares: jax.Array | None = None,
 ) -> jax.Array:
   """Scores of every entity as the tail: one matrix product.
 
@@ -178,17 +182,23 @@ def score_all_tails(
     relation: [B, p].
     head: [B, d].
     entities: the candidates, [E, d].
+    squares: their squared norms, [E], to spare what many batches share;
+      computed where None.
 
   Returns:
     Scores, [B, E].
   """
   chex.assert_rank([relation, head, entities], [2, 2, 2])
   query = jax.vmap(lambda r, e: tail_query(model, r, e))(relation, head)
-  return _score_candidates(model, query, entities)
+  return _score_candidates(model, query, entities, squares)
 
 
 def score_all_heads(
-  model: str, relation: jax.Array, tail: jax.Array, entities: jax.Array
+  model: str,
+  relation: jax.Array,
+  tail: jax.Array,
+  entities: jax.Array,
+  squares: jax.Array | None = None,
 ) -> jax.Array:
   """Scores of every entity as the head: one matrix product.
 
@@ -197,20 +207,23 @@ def score_all_heads(
     relation: [B, p].
     tail: [B, d].
     entities: the candidates, [E, d].
+    squares: their squared norms, [E], to spare what many batches share;
+      computed where None.
 
   Returns:
     Scores, [B, E].
   """
   chex.assert_rank([relation, tail, entities], [2, 2, 2])
   query = jax.vmap(lambda r, f: head_query(model, r, f))(relation, tail)
-  return _score_candidates(model, query, entities)
+  return _score_candidates(model, query, entities, squares)
 
 
-def _score_candidates(model, query, entities):
+def _score_candidates(model, query, entities, squares):
   scores = query.vector @ entities.T + query.constant[:, None]
   weight = _NORM_WEIGHT.get(model, 0.0)
   if weight:
-    scores = scores - weight * jnp.sum(entities**2, axis=1)
+    norms = jnp.sum(entities**2, axis=1) if squares is None else squares
+    scores = scores - weight * norms
   return scores
 
 
