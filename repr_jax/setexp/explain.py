@@ -1,0 +1,155 @@
+"""Why a query has its answers, for any system of this package (thesis 4.4).
+
+A system gives weights of features (`rationale`) and scores rows of features
+(`score_rows`); here these become named features, sentences in order, a table
+of what each latent dimension stands for, and what a change of the query did.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from repr_jax import errors
+
+
+class Named(NamedTuple):
+  """A feature by name with its weight."""
+
+  name: str
+  weight: float
+
+
+class Justification(NamedTuple):
+  """A sentence with its score for the query."""
+
+  sentence: str
+  score: float
+
+
+class Concept(NamedTuple):
+  """Features that a latent dimension makes likely, and unlikely."""
+
+  positive: list[Named]
+  negative: list[Named]
+
+
+class Changes(NamedTuple):
+  """Features that entered and left the first ones of a rationale."""
+
+  entered: list[Named]
+  left: list[Named]
+
+
+def top_features(
+  weights: np.ndarray, names: Sequence[str], k: int = 10
+) -> list[Named]:
+  """The features of greatest weight, by name.
+
+  Args:
+    weights: of all features, [F].
+    names: their names, F of them.
+    k: how many.
+
+  Returns:
+    The features, heaviest first; ties in the order of the table.
+  """
+  weights = np.asarray(weights)
+  if weights.shape != (len(names),):
+    raise errors.InputError(
+      f"{len(names)} feature names cannot name weights of shape {weights.shape}"
+    )
+  return [Named(names[i], float(weights[i])) for i in _first(weights, k)]
+
+
+def justifications(
+  score_rows: Callable[[sp.csr_array], np.ndarray],
+  featurise: Callable[[str], sp.csr_array],
+  sentences: Sequence[str],
+  k: int = 3,
+) -> list[Justification]:
+  """The sentences of an entity that speak best for it, best first.
+
+  Args:
+    score_rows: scores of rows [s, F] for the query, of any system.
+    featurise: features of one sentence, [1, F].
+    sentences: the entity's.
+    k: how many to return, at most.
+
+  Returns:
+    Sentences with scores; those without a known feature come last, and a
+    sentence that is repeated counts once.
+  """
+  distinct = list(dict.fromkeys(sentences))
+  if not distinct:
+    return []
+  rows = sp.csr_array(sp.vstack([featurise(x) for x in distinct], "csr"))
+  scores = np.asarray(score_rows(rows), np.float64)
+  empty = np.diff(rows.indptr) == 0
+  order = np.lexsort((np.arange(len(distinct)), -scores, empty))
+  return [Justification(distinct[i], float(scores[i])) for i in order[:k]]
+
+
+def concept_table(
+  decoder: np.ndarray,
+  names: Sequence[str],
+  k: int = 10,
+  both_signs: bool = False,
+) -> list[Concept]:
+  """What each latent dimension stands for: top features of decoder(e_j).
+
+  Args:
+    decoder: weights with the biases in the last column, [F, d + 1].
+    names: names of the features, F of them.
+    k: features for each sign.
+    both_signs: also the top features of decoder(-e_j).
+
+  Returns:
+    One entry for each of the d dimensions; weights are logits without the
+    bias, which all dimensions share, but the order is that of the logits.
+  """
+  decoder = np.asarray(decoder)
+  bias = decoder[:, -1]
+  found = []
+  for column in decoder[:, :-1].T:
+    sides = []
+    for signed in (column, -column)[: 2 if both_signs else 1]:
+      order = _first(signed + bias, k)
+      sides.append([Named(names[i], float(signed[i])) for i in order])
+    found.append(Concept(sides[0], sides[1] if both_signs else []))
+  return found
+
+
+def changes(
+  before: np.ndarray, after: np.ndarray, names: Sequence[str], k: int = 10
+) -> Changes:
+  """What changed in a rationale when its query did.
+
+  Args:
+    before: weights of all features, [F].
+    after: weights of all features, [F].
+    names: names of the features, F of them.
+    k: how many first features are looked at.
+
+  Returns:
+    Features among the first k only after, with their new weights, and only
+    before, with their old ones.
+  """
+  old, new = (top_features(x, names, k) for x in (before, after))
+  entered = {x.name for x in new} - {x.name for x in old}
+  left = {x.name for x in old} - {x.name for x in new}
+  return Changes(
+    [x for x in new if x.name in entered], [x for x in old if x.name in left]
+  )
+
+
+def _first(weights: np.ndarray, k: int) -> np.ndarray:
+  """Indices of the k greatest, falling; ties by index, NaN last."""
+  weights = np.where(np.isnan(weights), -np.inf, weights)
+  k = max(0, min(k, len(weights)))
+  if k == 0:
+    return np.zeros(0, np.int64)
+  bound = np.partition(weights, len(weights) - k)[len(weights) - k]
+  near = np.flatnonzero(weights >= bound)
+  return near[np.argsort(-weights[near], kind="stable")][:k]
