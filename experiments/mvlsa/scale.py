@@ -3,7 +3,7 @@
 python -m experiments.mvlsa --study=scale [--scale_words=100000 ...]
 
 Views are drawn by a generator when their turn comes, so that the run holds
-one view, its factor and the [n, k + m] of the streamed combination. Each
+one view, its factor and the [n, k + 2 m] of the streamed combination. Each
 stage reports its time and the peak of the process' memory.
 """
 
@@ -73,7 +73,8 @@ def run(
       f"--scale_views and --scale_entries must fit {n} words and t = "
       f"{options.t} columns"
     )
-  state = gcca.combine_init(n, k)
+  # As in `mvlsa.fit`: with k alone the shared directions would be lost.
+  state = gcca.combine_init(n, min(k + m, n))
   start = -1
   restored = run.restore(state)
   if restored is not None:

@@ -52,9 +52,10 @@ class Corpus(NamedTuple):
   Attributes:
     batches: its sentences; those with an empty or too long side left out.
     source: source word of each pair that occurs, 0 for no word and 1 + id
-      for a word, ascending, int32 [p].
+      for a word, ascending, int32 [p]; then pairs of a word past the last,
+      which no sentence has, so that bitexts share compiled programs.
     target: target word of each pair, int32 [p].
-    shapes: distinct (target, source) lengths, int32 [l, 2].
+    shapes: distinct (target, source) lengths, int32 [l, 2]; then zeros.
     skipped: sentences left out.
   """
 
@@ -121,7 +122,10 @@ def prepare(
     known = np.where(members >= 0, members, 0)
     lengths = np.where((members >= 0)[:, None], sizes[known], 0)
     batches.append(Batch(pairs, lengths, shape_of[known], members))
+  beyond = np.full(_padding(len(table)), (table[-1] // width + 1) * width)
+  table = np.concatenate([table, beyond])
   words = (table // width).astype(np.int32), (table % width).astype(np.int32)
+  shapes = np.pad(shapes, ((0, _padding(len(shapes))), (0, 0)))
   return Corpus(batches, *words, shapes, int((~kept).sum()))
 
 
@@ -352,6 +356,14 @@ def _best_tension(sums: _Sums, shapes: Array, start: Array) -> Array:
 
   edges = jnp.zeros_like(start), jnp.full_like(start, _MOST_TENSION)
   return lax.fori_loop(0, 20, step, (*edges, start))[2]
+
+
+def _padding(size: int) -> int:
+  """How far a size is from the next power of four (at least 256)."""
+  whole = 256
+  while whole < size:
+    whole *= 4
+  return whole - size
 
 
 def _groups(

@@ -134,6 +134,7 @@ def factor_view(
   *,
   centre: bool = True,
   tolerance: float = 1e-3,
+  max_cycles: int = 12,
 ) -> tuple[ViewFactor, SVDInfo]:
   """Rank-m SVD of W (Y - k mu'), centred over the observed rows only.
 
@@ -145,6 +146,7 @@ def factor_view(
     key: random key of the SVD.
     centre: subtract mu, the column means over rows of nonzero weight.
     tolerance: relative error at which the SVD stops.
+    max_cycles: bound on the SVD's work where the spectrum is flat.
   """
   n, d = x.shape
   chex.assert_shape(row_weights, (n,))
@@ -154,7 +156,9 @@ def factor_view(
   if centre:
     mean = column_means(x, weights > 0)
     weighted = centred(weighted, mean, weights)
-  svd, info = truncated_svd(weighted, min(m, n, d), key, tolerance=tolerance)
+  svd, info = truncated_svd(
+    weighted, min(m, n, d), key, tolerance=tolerance, max_cycles=max_cycles
+  )
   return ViewFactor(svd.u, svd.s, svd.v, mean), info
 
 

@@ -59,6 +59,7 @@ def fit(
   centre: bool = True,
   method: str = "memory",
   tolerance: float = 1e-3,
+  max_cycles: int = 12,
   projections: bool = True,
   seed: int = 0,
   report: Callable[[int, float], None] | None = None,
@@ -81,6 +82,8 @@ def fit(
       directions: all of one view's count alike, so with k alone the shared
       ones would be lost before a second view has told them apart.
     tolerance: relative error at which each SVD stops.
+    max_cycles: how often an SVD may fill its basis; bounds the work on flat
+      spectra, whose last values never get as good as the tolerance.
     projections: also compute U_j (streaming then reads each view again).
     seed: seed of the SVDs' starting blocks.
     report: called with a view's number and its error after each SVD.
@@ -106,8 +109,9 @@ def fit(
   for j, view in enumerate(views):
     x = load(view, f"view {j}")
     factor, info = _factor_view(
-      x, m, device_weights[j], keys[j], centre=centre, tolerance=tolerance
-    )
+      x, m, device_weights[j], keys[j], centre=centre, tolerance=tolerance,
+      max_cycles=max_cycles,
+    )  # fmt: skip
     combiner.add(_weighted_basis(factor, device_weights[j], scale, ridge))
     factors.append(factor._replace(left=jnp.zeros((0, 0))))
     errors.append(float(jnp.max(info.estimate)))
@@ -190,7 +194,7 @@ def load(view: HostView, name: str = "view") -> Sparse | Array:
 
 
 _factor_view = jax.jit(
-  gcca.factor_view, static_argnames=("m", "centre", "tolerance")
+  gcca.factor_view, static_argnames=("m", "centre", "tolerance", "max_cycles")
 )
 _weighted_basis = jax.jit(gcca.weighted_basis)
 _combine_update = jax.jit(gcca.combine_update)

@@ -34,7 +34,9 @@ def _corpus(pairs, **options):
 
 def _table(state, corpus):
   keys = zip(corpus.source.tolist(), corpus.target.tolist())
-  return dict(zip(keys, np.asarray(state.translation).tolist()))
+  table = dict(zip(keys, np.asarray(state.translation).tolist()))
+  beyond = corpus.source.max()  # the padding's word
+  return {key: value for key, value in table.items() if key[0] < beyond}
 
 
 def _prior(i, j, m, n, tension, null):
