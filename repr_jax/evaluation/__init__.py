@@ -3,6 +3,16 @@
 from repr_jax.evaluation.analogy import AnalogyResult as AnalogyResult
 from repr_jax.evaluation.analogy import evaluate_analogies as evaluate_analogies
 from repr_jax.evaluation.analogy import solve_analogies as solve_analogies
+from repr_jax.evaluation.expansion import GoldQuery as GoldQuery
+from repr_jax.evaluation.expansion import (
+  evaluate_expansion as evaluate_expansion,
+)
+from repr_jax.evaluation.expansion import gold_queries as gold_queries
+from repr_jax.evaluation.judgements import first_places as first_places
+from repr_jax.evaluation.judgements import held_out_ranks as held_out_ranks
+from repr_jax.evaluation.judgements import leave_one_out as leave_one_out
+from repr_jax.evaluation.judgements import pair_agreement as pair_agreement
+from repr_jax.evaluation.judgements import rank_summary as rank_summary
 from repr_jax.evaluation.retrieval import average_precision as average_precision
 from repr_jax.evaluation.retrieval import evaluate_run as evaluate_run
 from repr_jax.evaluation.retrieval import hits as hits

@@ -102,11 +102,13 @@ def skip_grams(
     A context such as "is a __ of the"; one that the sentence has no room for
     on either side is cut there, and each text is given once.
   """
-  if not 0 <= start < end <= len(tokens):
+  if not 0 <= start <= end <= len(tokens):
     raise InputError(
       f"a mention of tokens {start} to {end} lies outside a sentence of "
       f"{len(tokens)} tokens"
     )
+  if start == end:
+    return  # a sentence about the entity that does not name it
   seen = set()
   for left, right in windows:
     before = tokens[max(start - left, 0) : start]

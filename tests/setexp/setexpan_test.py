@@ -138,6 +138,7 @@ def test_skip_grams_leave_the_mention_out():
     "of __ is in",
   }
   assert list(setexpan.skip_grams(["paris"], 0, 1)) == []
+  assert list(setexpan.skip_grams(["a", "b"], 1, 1)) == []
   assert list(setexpan.skip_grams(["in", "paris"], 1, 2)) == ["in __"]
   with pytest.raises(InputError, match="outside"):
     list(setexpan.skip_grams(tokens, 7, 9))
