@@ -98,18 +98,20 @@ def collect(
   for sentence in stream:
     if not sentence.mentions:
       continue
+    length = len(sentence.tokens)
     tokens.extend(map(words.__getitem__, sentence.tokens))
-    lengths.append(len(sentence.tokens))
+    lengths.append(length)
     documents.append(docs[sentence.doc] if sentence.doc else -1)
     for start, end, entity in sentence.mentions:
-      if not 0 <= start <= end <= len(sentence.tokens):
+      if not 0 <= start <= end <= length:
         raise InputError(
           f"sentence {count + 1}: the mention of {entity!r} at {start} to "
-          f"{end} lies outside its {len(sentence.tokens)} tokens"
+          f"{end} lies outside its {length} tokens"
         )
       owners.append(ids[entity])
       places.append(count)
-      spans.extend((start, end))
+      spans.append(start)
+      spans.append(end)
     count += 1
   for entity in known:
     ids[entity]

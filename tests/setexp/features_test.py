@@ -140,7 +140,7 @@ def test_sentences_can_be_read():
   held, ids = sentences.collect(stream, ["adam"])
   assert ids == ["adam", "bach"]
   assert held.of(0).tolist() == [] and held.of(1).tolist() == [0, 1]
-  assert held.text(0).replace("(Bach )", "(Bach)") == text
+  assert held.text(0) == text
   with pytest.raises(errors.InputError, match="sentence 1"):
     sentences.collect([entities.Sentence("", ("a",), ((0, 2, "e"),))])
   with pytest.raises(errors.InputError):
