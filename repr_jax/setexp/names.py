@@ -21,7 +21,7 @@ class NameIndex:
   """Names to be found in any case, and by likeness."""
 
   def __init__(self, names: Sequence[str]):
-    """Makes an index; about 30 ms for 80,000 names.
+    """Makes an index, in well under a second for 80,000 names.
 
     Args:
       names: the names, [n].
@@ -30,7 +30,7 @@ class NameIndex:
     text = "\n".join(names)
     if text.count("\n") > len(names) - 1:
       text = "\n".join(name.replace("\n", " ") for name in names)
-    text = re.sub(" ?\n ?", "\n", _key(text)).strip(" ")
+    text = _key(text).replace(" \n", "\n").replace("\n ", "\n").strip(" ")
     self._keys = text.split("\n") if names else []
     self._codes = _trigrams("\n" + "\n".join(self._keys) + "\n")
     lengths = np.fromiter(map(len, self._keys), np.int64, len(self._keys))
