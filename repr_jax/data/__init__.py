@@ -11,6 +11,8 @@ from repr_jax.data.files import atomic_write as atomic_write
 from repr_jax.data.files import open_text as open_text
 from repr_jax.data.files import read_npz as read_npz
 from repr_jax.data.files import write_npz as write_npz
+from repr_jax.data.judged import JudgedQuery as JudgedQuery
+from repr_jax.data.judged import read_judged_queries as read_judged_queries
 from repr_jax.data.rules import Rule as Rule
 from repr_jax.data.rules import read_rules as read_rules
 from repr_jax.data.rules import write_rules as write_rules

@@ -3,6 +3,8 @@
 from repr_jax.setexp import bayesian_sets as bayesian_sets
 from repr_jax.setexp import bm25 as bm25
 from repr_jax.setexp import features as features
+from repr_jax.setexp import setexpan as setexpan
+from repr_jax.setexp import word2vecf as word2vecf
 from repr_jax.setexp.features import FeatureTable as FeatureTable
 from repr_jax.setexp.features import build_from_entities as build_from_entities
 from repr_jax.setexp.features import featurise as featurise
