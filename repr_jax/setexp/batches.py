@@ -1,0 +1,153 @@
+"""Batches of entities in fixed shapes, packed on the host.
+
+Entities differ wildly in how many features they have (one sentence or four
+thousand), so a batch is not padded to its longest row: it lists its distinct
+features once, and its counts as cells of a small [b, u] matrix over these.
+Lists are padded to few different lengths, so that few programs are compiled.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+import scipy.sparse as sp
+
+from repr_jax import errors
+from repr_jax.setexp import sparse_softmax
+
+_SHORTEST = 64
+
+
+class Batch(NamedTuple):
+  """A batch, or with a leading axis several of the same shapes.
+
+  Padding of `features` and `samples` are distinct numbers from F on, which
+  no table has a row for; that of `cells` is b u, outside the matrix.
+
+  Attributes:
+    features: distinct features of the batch, ascending, int32 [u].
+    cells: entity * u + place of the feature, distinct, int32 [n].
+    counts: the count in each cell, float32 [n].
+    weights: 1 for an entity, 0 for padding, float32 [b].
+    samples: features drawn for a sampled softmax, int32 [s]; s = 0 if exact.
+    log_weights: of the drawn features, -inf for padding, float32 [s].
+  """
+
+  features: jax.Array | np.ndarray
+  cells: jax.Array | np.ndarray
+  counts: jax.Array | np.ndarray
+  weights: jax.Array | np.ndarray
+  samples: jax.Array | np.ndarray
+  log_weights: jax.Array | np.ndarray
+
+
+def padded_length(n: int, shortest: int = _SHORTEST) -> int:
+  """The next of 64, 96, 128, 192, 256, ...: at most half is padding."""
+  length = shortest
+  while length < n:
+    if length * 3 // 2 >= n and length >= 2:
+      return length * 3 // 2
+    length *= 2
+  return length
+
+
+def check_counts(counts: sp.csr_array) -> sp.csr_array:
+  """Counts as the packing wants them: merged, sorted, finite, positive.
+
+  Args:
+    counts: [X, F].
+
+  Returns:
+    float32 CSR [X, F] without explicit zeros; a copy where needed.
+  """
+  counts = sp.csr_array(counts)
+  if counts.dtype != np.float32:
+    counts = counts.astype(np.float32)
+  if not counts.has_canonical_format or (counts.data == 0).any():
+    counts = counts.copy()
+    counts.sum_duplicates()
+    counts.eliminate_zeros()
+  if counts.nnz == 0:
+    raise errors.InputError("no entity has a feature: there is nothing to fit")
+  if not np.isfinite(counts.data).all() or counts.data.min() < 0:
+    raise errors.InputError("feature counts must be finite and not negative")
+  return counts
+
+
+def pack(
+  counts: sp.csr_array,
+  order: np.ndarray,
+  proposal: sparse_softmax.Proposal | None = None,
+  sampled: int = 0,
+  rng: np.random.Generator | None = None,
+  shortest: tuple[int, int] = (_SHORTEST, _SHORTEST),
+) -> Batch:
+  """Packs batches of entities into arrays of common shapes.
+
+  Args:
+    counts: of all entities, as `check_counts` returns them, [X, F].
+    order: rows of each batch's entities, [steps, b]; -1 for padding.
+    proposal: where samples of a sampled softmax come from.
+    sampled: their number; 0 for none.
+    rng: the source of randomness for them.
+    shortest: least lengths of the lists of features and of cells.
+
+  Returns:
+    The batches, with a leading axis of steps.
+  """
+  parts = [_cells(counts, rows) for rows in order]
+  u = padded_length(max(len(x[0]) for x in parts), shortest[0])
+  n = padded_length(max(len(x[3]) for x in parts), shortest[1])
+  steps, b = order.shape
+  features = np.empty((steps, u), np.int32)
+  features[:] = counts.shape[1] + np.arange(u)
+  cells = np.full((steps, n), b * u, np.int32)
+  values = np.zeros((steps, n), np.float32)
+  samples = np.empty((steps, sampled), np.int32)
+  log_weights = np.empty((steps, sampled), np.float32)
+  for i, (own, row, place, count) in enumerate(parts):
+    features[i, : len(own)] = own
+    cells[i, : len(count)] = row * u + place
+    values[i, : len(count)] = count
+    if sampled:
+      if proposal is None or rng is None:
+        raise ValueError("sampling needs a proposal and a generator")
+      drawn, log_weights[i] = sparse_softmax.draw(proposal, rng, sampled, own)
+      empty = drawn == counts.shape[1]
+      # Beyond the padding of `features`, so that all are distinct.
+      drawn[empty] += u + np.arange(empty.sum(), dtype=np.int32)
+      samples[i] = drawn
+  weights = (order >= 0).astype(np.float32)
+  return Batch(features, cells, values, weights, samples, log_weights)
+
+
+def typical_lengths(counts: sp.csr_array, batch: int) -> tuple[int, int]:
+  """Padded lengths that most batches fit in: one program for most of them.
+
+  Args:
+    counts: of all entities, as `check_counts` returns them, [X, F].
+    batch: entities in a batch.
+
+  Returns:
+    Lengths of the lists of features and of cells.
+  """
+  rng = np.random.default_rng(0)
+  rows = rng.integers(counts.shape[0], size=(32, batch))
+  parts = [_cells(counts, x) for x in rows]
+  u = max(len(x[0]) for x in parts)
+  n = max(len(x[3]) for x in parts)
+  # Cells are cheap, features are rows of the large table.
+  return padded_length(u), padded_length(n + n // 8)
+
+
+def _cells(counts: sp.csr_array, rows: np.ndarray) -> Sequence[np.ndarray]:
+  """Distinct features, and row, place among them, count of each nonzero."""
+  starts = counts.indptr[np.maximum(rows, 0)]
+  sizes = np.where(rows >= 0, counts.indptr[np.maximum(rows, 0) + 1], starts)
+  sizes = (sizes - starts).astype(np.int64)
+  ends = np.cumsum(sizes)
+  entity = np.repeat(np.arange(len(rows), dtype=np.int64), sizes)
+  position = np.arange(ends[-1]) - np.repeat(ends - sizes - starts, sizes)
+  own, place = np.unique(counts.indices[position], return_inverse=True)
+  return own, entity, place, counts.data[position]

@@ -1,0 +1,289 @@
+"""Training of the autoencoder by epochs, with early stopping on a bound.
+
+`epoch` takes a state through the entities once; `bound` measures the sampled
+ELBO; `keep_best` remembers the best parameters. `fit` chains them, and an
+experiment that logs and checkpoints calls them itself.
+"""
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+from jax import lax
+
+from repr_jax import errors
+from repr_jax.setexp import batches, sparse_softmax, training, vae
+
+
+class Problem(NamedTuple):
+  """What is trained on.
+
+  Attributes:
+    config: the model's configuration.
+    counts: float32 CSR [X, F], as `batches.check_counts` returns it.
+    inputs: statistics for the weighting of inputs.
+    proposal: where a sampled softmax draws from; None if it is exact.
+  """
+
+  config: vae.Config
+  counts: sp.csr_array
+  inputs: vae.Inputs
+  proposal: sparse_softmax.Proposal | None
+
+
+class Bound(NamedTuple):
+  """The sampled evidence lower bound over entities.
+
+  Attributes:
+    elbo: mean over entities, in nats.
+    reconstruction: its first term.
+    kl: its second.
+    perplexity: exp(-total ELBO / total count), an upper bound on the
+      perplexity of a feature (with "multilabel", for each present one).
+  """
+
+  elbo: float
+  reconstruction: float
+  kl: float
+  perplexity: float
+
+
+class Best(NamedTuple):
+  """The best parameters so far.
+
+  Attributes:
+    params: on the host.
+    elbo: their validation bound.
+    idle: how often in a row the bound did not improve.
+  """
+
+  params: vae.Params
+  elbo: float
+  idle: int
+
+
+class Fitted(NamedTuple):
+  """What `fit` returns.
+
+  Attributes:
+    params: the best parameters, or the last without validation entities.
+    inputs: statistics for the weighting, which belong to the parameters.
+    history: for each epoch its mean training loss and, with validation
+      entities, their bound.
+  """
+
+  params: vae.Params
+  inputs: vae.Inputs
+  history: list[tuple[float, Bound | None]]
+
+
+def prepare(config: vae.Config, counts: sp.csr_array) -> Problem:
+  """Checks counts and gathers what training takes from them.
+
+  Args:
+    config: the configuration.
+    counts: [X, F].
+
+  Returns:
+    The problem.
+  """
+  counts = batches.check_counts(counts)
+  proposal = None
+  if config.sampled:
+    totals = np.asarray(counts.sum(axis=0))
+    proposal = sparse_softmax.make_proposal(config.proposal, totals)
+  return Problem(config, counts, vae.statistics(counts), proposal)
+
+
+def epoch(
+  problem: Problem,
+  state: training.State,
+  key: jax.Array,
+  *,
+  rate: float,
+  batch: int = 64,
+  samples: int = 1,
+  chunk: int = 50,
+) -> tuple[training.State, training.Info]:
+  """One pass over the entities in random order.
+
+  The last batches are filled up with entities from the beginning of the
+  order, so that all batches of an epoch have one shape.
+
+  Args:
+    problem: what to train on.
+    state: the state; its memory is reused.
+    key: random key: the same key gives the same epoch.
+    rate: step size.
+    batch: entities in a step.
+    samples: of z for each entity.
+    chunk: steps in one program.
+
+  Returns:
+    The state and means over the epoch, fields [].
+  """
+  means = []
+  for packed, noise in _chunks(problem, key, batch, samples, chunk):
+    state, info = training.run(
+      problem.config, problem.inputs, state, packed, noise, rate
+    )
+    means.append(info)
+  stacked = jax.tree.map(lambda *x: np.concatenate(x).mean(), *means)
+  return state, stacked
+
+
+def bound(
+  config: vae.Config,
+  inputs: vae.Inputs,
+  params: vae.Params,
+  counts: sp.csr_array,
+  key: jax.Array,
+  *,
+  samples: int = 1,
+  batch: int = 64,
+) -> Bound:
+  """The evidence lower bound of entities, by the exact softmax.
+
+  Args:
+    config: the configuration; beta and smoothing do not count.
+    inputs: statistics of the training counts.
+    params: the parameters.
+    counts: of the entities to measure, [X, F].
+    key: random key of the noise.
+    samples: of z for each entity.
+    batch: entities at a time.
+
+  Returns:
+    The bound.
+  """
+  counts = batches.check_counts(counts)
+  total = np.zeros(2)
+  steps = -(-counts.shape[0] // batch)
+  order = np.full(steps * batch, -1)
+  # By length, so that few shapes and little padding are needed.
+  order[: counts.shape[0]] = np.argsort(np.diff(counts.indptr), kind="stable")
+  for i, rows in enumerate(order.reshape(steps, batch)):
+    packed = jax.tree.map(lambda x: x[0], batches.pack(counts, rows[None]))
+    noise_key = jax.random.fold_in(key, i)
+    total += np.asarray(
+      _bound_sums(config, samples, inputs, params, packed, noise_key)
+    )
+  reconstruction, kl = total / counts.shape[0]
+  tokens = counts.nnz if config.decoder == "multilabel" else counts.sum()
+  # The exponent is bounded so that a hopeless model has a finite figure.
+  nats = min(float((total[1] - total[0]) / tokens), 700.0)
+  elbo = float(reconstruction - kl)
+  return Bound(elbo, float(reconstruction), float(kl), float(np.exp(nats)))
+
+
+def keep_best(best: Best | None, params: vae.Params, elbo: float) -> Best:
+  """Takes the parameters if their bound is better, and counts if not.
+
+  Args:
+    best: the best so far, or None.
+    params: the parameters now.
+    elbo: their validation bound.
+
+  Returns:
+    The best after this look.
+  """
+  if best is not None and not elbo > best.elbo:
+    return best._replace(idle=best.idle + 1)
+  host = jax.tree.map(lambda x: np.array(x, copy=True), params)
+  return Best(host, float(elbo), 0)
+
+
+def fit(
+  counts: sp.csr_array,
+  config: vae.Config,
+  key: jax.Array,
+  *,
+  epochs: int = 20,
+  rate: float = 1e-3,
+  batch: int = 64,
+  samples: int = 1,
+  validation: sp.csr_array | None = None,
+  patience: int = 3,
+  word_vectors: np.ndarray | None = None,
+) -> Fitted:
+  """Trains a model from counts.
+
+  Args:
+    counts: [X, F].
+    config: the configuration.
+    key: random key.
+    epochs: passes over the entities, at most; 0 gives a random encoder.
+    rate: step size of Adam.
+    batch: entities in a step.
+    samples: of z for each entity in training.
+    validation: entities whose bound decides when to stop, [V, F].
+    patience: epochs in a row without a better bound before stopping.
+    word_vectors: start of the first layer, [F, h].
+
+  Returns:
+    The model's parameters.
+  """
+  problem = prepare(config, counts)
+  start_key, train_key, look_key = jax.random.split(key, 3)
+  params = vae.init_params(config, start_key, problem.counts, word_vectors)
+  state = training.init(params)
+  best, history = None, []
+  look = functools.partial(
+    bound, config, problem.inputs, key=look_key, samples=samples
+  )
+  for i in range(epochs):
+    epoch_key = jax.random.fold_in(train_key, i)
+    state, info = epoch(
+      problem, state, epoch_key, rate=rate, batch=batch, samples=samples
+    )
+    if not np.isfinite(info.loss):
+      raise errors.InputError(
+        f"the loss is not finite after epoch {i + 1}: lower the rate {rate:g}"
+      )
+    params = training.parameters(state)
+    found = None if validation is None else look(params, validation)
+    history.append((float(info.loss), found))
+    if found is not None:
+      best = keep_best(best, params, found.elbo)
+      if best.idle >= patience:
+        break
+  chosen = best.params if best is not None else params
+  return Fitted(chosen, problem.inputs, history)
+
+
+def _chunks(
+  problem: Problem, key: jax.Array, batch: int, samples: int, chunk: int
+) -> Iterator[tuple[batches.Batch, jax.Array]]:
+  """Packed batches [length, ...] and noise [length, samples, b, d]."""
+  config, counts = problem.config, problem.counts
+  seed = np.asarray(jax.random.key_data(key)).ravel()
+  rng = np.random.default_rng(seed)
+  batch = min(batch, counts.shape[0])
+  lengths = batches.typical_lengths(counts, batch)
+  steps = -(-counts.shape[0] // batch)
+  parts = -(-steps // chunk)
+  length = -(-steps // parts)
+  order = rng.permutation(counts.shape[0])
+  order = np.resize(order, parts * length * batch)
+  for i, rows in enumerate(order.reshape(parts, length, batch)):
+    packed = batches.pack(
+      counts, rows, problem.proposal, config.sampled, rng, lengths
+    )
+    shape = (length, samples, batch, config.latent)
+    yield packed, jax.random.normal(jax.random.fold_in(key, i), shape)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _bound_sums(config, samples, inputs, params, packed, key):
+  """Sums [2] of both terms over a batch, one sample of z at a time."""
+  config = vae.exact_version(config)
+  shape = (samples, 1, packed.weights.shape[0], config.latent)
+  noise = jax.random.normal(key, shape, params.decoder.dtype)
+  terms = lax.map(
+    lambda x: training.batch_terms(config, inputs, params, packed, x), noise
+  )
+  return jnp.stack([jnp.sum(packed.weights * x.mean(axis=0)) for x in terms])

@@ -1,0 +1,125 @@
+"""A trained autoencoder on disk: arrays as .npz, the rest as JSON."""
+
+import dataclasses
+import json
+import os
+import pathlib
+
+import numpy as np
+from flax import traverse_util
+
+from repr_jax import errors
+from repr_jax.data import files
+from repr_jax.setexp import vae
+
+_ARRAYS, _NOTES = "parameters.npz", "model.json"
+
+
+def save(
+  directory: str | os.PathLike,
+  config: vae.Config,
+  params: vae.Params,
+  inputs: vae.Inputs,
+  fingerprint: str,
+) -> None:
+  """Writes a model; each file appears whole or not at all.
+
+  Args:
+    directory: where; made if it is not there.
+    config: the configuration.
+    params: the parameters.
+    inputs: statistics for the weighting of inputs.
+    fingerprint: of the features that the model was trained on.
+  """
+  folder = pathlib.Path(directory)
+  folder.mkdir(parents=True, exist_ok=True)
+  notes = {"config": dataclasses.asdict(config), "features": fingerprint}
+  text = json.dumps(notes, indent=2, sort_keys=True)
+  flat = traverse_util.flatten_dict(params.encoder, sep="/")
+  files.write_npz(
+    folder / _ARRAYS,
+    table=params.table,
+    decoder=params.decoder,
+    idf=inputs.idf,
+    mean_length=inputs.mean_length,
+    notes=np.frombuffer(text.encode(), np.uint8),
+    **{f"encoder/{name}": value for name, value in flat.items()},
+  )
+  with files.atomic_write(folder / _NOTES) as stream:
+    stream.write(text + "\n")
+
+
+def load(
+  directory: str | os.PathLike, fingerprint: str | None = None
+) -> tuple[vae.Config, vae.Params, vae.Inputs]:
+  """Reads what `save` wrote.
+
+  Args:
+    directory: where.
+    fingerprint: of the features at hand, which must be those of the model;
+      not checked if None.
+
+  Returns:
+    Configuration, parameters and statistics, arrays on the host.
+  """
+  folder = pathlib.Path(directory)
+  notes_path, path = folder / _NOTES, folder / _ARRAYS
+  text = "\n".join(files.open_text(notes_path))
+  config, trained_on = _read_notes(text, notes_path)
+  if fingerprint is not None and fingerprint != trained_on:
+    raise errors.InputError(
+      f"the model was trained on other features (fingerprint {trained_on}, "
+      f"not {fingerprint}): train again on this table, or give the table "
+      "that belongs to the model",
+      path=notes_path,
+    )
+  arrays = files.read_npz(path)
+  missing = {"table", "decoder", "idf", "mean_length", "notes"} - set(arrays)
+  if missing:
+    raise errors.InputError(f"has no array {min(missing)}", path=path)
+  if arrays["notes"].tobytes().decode("utf-8", "replace") != text:
+    raise errors.InputError(
+      f"belongs to another model than {_NOTES} beside it: save the model again",
+      path=path,
+    )
+  encoder = {
+    name.removeprefix("encoder/"): value
+    for name, value in arrays.items()
+    if name.startswith("encoder/")
+  }
+  params = vae.Params(
+    arrays["table"],
+    traverse_util.unflatten_dict(encoder, sep="/"),
+    arrays["decoder"],
+  )
+  _check_shapes(config, params, arrays["idf"], path)
+  return config, params, vae.Inputs(arrays["idf"], arrays["mean_length"])
+
+
+def _read_notes(text: str, path: pathlib.Path) -> tuple[vae.Config, str]:
+  try:
+    notes = json.loads(text)
+    config = vae.Config(**notes["config"])
+    return config, str(notes["features"])
+  except errors.InputError as error:
+    raise errors.InputError(str(error), path=path) from error
+  except (ValueError, TypeError, KeyError) as error:
+    raise errors.InputError(
+      f"does not describe a model ({error}); it may be damaged", path=path
+    ) from error
+
+
+def _check_shapes(config, params, idf, path):
+  """Refuses parameters that are not of the configuration's shapes."""
+  features = len(params.table)
+  expected = {
+    "table": (params.table, (features, config.hidden[0])),
+    "decoder": (params.decoder, (features, config.latent + 1)),
+    "idf": (idf, (features,)),
+  }
+  for name, (array, shape) in expected.items():
+    if array.shape != shape:
+      raise errors.InputError(
+        f"{name} has shape {array.shape}, the configuration asks for {shape}",
+        path=path,
+      )

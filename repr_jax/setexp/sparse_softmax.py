@@ -1,0 +1,218 @@
+"""Softmax over all features with few targets, exact and sampled.
+
+The cross-entropy of counts c under logits l is n logsumexp(l) - sum c l. Only
+its first part sees all F features; its gradient needs the exponentials that
+the value has made already, so that one [F, b] matrix serves both ways, where
+automatic differentiation makes three.
+"""
+
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from repr_jax import errors
+
+
+@jax.custom_vjp
+def log_partition(z: jax.Array, table: jax.Array) -> jax.Array:
+  """Logsumexp of the logits of all features, for a batch.
+
+  Args:
+    z: concepts with a 1 appended, [b, d + 1].
+    table: the decoder, [F, d + 1].
+
+  Returns:
+    log sum_i exp(table_i . z), [b].
+  """
+  return _log_partition_forward(z, table)[0]
+
+
+def _log_partition_forward(z, table):
+  chex.assert_rank([z, table], 2)
+  logits = table @ z.T
+  top = jnp.max(logits, axis=0)
+  # Without the barrier the exponentials are computed again for the gradient.
+  exponentials = lax.optimization_barrier(jnp.exp(logits - top))
+  sums = jnp.sum(exponentials, axis=0)
+  return top + jnp.log(sums), (z, table, exponentials, sums)
+
+
+def _log_partition_backward(kept, slope):
+  z, table, exponentials, sums = kept
+  scale = (slope / sums)[:, None]
+  # The scale is folded into the small factors.
+  return (exponentials.T @ table) * scale, exponentials @ (z * scale)
+
+
+log_partition.defvjp(_log_partition_forward, _log_partition_backward)
+
+
+@jax.custom_vjp
+def log_partition_bernoulli(z: jax.Array, table: jax.Array) -> jax.Array:
+  """Sum of softplus over all features, for a batch of Bernoulli decoders.
+
+  Args:
+    z: concepts with a 1 appended, [b, d + 1].
+    table: the decoder, [F, d + 1].
+
+  Returns:
+    sum_i log(1 + exp(table_i . z)), [b].
+  """
+  return _bernoulli_forward(z, table)[0]
+
+
+def _bernoulli_forward(z, table):
+  chex.assert_rank([z, table], 2)
+  logits = table @ z.T
+  rates = lax.optimization_barrier(jax.nn.sigmoid(logits))
+  return jnp.sum(jax.nn.softplus(logits), axis=0), (z, table, rates)
+
+
+def _bernoulli_backward(kept, slope):
+  z, table, rates = kept
+  scale = slope[:, None]
+  return (rates.T @ table) * scale, rates @ (z * scale)
+
+
+log_partition_bernoulli.defvjp(_bernoulli_forward, _bernoulli_backward)
+
+
+def sampled_log_partition(
+  z: jax.Array,
+  target_rows: jax.Array,
+  target_mask: jax.Array,
+  sample_rows: jax.Array,
+  log_weights: jax.Array,
+) -> jax.Array:
+  """Estimate of `log_partition` from a batch's own features and a sample.
+
+  The batch's features are summed exactly; each drawn feature i outside them
+  stands for others by its weight m_i / (S q_i), where it was drawn m_i times
+  in S draws with probability q_i. The sum is unbiased; its logarithm is too
+  small on average, by about half the relative variance of the sum.
+
+  Args:
+    z: concepts with a 1 appended, [b, d + 1].
+    target_rows: decoder rows of the batch's features, [u, d + 1].
+    target_mask: which of these are not padding, bool [u].
+    sample_rows: decoder rows of the drawn features, [s, d + 1].
+    log_weights: logarithm of their weights; -inf for padding, [s].
+
+  Returns:
+    The estimate, [b].
+  """
+  chex.assert_rank([z, target_rows, sample_rows], 2)
+  chex.assert_rank([target_mask, log_weights], 1)
+  own = jnp.where(target_mask[:, None], target_rows @ z.T, -jnp.inf)
+  drawn = sample_rows @ z.T + log_weights[:, None]
+  return jax.nn.logsumexp(jnp.concatenate([own, drawn]), axis=0)
+
+
+class Proposal(NamedTuple):
+  """A distribution over features, on the host.
+
+  Attributes:
+    probability: [F], positive, sums to 1.
+    cumulative: [F], ends in 1.
+  """
+
+  probability: np.ndarray
+  cumulative: np.ndarray
+
+
+def make_proposal(kind: str, totals: np.ndarray) -> Proposal:
+  """The distribution that features are drawn from.
+
+  Args:
+    kind: "unigram", by total count plus 1/2; or "log_uniform", by rank r of
+      the total count from 0 on, log((r + 2) / (r + 1)) / log(F + 1).
+    totals: total count of each feature, [F].
+
+  Returns:
+    The distribution.
+  """
+  if kind == "unigram":
+    weight = np.asarray(totals, np.float64) + 0.5
+  elif kind == "log_uniform":
+    rank = np.empty(len(totals), np.int64)
+    rank[np.argsort(-np.asarray(totals), kind="stable")] = np.arange(len(rank))
+    weight = np.log((rank + 2.0) / (rank + 1.0))
+  else:
+    raise errors.InputError(
+      f'proposal must be "unigram" or "log_uniform", not {kind!r}'
+    )
+  cumulative = np.cumsum(weight)
+  return Proposal(weight / cumulative[-1], cumulative / cumulative[-1])
+
+
+def draw(
+  proposal: Proposal,
+  rng: np.random.Generator,
+  size: int,
+  own: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+  """Draws features outside a batch's own, with their weights.
+
+  Args:
+    proposal: the distribution.
+    rng: the source of randomness.
+    size: S, the number of draws; repeated ones are merged.
+    own: the batch's features, which are left out, [u], ascending.
+
+  Returns:
+    Distinct features, ascending, int32 [size], padded with F; and the
+    logarithms of their weights, float32 [size], padded with -inf.
+  """
+  count = len(proposal.probability)
+  uniform = np.sort(rng.random(size))
+  found = np.searchsorted(proposal.cumulative, uniform, side="right")
+  found, times = np.unique(np.minimum(found, count - 1), return_counts=True)
+  if len(own):
+    place = np.minimum(np.searchsorted(own, found), len(own) - 1)
+    fresh = own[place] != found
+    found, times = found[fresh], times[fresh]
+  features = np.full(size, count, np.int32)
+  weights = np.full(size, -np.inf, np.float32)
+  features[: len(found)] = found
+  rate = size * proposal.probability[found]
+  weights[: len(found)] = np.log(times / rate)
+  return features, weights
+
+
+def sampling_bias(
+  z: jax.Array,
+  table: jax.Array,
+  own: np.ndarray,
+  proposal: Proposal,
+  rng: np.random.Generator,
+  size: int,
+  repeats: int = 10,
+) -> np.ndarray:
+  """How far the sampled log-partition is from the exact one.
+
+  Args:
+    z: concepts with a 1 appended, [b, d + 1].
+    table: the decoder, [F, d + 1].
+    own: the batch's features, [u], ascending and distinct.
+    proposal: where samples come from.
+    rng: the source of randomness.
+    size: features drawn.
+    repeats: number of samples.
+
+  Returns:
+    Sampled less exact, in nats for each count of an entity, [repeats, b].
+  """
+  exact = log_partition(z, table)
+  mask = jnp.ones(len(own), bool)
+  found = []
+  for _ in range(repeats):
+    ids, weights = draw(proposal, rng, size, own)
+    rows = table.at[ids].get(mode="clip")
+    found.append(
+      sampled_log_partition(z, table[own], mask, rows, jnp.asarray(weights))
+    )
+  return np.asarray(jnp.stack(found) - exact)
