@@ -6,7 +6,8 @@ Shen et al. 2017, three steps in each of at most `iterations` rounds:
    f_ec = log(1 + count) (log X - log sum_x count); the strongest `features`
    that at least two entities have are kept.
 2. `samples` random subsets of the kept features, each a share `ratio` of
-   them; in each, candidates are ranked by their mean similarity to the set,
+   them; in each, candidates (the most similar on all kept features) are
+   ranked by their mean similarity to the set,
    sum_c min(f_xc, f_ec) / sum_c max(f_xc, f_ec).
 3. The mean reciprocal rank over the subsets; a candidate whose value exceeds
    1 / `rank` joins the set. A round that adds nobody is the last.
@@ -44,6 +45,8 @@ class Options(NamedTuple):
     ratio: share of the kept features in a subset, 0 to 1.
     rank: mean rank that an entity must beat to join.
     iterations: rounds at most.
+    candidates: entities that are ranked in a round, the most similar on all
+      kept features.
     seed: of the subsets.
   """
 
@@ -52,6 +55,7 @@ class Options(NamedTuple):
   ratio: float = 0.6
   rank: float = 5.0
   iterations: int = 3
+  candidates: int = 1000
   seed: int = 0
 
 
@@ -225,8 +229,10 @@ def rationale(model: Model, query: Query) -> np.ndarray:
 
 
 def _usable(options: Options) -> bool:
-  whole = min(options.features, options.samples, options.iterations) >= 1
-  return whole and 0 < options.ratio <= 1 and options.rank >= 1
+  whole = (
+    options.features, options.samples, options.iterations, options.candidates
+  )  # fmt: skip
+  return min(whole) >= 1 and 0 < options.ratio <= 1 and options.rank >= 1
 
 
 def _weigh(counts: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
@@ -283,23 +289,36 @@ def _rank(
 ) -> tuple[np.ndarray, np.ndarray]:
   """Mean reciprocal rank over subsets, and similarity on all features, [X]."""
   options = model.options
-  ranks, last = np.zeros(outside.size), np.zeros(outside.size)
-  chosen = model.postings[kept]
-  rows = np.unique(chosen.indices)
-  rows = rows[outside[rows]]
+  ranks = np.zeros(outside.size)
+  last = _overall(model.postings[kept], members, trust)
+  rows = best(np.where(outside & (last > 0), last, -np.inf), options.candidates)
   if not rows.size:
     return ranks, last
-  table = np.ascontiguousarray(chosen[:, rows].toarray().T)
+  table = model.weights[rows][:, kept].toarray()
   size = int(np.ceil(options.ratio * kept.size))
   draws = rng.random((options.samples, kept.size)).argsort(axis=1)
-  masks = np.ones((kept.size, options.samples + 1), np.float32)
-  masks[:, :-1] = (draws < size).T
-  similarity = _similarity(table, members, trust, masks)
-  last[rows] = similarity[:, -1]
-  for column in similarity[:, :-1].T:
+  masks = (draws < size).T.astype(np.float32)
+  for column in _similarity(table, members, trust, masks).T:
     top = best(np.where(column > 0, column, -np.inf), _DEPTH)
     ranks[rows[top]] += 1 / np.arange(1, top.size + 1)
   return ranks / options.samples, last
+
+
+def _overall(
+  postings: sp.csr_array, members: np.ndarray, trust: np.ndarray
+) -> np.ndarray:
+  """Similarity of all entities on all kept features, by postings, [X]."""
+  size = postings.shape[1]
+  feature = np.repeat(np.arange(postings.shape[0]), np.diff(postings.indptr))
+  sums = np.bincount(postings.indices, postings.data, size)
+  total = np.zeros(size)
+  for member, weight in zip(members, trust):
+    shared = np.minimum(postings.data, member[feature])
+    # What the member lacks adds nothing: most entries, in a set that grew.
+    some = np.flatnonzero(shared)
+    low = np.bincount(postings.indices[some], shared[some], size)
+    total += weight * low / np.maximum(sums + member.sum() - low, 1e-30)
+  return total / np.abs(trust).sum()
 
 
 def _similarity(
