@@ -114,7 +114,9 @@ def rank(
     raise InputError("there are no facts to rank")
   heads, relations, tails = triples.T
   query = jax.ShapeDtypeStruct((block,), jnp.int32)
-  entities = jax.eval_shape(score_tails, query, query).shape[1]
+  entities = _score_block.eval_shape(_partial(score_tails), query, query).shape[
+    1
+  ]
   present = np.ones(entities, bool) if seen is None else np.asarray(seen, bool)
   if present.shape != (entities,):
     raise InputError(f"seen has shape {present.shape}, not ({entities},)")
@@ -258,8 +260,7 @@ def _rank_side(
   last = entities + (targets < 0) + (targets >= entities)
   places = np.flatnonzero(~missing)
   table = _Known(known, anchors[places], relations[places])
-  if not isinstance(score, jax.tree_util.Partial):
-    score = jax.tree_util.Partial(score)
+  score = _partial(score)
   pending = []
   for rows, columns, offsets in table.blocks(block):
     chosen = places[rows]
@@ -333,13 +334,27 @@ class _Known:
       yield rows, columns, offsets
 
 
+def _partial(score: Callable) -> jax.tree_util.Partial:
+  if isinstance(score, jax.tree_util.Partial):
+    return score
+  return jax.tree_util.Partial(score)
+
+
+@jax.jit
+def _score_block(score, first, second):
+  return score(first, second)
+
+
 @functools.partial(jax.jit, static_argnames="flip")
 def _rank_block(score, anchors, relations, targets, columns, offsets, *, flip):
   """Bounds [4, b] of a block's ranks, raw then filtered, and their sanity."""
   scores = score(relations, anchors) if flip else score(anchors, relations)
-  target = jnp.take_along_axis(scores, targets[:, None], axis=1)[:, 0]
-  every = jax.vmap(ranking.count_candidates)(scores, target)
-  listed = ranking.count_listed(scores, targets, columns, offsets)
+  # Candidates by query: the product that makes the scores is several times
+  # faster this way round, if it is not merged with what follows.
+  table = jax.lax.optimization_barrier(scores.T)
+  target = table[targets, jnp.arange(targets.size)]
+  every = jax.vmap(ranking.count_candidates, in_axes=(1, 0))(table, target)
+  listed = ranking.count_listed(table.T, targets, columns, offsets)
   rest = ranking.Counts(every.above - listed.above, every.level - listed.level)
   bounds = (*ranking.rank_bounds(every), *ranking.rank_bounds(rest))
   return jnp.stack(bounds), ~jnp.isnan(target)

@@ -71,6 +71,8 @@ class Ridge(NamedTuple):
 
 NO_RIDGE = Ridge()
 
+_CHOLESKY_ROUNDS = 5
+
 
 @functools.partial(jax.jit, static_argnames=("rank", "start", "roles", "ridge"))
 def init(
@@ -171,15 +173,15 @@ def update(
   """
   left, right, cores = state.model
   chex.assert_rank([left, right, cores], [2, 2, 3])
-  target, weight = _left_equations(relations, state)
+  equations, weight = _left_equations(relations, state)
   if roles:
-    left = _solved(target, weight, ridge)
+    left = _solved(relations, equations, weight, ridge)
     cores, _ = _best_cores(relations, left, right, state.images, ridge)
-    target, weight = _right_equations(relations, left, cores)
-    right = _solved(target, weight, ridge)
+    equations, weight = _right_equations(relations, left, cores)
+    right = _solved(relations, equations, weight, ridge)
   else:
     more, added = _right_equations(relations, left, cores)
-    left = right = _solved(target + more, weight + added, ridge)
+    left = right = _solved(relations, equations + more, weight + added, ridge)
   images = slices.images(relations.by_row, right)
   cores, explained = _best_cores(relations, left, right, images, ridge)
   reached = explained / relations.norms.sum()
@@ -298,43 +300,99 @@ def _sum(relations: Slices, symmetric: bool) -> Operator:
   )
 
 
-def _left_equations(relations: Slices, state: State) -> tuple[Array, Array]:
+class _Term(NamedTuple):
+  """sum_b Y_b weights_b + 1 constant', with Y_b's rows in tiles."""
+
+  tiles: slices.Tiles
+  rows: Array
+  weights: Array
+  constant: Array
+
+
+def _left_equations(
+  relations: Slices, state: State
+) -> tuple[list[_Term], Array]:
   """sum_k X_k B R_k' and sum_k R_k B'B R_k', for factors B."""
   _, right, cores = state.model
   mixed = jnp.einsum("kb,kij->bji", relations.mixing, cores)
   constant = jnp.einsum("k,kij,j->i", relations.ones, cores, right.sum(0))
-  target = slices.mixed_sum(
-    relations.by_row, state.images, mixed, relations.entities
-  )
   gram = right.T @ right
   weight = jnp.einsum("kij,jl,kml->im", cores, gram, cores)
-  return target + constant, weight
+  return [_Term(relations.by_row, state.images, mixed, constant)], weight
 
 
 def _right_equations(
   relations: Slices, left: Array, cores: Array
-) -> tuple[Array, Array]:
+) -> tuple[list[_Term], Array]:
   """sum_k X_k' A R_k and sum_k R_k' A'A R_k, for factors A."""
   mixed = jnp.einsum("kb,kij->bij", relations.mixing, cores)
   constant = jnp.einsum("k,kij,i->j", relations.ones, cores, left.sum(0))
-  target = slices.mixed_sum(
-    relations.by_column,
-    slices.images(relations.by_column, left),
-    mixed,
-    relations.entities,
-  )
+  images = slices.images(relations.by_column, left)
   gram = left.T @ left
   weight = jnp.einsum("kij,il,klm->jm", cores, gram, cores)
-  return target + constant, weight
+  return [_Term(relations.by_column, images, mixed, constant)], weight
 
 
-def _solved(target: Array, weight: Array, ridge: Ridge) -> Array:
-  """target (weight + ridge I)^-1, or a basis of its space without ridge."""
-  if not any(ridge):
-    return _orthonormal(target)
+def _solved(
+  relations: Slices, terms: list[_Term], weight: Array, ridge: Ridge
+) -> Array:
+  """Terms times (weight + ridge I)^-1, or a basis of that without ridge.
+
+  What is small, d by d, is applied before what is long, v by d. Without ridge
+  the basis comes from U / values where weight = U values U', which is all but
+  orthonormal near the solution, whatever the condition of the weight.
+  """
   values, vectors = jnp.linalg.eigh((weight + weight.T) / 2)
-  inverse = _inverse(jnp.maximum(values, 0) + ridge.factors)
-  return target @ ((vectors * inverse) @ vectors.T)
+  if any(ridge):
+    inverse = _inverse(jnp.maximum(values, 0) + ridge.factors)
+    turn = (vectors * inverse) @ vectors.T
+  else:
+    numbers = jnp.finfo(values.dtype)
+    turn = vectors / jnp.maximum(
+      values, numbers.eps * jnp.max(values) + numbers.tiny
+    )
+  target = sum(term.constant for term in terms) @ turn
+  for tiles, rows, weights, _ in terms:
+    target += slices.mixed_sum(tiles, rows, weights @ turn, relations.entities)
+  return target if any(ridge) else _basis(target)
+
+
+def _basis(target: Array) -> Array:
+  """Orthonormal columns that span those of [v, d].
+
+  Rounds of Cholesky, which are matrix products for the most part, until one
+  more is exact; where they do not get there, Householder's reflections.
+  """
+
+  def far(carry):
+    _, gram, rounds = carry
+    off = jnp.sum(jnp.abs(gram - jnp.eye(len(gram))), axis=1)
+    return ~(jnp.max(off) < 0.5) & (rounds < _CHOLESKY_ROUNDS)
+
+  def closer(carry):
+    factor, gram, rounds = carry
+    # The shift keeps a Gram matrix of dependent columns positive.
+    shift = 100 * jnp.finfo(gram.dtype).eps
+    factor = factor @ _whitening(gram, shift)
+    return factor, factor.T @ factor, rounds + 1
+
+  start = target, target.T @ target, jnp.int32(0)
+  factor, gram, rounds = lax.while_loop(far, closer, start)
+  return lax.cond(
+    rounds < _CHOLESKY_ROUNDS,
+    lambda: factor @ _whitening(gram),
+    lambda: _orthonormal(target),
+  )
+
+
+def _whitening(gram: Array, shift: float = 0.0) -> Array:
+  """W with W' (gram + shift) W = I, where gram is scaled to a diagonal of 1."""
+  scale = lax.rsqrt(jnp.diagonal(gram))
+  eye = jnp.eye(len(gram), dtype=gram.dtype)
+  scaled = gram * scale[:, None] * scale + shift * eye
+  lower = jnp.linalg.cholesky(scaled)
+  inverse = jax.scipy.linalg.solve_triangular(lower, eye, lower=True)
+  return scale[:, None] * inverse.T
 
 
 def _best_cores(

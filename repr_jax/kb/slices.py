@@ -232,11 +232,11 @@ def _packed(matrices: Sequence[scipy.sparse.csr_matrix]) -> Tiles:
     _TILES[-1],
   )
   per_base = -(-share // width)
-  tiles = sparse.bucket_size(int(per_base.sum()))
+  tiles = int(per_base.sum())
   starts = width * (np.cumsum(per_base) - per_base)
   rows = np.full((_LANES, tiles * width), size, np.int32)
   owner = np.zeros((_LANES, tiles), np.int32)
-  owner[:, : per_base.sum()] = np.repeat(np.arange(len(matrices)), per_base)
+  owner[:] = np.repeat(np.arange(len(matrices)), per_base)
   lanes = []
   for lane in range(_LANES):
     parts = []

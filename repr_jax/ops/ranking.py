@@ -99,8 +99,10 @@ def count_listed(
   rows = jnp.searchsorted(offsets[1:], place, side="right")
   rows = jnp.minimum(rows, scores.shape[0] - 1)
   columns = jnp.clip(columns, 0, scores.shape[1] - 1)
-  listed = scores[rows, columns]
-  target = scores[rows, targets[rows]]
+  # Read by candidate, as scores that come from a product are laid out.
+  table = scores.T
+  listed = table[columns, rows]
+  target = table[targets, jnp.arange(targets.size)][rows]
   other = columns != targets[rows]
 
   def per_row(hit):
