@@ -2,8 +2,14 @@
 
 from repr_jax.setexp import bayesian_sets as bayesian_sets
 from repr_jax.setexp import bm25 as bm25
+from repr_jax.setexp import expand as expand
+from repr_jax.setexp import explain as explain
 from repr_jax.setexp import features as features
+from repr_jax.setexp import fitting as fitting
+from repr_jax.setexp import model_files as model_files
+from repr_jax.setexp import decoded as decoded
 from repr_jax.setexp import setexpan as setexpan
+from repr_jax.setexp import vae as vae
 from repr_jax.setexp import word2vecf as word2vecf
 from repr_jax.setexp.features import FeatureTable as FeatureTable
 from repr_jax.setexp.features import build_from_entities as build_from_entities
@@ -15,4 +21,7 @@ from repr_jax.setexp.query import best as best
 from repr_jax.setexp.query import exclude as exclude
 from repr_jax.setexp.query import make_query as make_query
 from repr_jax.setexp.query import query_features as query_features
+from repr_jax.setexp.ranking import RANKINGS as RANKINGS
 from repr_jax.setexp.sentences import Sentences as Sentences
+from repr_jax.setexp.vae import Config as Config
+from repr_jax.setexp.vae import Params as Params

@@ -147,11 +147,24 @@ def score_rows(index: Index, query: Query, rows: sp.csr_array) -> np.ndarray:
   Returns:
     Scores, float32 [s]; a row without features gets 0.
   """
+  eager = weigh_rows(index, rows)
+  return np.asarray(eager @ query_features(query), np.float32)
+
+
+def weigh_rows(index: Index, rows: sp.csr_array) -> sp.csr_array:
+  """What each feature of a row adds to its score, for a unit of query weight.
+
+  Args:
+    index: from `fit`.
+    rows: feature counts, [s, F].
+
+  Returns:
+    CSR float32 [s, F].
+  """
   rows = sp.csr_array(rows, dtype=np.float32)
   length = np.repeat(rows.sum(axis=1, dtype=np.float64), np.diff(rows.indptr))
   values = _eager(index, rows.indices, rows.data, length)
-  eager = sp.csr_array((values, rows.indices, rows.indptr), rows.shape)
-  return np.asarray(eager @ query_features(query), np.float32)
+  return sp.csr_array((values, rows.indices, rows.indptr), rows.shape)
 
 
 def rationale(index: Index, query: Query) -> np.ndarray:

@@ -1,0 +1,76 @@
+"""Ranking by the decoder: against the formula written out in loops."""
+
+import jax
+import numpy as np
+import pytest
+
+from repr_jax.data import synthetic_worlds
+from repr_jax.errors import InputError
+from repr_jax.setexp import decoded, expand, vae
+from repr_jax.setexp.query import make_query
+
+
+@pytest.fixture(scope="module")
+def counts():
+  world = synthetic_worlds.entity_sets(
+    np.random.default_rng(0), clusters=3, members=8, shared_features=10
+  )
+  return world.counts
+
+
+@pytest.fixture(scope="module", params=["multinomial", "multilabel"])
+def model(request, counts):
+  config = vae.Config(latent=3, hidden=(6,), decoder=request.param)
+  params = vae.init_params(config, jax.random.key(1), counts)
+  return expand.build(config, params, vae.statistics(counts), counts)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_scores_are_the_formula(model, counts, power):
+  query = make_query(counts, [0, 3], [1.0, -0.5])
+  found = decoded.score(decoded.fit(model, counts, power), query)
+  mean = np.zeros(3)
+  precision = np.zeros(3)
+  for row, weight in ((0, 1.0), (3, -0.5)):
+    mean += weight * np.asarray(model.entities.xi)[:, row]
+    precision += abs(weight) * np.asarray(model.entities.precision)[:, row]
+  table = np.asarray(model.params.decoder, np.float64)
+  logits = table[:, :-1] @ (mean / precision) + table[:, -1]
+  p = np.exp(logits)
+  bernoulli = model.config.decoder == "multilabel"
+  p = p / (1 + p) if bernoulli else p / p.sum()
+  dense = counts.toarray()
+  size, width = dense.shape
+  frequency = (dense > 0).sum(axis=0)
+  length = dense.sum(axis=1)
+  for x in range(size):
+    expected = 0.0
+    for i in range(width):
+      idf = np.log((size - frequency[i] + 0.5) / (frequency[i] + 0.5))
+      norm = 1.5 * (0.25 + 0.75 * length[x] / length.mean())
+      tf = dense[x, i] * 2.5 / (dense[x, i] + norm)
+      expected += p[i] ** power * max(idf, 0) * tf
+    assert found[x] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_rows_and_batches_score_as_the_table(model, counts):
+  fitted = decoded.fit(model, counts)
+  queries = [make_query(counts, ids) for ids in ([1], [2, 9, 17])]
+  new = make_query(counts, [], new_rows=counts[[1]])
+  both = decoded.score_batch(fitted, [*queries, new])
+  for row, query in zip(both, queries):
+    one = decoded.score(fitted, query)
+    np.testing.assert_allclose(row, one, rtol=1e-5)
+    outside = decoded.score_rows(fitted, query, counts)
+    np.testing.assert_allclose(outside, one, rtol=1e-5)
+  np.testing.assert_allclose(both[2], both[0], rtol=1e-4)
+  assert decoded.score_batch(fitted, []).shape == (0, counts.shape[0])
+  np.testing.assert_array_equal(
+    decoded.rationale(fitted, queries[0]), expand.rationale(model, queries[0])
+  )
+
+
+@pytest.mark.parametrize("power", [0.0, -1.0, np.nan, np.inf])
+def test_a_power_that_cannot_be_is_refused(model, counts, power):
+  with pytest.raises(InputError, match="power"):
+    decoded.fit(model, counts, power)
