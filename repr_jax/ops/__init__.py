@@ -6,7 +6,9 @@ jitted, for those who call it from outside.
 
 import jax
 
-from repr_jax.ops import pca, spectral
+from repr_jax.ops import gaussian, pca, spectral
+from repr_jax.ops.gaussian import Natural as Natural
+from repr_jax.ops.gaussian import to_natural as to_natural
 from repr_jax.ops.operators import Operator as Operator
 from repr_jax.ops.operators import as_operator as as_operator
 from repr_jax.ops.pca import PCA as PCA
@@ -21,3 +23,4 @@ truncated_svd = jax.jit(
 )
 pca_fit = jax.jit(pca.pca_fit, static_argnames=("k", "tolerance"))
 ppca_log_likelihood = jax.jit(pca.ppca_log_likelihood)
+product_of_experts = jax.jit(gaussian.product_of_experts)

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.sparse
 
-from repr_jax import multiview, ops
+from repr_jax import multiview, ops, setexp
 from repr_jax.ops import topk
 
 
@@ -39,6 +40,25 @@ def _mvlsa_fit(seed: int) -> Any:
   return multiview.fit(views, 2, m=4, seed=seed).model
 
 
+def _setexp_fit(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
+  config = setexp.Config(latent=2, hidden=(4,))
+  key = jax.random.key(seed)
+  return setexp.fitting.fit(counts, config, key, epochs=1, batch=10).params
+
+
+def _setexp_expand(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
+  config = setexp.Config(latent=2, hidden=(4,))
+  params = setexp.vae.init_params(config, jax.random.key(seed), counts)
+  inputs = setexp.vae.statistics(counts)
+  model = setexp.expand.build(config, params, inputs, counts)
+  query = setexp.make_query(counts, [seed, seed + 1])
+  return setexp.expand.expand(model, query, 5)
+
+
 # Public entry points: functions of a seed, which changes values, not shapes.
 _ENTRIES: dict[str, Callable[[int], Any]] = {
   "multiview.fit": _mvlsa_fit,
@@ -46,6 +66,8 @@ _ENTRIES: dict[str, Callable[[int], Any]] = {
   "ops.pca_fit": _pca_fit,
   "ops.topk.top_k": _top_k,
   "ops.truncated_svd": _truncated_svd,
+  "setexp.expand": _setexp_expand,
+  "setexp.fit": _setexp_fit,
 }
 
 
