@@ -139,19 +139,19 @@ def update(
   """
   key, draw = jax.random.split(state.key)
   negatives = draw_negatives(draw, noise, options.shared)
-  rows = (
-    state.entities[batch.entities],
-    state.contexts[batch.contexts],
-    state.contexts[negatives],
+  # One gather and one scatter for each table: more would copy it whole.
+  touched = jnp.concatenate([batch.contexts, negatives])
+  size, ratio = batch.contexts.shape[0], options.negatives / options.shared
+
+  def objective(entities, contexts):
+    near, far = contexts[:size], contexts[size:]
+    return loss(entities, near, far, batch.weights, ratio)
+
+  value, (first, second) = jax.value_and_grad(objective, argnums=(0, 1))(
+    state.entities[batch.entities], state.contexts[touched]
   )
-  ratio = options.negatives / options.shared
-  value, slopes = jax.value_and_grad(loss, argnums=(0, 1, 2))(
-    *rows, batch.weights, ratio
-  )
-  first, second, third = (-batch.rate * slope for slope in slopes)
-  entities = state.entities.at[batch.entities].add(first)
-  contexts = state.contexts.at[batch.contexts].add(second)
-  contexts = contexts.at[negatives].add(third)
+  entities = state.entities.at[batch.entities].add(-batch.rate * first)
+  contexts = state.contexts.at[touched].add(-batch.rate * second)
   mean = value / jnp.maximum(batch.weights.sum(), 1)
   return State(entities, contexts, key), mean
 
