@@ -49,14 +49,14 @@ class State(NamedTuple):
   Attributes:
     model: as it stands.
     images: rows of base_b B for the factors B, kept for the next update,
-      [L, T, t, d] (`slices.images`).
+      [T, t, d] for each lane (`slices.images`).
     fit: 1 - |X - model|^2 / |X|^2 over all slices, [].
     change: of the fit in the last update, []; infinite before the first.
     step: updates made, int32 [].
   """
 
   model: Model
-  images: Array
+  images: tuple[Array, ...]
   fit: Array
   change: Array
   step: Array
@@ -173,14 +173,14 @@ def update(
   """
   left, right, cores = state.model
   chex.assert_rank([left, right, cores], [2, 2, 3])
-  equations, weight = _left_equations(relations, state)
+  equations, weight = _left_equations(relations, state, ridge)
   if roles:
     left = _solved(relations, equations, weight, ridge)
     cores, _ = _best_cores(relations, left, right, state.images, ridge)
-    equations, weight = _right_equations(relations, left, cores)
+    equations, weight = _right_equations(relations, left, cores, ridge)
     right = _solved(relations, equations, weight, ridge)
   else:
-    more, added = _right_equations(relations, left, cores)
+    more, added = _right_equations(relations, left, cores, ridge)
     left = right = _solved(relations, equations + more, weight + added, ridge)
   images = slices.images(relations.by_row, right)
   cores, explained = _best_cores(relations, left, right, images, ridge)
@@ -283,9 +283,10 @@ def _sum(relations: Slices, symmetric: bool) -> Operator:
     shape = relations.entities, q.shape[1]
     total = jnp.broadcast_to(len(sides) * constant * q.sum(0), shape)
     for tiles in sides:
-      scale = weights[tiles.owner][..., None, None]
-      rows = scale * slices.images(tiles, q)
-      total = total.at[tiles.rows].add(rows, mode="drop")
+      lanes = zip(slices.images(tiles, q), tiles.owner, tiles.rows)
+      for rows, owner, place in lanes:
+        scaled = weights[owner][:, None, None] * rows
+        total = total.at[place].add(scaled, mode="drop")
     return total
 
   def matmat(q):
@@ -304,32 +305,35 @@ class _Term(NamedTuple):
   """sum_b Y_b weights_b + 1 constant', with Y_b's rows in tiles."""
 
   tiles: slices.Tiles
-  rows: Array
+  rows: tuple[Array, ...]
   weights: Array
   constant: Array
 
 
 def _left_equations(
-  relations: Slices, state: State
+  relations: Slices, state: State, ridge: Ridge
 ) -> tuple[list[_Term], Array]:
-  """sum_k X_k B R_k' and sum_k R_k B'B R_k', for factors B."""
+  """sum_k X_k B R_k' and sum_k R_k B'B R_k', for factors B.
+
+  Without ridge B'B is one.
+  """
   _, right, cores = state.model
   mixed = jnp.einsum("kb,kij->bji", relations.mixing, cores)
   constant = jnp.einsum("k,kij,j->i", relations.ones, cores, right.sum(0))
-  gram = right.T @ right
-  weight = jnp.einsum("kij,jl,kml->im", cores, gram, cores)
+  inner = cores if not any(ridge) else cores @ (right.T @ right)
+  weight = jnp.einsum("kij,kmj->im", inner, cores)
   return [_Term(relations.by_row, state.images, mixed, constant)], weight
 
 
 def _right_equations(
-  relations: Slices, left: Array, cores: Array
+  relations: Slices, left: Array, cores: Array, ridge: Ridge
 ) -> tuple[list[_Term], Array]:
   """sum_k X_k' A R_k and sum_k R_k' A'A R_k, for factors A."""
   mixed = jnp.einsum("kb,kij->bij", relations.mixing, cores)
   constant = jnp.einsum("k,kij,i->j", relations.ones, cores, left.sum(0))
   images = slices.images(relations.by_column, left)
-  gram = left.T @ left
-  weight = jnp.einsum("kij,il,klm->jm", cores, gram, cores)
+  inner = cores if not any(ridge) else (left.T @ left) @ cores
+  weight = jnp.einsum("kij,kim->jm", inner, cores)
   return [_Term(relations.by_column, images, mixed, constant)], weight
 
 
@@ -396,7 +400,11 @@ def _whitening(gram: Array, shift: float = 0.0) -> Array:
 
 
 def _best_cores(
-  relations: Slices, left: Array, right: Array, images: Array, ridge: Ridge
+  relations: Slices,
+  left: Array,
+  right: Array,
+  images: tuple[Array, ...],
+  ridge: Ridge,
 ) -> tuple[Array, Array]:
   """The best cores for the factors, and how much of |X|^2 they explain."""
   inner = slices.inner(

@@ -154,57 +154,66 @@ def stack(runs: Sequence[Slices]) -> Slices:
   )
 
 
-def images(tiles: Tiles, dense: Array) -> Array:
-  """Rows of base_b Q for a dense Q [v, d], as [L, T, t, d]."""
+def images(tiles: Tiles, dense: Array) -> tuple[Array, ...]:
+  """Rows of base_b Q for a dense Q [v, d], as [T, t, d] for each of L lanes.
+
+  Lanes stay apart, since to join them would cost more than the products.
+  """
   chex.assert_rank(dense, 2)
-  lanes, tile, width = tiles.rows.shape
-  shape = tile * width, dense.shape[0]
+  _, count, width = tiles.rows.shape
+  shape = count * width, dense.shape[0]
   products = [
     jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
     for values, indices, indptr in zip(
       tiles.values, tiles.indices, tiles.indptr
     )
   ]
-  return jnp.stack(products).reshape(lanes, tile, width, dense.shape[1])
+  return tuple(product.reshape(count, width, -1) for product in products)
 
 
 def mixed_sum(
-  tiles: Tiles, rows: Array, weights: Array, entities: int
+  tiles: Tiles, rows: Sequence[Array], weights: Array, entities: int
 ) -> Array:
-  """sum_b Y_b W_b for the rows [L, T, t, d] of Y_b and W [bases, d, k].
+  """sum_b Y_b W_b for the rows [T, t, d] of Y_b and W [bases, d, k].
 
   Args:
     tiles: where the rows belong.
-    rows: what `images` returned, [L, T, t, d].
+    rows: what `images` returned, [T, t, d] for each lane.
     weights: a matrix for each base, [bases, d, k].
     entities: v.
 
   Returns:
     The sum, [v, k].
   """
-  chex.assert_rank([rows, weights], [4, 3])
-  turned = jnp.einsum("lnti,lnij->lntj", rows, weights[tiles.owner])
-  total = jnp.zeros((entities, weights.shape[2]), rows.dtype)
-  return total.at[tiles.rows].add(turned, mode="drop")
+  chex.assert_rank([*rows, weights], 3)
+  total = jnp.zeros((entities, weights.shape[2]), weights.dtype)
+  for lane, owner, place in zip(rows, tiles.owner, tiles.rows):
+    turned = jnp.einsum("nti,nij->ntj", lane, weights[owner])
+    total = total.at[place].add(turned, mode="drop")
+  return total
 
 
-def inner(tiles: Tiles, left: Array, rows: Array, bases: int) -> Array:
-  """A' Y_b for a dense A [v, k] and the rows [L, T, t, d] of Y_b.
+def inner(
+  tiles: Tiles, left: Array, rows: Sequence[Array], bases: int
+) -> Array:
+  """A' Y_b for a dense A [v, k] and the rows [T, t, d] of Y_b.
 
   Args:
     tiles: where the rows belong.
     left: A, [v, k].
-    rows: what `images` returned, [L, T, t, d].
+    rows: what `images` returned, [T, t, d] for each lane.
     bases: their number.
 
   Returns:
     The products, [bases, k, d].
   """
-  chex.assert_rank([left, rows], [2, 4])
-  own = left.at[tiles.rows].get(mode="fill", fill_value=0)
-  parts = jnp.einsum("lnti,lntj->lnij", own, rows)
-  parts = parts.reshape(-1, *parts.shape[2:])
-  return jax.ops.segment_sum(parts, tiles.owner.reshape(-1), bases)
+  chex.assert_rank([left, *rows], [2] + [3] * len(rows))
+  total = jnp.zeros((bases, left.shape[1], rows[0].shape[2]), left.dtype)
+  for lane, owner, place in zip(rows, tiles.owner, tiles.rows):
+    own = left.at[place].get(mode="fill", fill_value=0)
+    parts = jnp.einsum("nti,ntj->nij", own, lane)
+    total += jax.ops.segment_sum(parts, owner, bases)
+  return total
 
 
 def _clean(base, index: int, dtype) -> scipy.sparse.csr_matrix:

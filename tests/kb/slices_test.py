@@ -25,7 +25,8 @@ def _bases(seed=0, rows=(57, 9, 1)):
 
 
 def _place(tiles, rows, bases):
-  """Rows [L, T, t, d] put back where they belong, [bases, v, d]."""
+  """Rows of all lanes put back where they belong, [bases, v, d]."""
+  rows = np.stack(rows)
   out = np.zeros((bases, V + 1, rows.shape[-1]))
   for owner, ids, part in zip(
     np.ravel(tiles.owner),
