@@ -79,7 +79,7 @@ def training_data(size: str, seed: int = 0) -> Training:
   """
   s = _SHAPES[size]
   rng = np.random.default_rng(seed)
-  normal = functools.partial(rng.standard_normal, dtype=np.float32)
+  normal: Any = functools.partial(rng.standard_normal, dtype=np.float32)
   entities = s.batch * s.first_steps
   return Training(
     s,
@@ -289,7 +289,7 @@ def query_data(size: str, seed: int = 0) -> Asking:
   """
   s = _SHAPES[size]
   rng = np.random.default_rng(seed)
-  normal = functools.partial(rng.standard_normal, dtype=np.float32)
+  normal: Any = functools.partial(rng.standard_normal, dtype=np.float32)
   xi = 2 * normal((s.latent, s.entities))
   precision = 1 + rng.random((s.latent, s.entities), np.float32)
   decoder = 0.3 * normal((s.features, s.latent + 1))

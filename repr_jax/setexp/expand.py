@@ -9,7 +9,7 @@ encoded from their features.
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -147,7 +147,7 @@ def encode_rows(
   data = vae.weigh(config, rows.data, idf, length, np.asarray(inputs[1]))
   weighted = sp.csr_array((data, rows.indices, rows.indptr), rows.shape)
   table = np.asarray(params.table)
-  found = []
+  found: list[Any] = []
   for start in range(0, rows.shape[0], _ROWS):
     # The product by rows on the host reads only what the rows have.
     sums = weighted[start : start + _ROWS] @ table
@@ -159,7 +159,8 @@ def encode_rows(
   if not found:
     empty = np.zeros((0, config.latent), table.dtype)
     found = [[empty, empty]]
-  return gaussian.Natural(*(np.concatenate(x) for x in zip(*found)))
+  whole: list[Any] = [np.concatenate(x) for x in zip(*found)]
+  return gaussian.Natural(*whole)
 
 
 def score(model: Model, query: Query) -> np.ndarray:
@@ -207,7 +208,7 @@ def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
   count = rows.shape[0]
   size = batches.padded_length(max(count, 1), 1)
   shape = (model.config.latent, size)
-  columns = [np.ones(shape, np.float32), np.ones(shape, np.float32)]
+  columns: list[Any] = [np.ones(shape, np.float32), np.ones(shape, np.float32)]
   for column, x in zip(columns, natural):
     column[:, :count] = x.T
   side = _entity_side(model.ranking, gaussian.Natural(*columns))
@@ -311,7 +312,10 @@ def _blocks(model, queries):
     n = batches.padded_length(len(block), 1)
     q = batches.padded_length(max(len(x.weights) for x in block), 4)
     shape = (n, q, model.config.latent)
-    members = [np.ones(shape, np.float32), np.ones(shape, np.float32)]
+    members: list[Any] = [
+      np.ones(shape, np.float32),
+      np.ones(shape, np.float32),
+    ]
     weights = np.zeros((n, q), np.float32)
     ids = np.full((n, q), outside, np.int32)
     for i, query in enumerate(block):

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+from typing import Any
 
 import numpy as np
 from flax import traverse_util
@@ -73,7 +74,7 @@ def load(
       "that belongs to the model",
       path=notes_path,
     )
-  arrays = files.read_npz(path)
+  arrays: dict[str, Any] = dict(files.read_npz(path))
   missing = {"table", "decoder", "idf", "mean_length", "notes"} - set(arrays)
   if missing:
     raise errors.InputError(f"has no array {min(missing)}", path=path)

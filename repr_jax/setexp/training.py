@@ -214,7 +214,8 @@ def run_steps(
   """
 
   def step(state, item):
-    return update(config, inputs, state, *item, rate)
+    batch, draw = item
+    return update(config, inputs, state, batch, draw, rate)
 
   return lax.scan(step, state, (batches, noise))
 

@@ -291,7 +291,8 @@ def encode(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
   Returns:
     The posterior, fields [d].
   """
-  return Encoder(config).apply({"params": encoder}, sums)
+  found: Any = Encoder(config).apply({"params": encoder}, sums)
+  return found
 
 
 def log_likelihood(
@@ -342,7 +343,7 @@ def elbo(
 
   def reconstruction(noise):
     z = posterior.mean + deviation * noise
-    logits = Decoder(counts.shape[0]).apply(
+    logits: Any = Decoder(counts.shape[0]).apply(
       {"params": {"table": params.decoder}}, z
     )
     return log_likelihood(config, logits, counts)
