@@ -28,7 +28,7 @@ def model(request, counts):
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_scores_are_the_formula(model, counts, power):
   query = make_query(counts, [0, 3], [1.0, -0.5])
-  found = decoded.score(decoded.fit(model, counts, power), query)
+  found = decoded.score(decoded.fit(model, counts, power, "product"), query)
   mean = np.zeros(3)
   precision = np.zeros(3)
   for row, weight in ((0, 1.0), (3, -0.5)):
@@ -51,6 +51,43 @@ def test_scores_are_the_formula(model, counts, power):
       tf = dense[x, i] * 2.5 / (dense[x, i] + norm)
       expected += p[i] ** power * max(idf, 0) * tf
     assert found[x] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_poolings_agree_where_they_must(model, counts):
+  def score(pooling, query):
+    return decoded.score(decoded.fit(model, counts, 0.5, pooling), query)
+
+  one = make_query(counts, [4], [2.0])
+  alone = make_query(counts, [4])
+  several = make_query(counts, [4, 5, 20], [1.0, 0.5, -0.25])
+  # One member is its own mean and its own product, and weighs what it may.
+  np.testing.assert_allclose(
+    score("mean", one), score("product", one), rtol=1e-4
+  )
+  np.testing.assert_allclose(
+    score("merged", alone), score("mean", alone), rtol=1e-4
+  )
+  sizes = np.array([1.0, 0.5, -0.25]) / 1.75
+  xi, precision = (np.asarray(x)[:, [4, 5, 20]] for x in model.entities)
+  table = np.asarray(model.params.decoder)
+  logits = table[:, :-1] @ ((xi / precision) @ sizes) + table[:, -1]
+  p = 1 / (1 + np.exp(-logits))
+  if model.config.decoder == "multinomial":
+    p = np.exp(logits) / np.exp(logits).sum()
+  fitted = decoded.fit(model, counts)
+  np.testing.assert_allclose(
+    score("mean", several), fitted.table @ np.sqrt(p), rtol=1e-4
+  )
+  union = make_query(
+    counts, [], new_rows=counts[[4]] + counts[[5]] + counts[[20]]
+  )
+  np.testing.assert_allclose(
+    score("merged", make_query(counts, [4, 5, 20])),
+    score("product", union),
+    rtol=1e-4,
+  )
+  with pytest.raises(InputError, match="pooling"):
+    decoded.fit(model, counts, 0.5, "sum")
 
 
 def test_rows_and_batches_score_as_the_table(model, counts):
