@@ -36,14 +36,14 @@ class Model(NamedTuple):
 
   Attributes:
     model: the autoencoder.
-    index: BM25's, for rows that are not in the table.
+    lexical: BM25's index, for rows that are not in the table.
     table: what each feature of an entity adds for a unit of weight, [X, F].
     power: of the probabilities.
     pooling: how members make one concept, of `POOLINGS`.
   """
 
   model: expand.Model
-  index: bm25.Index
+  lexical: bm25.Index
   table: sp.csr_array
   power: float
   pooling: str
@@ -115,7 +115,7 @@ def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
   Returns:
     float32 [s], comparable with `score`.
   """
-  eager = bm25.weigh_rows(model.index, rows)
+  eager = bm25.weigh_rows(model.lexical, rows)
   return np.asarray(eager @ _weights(model, query), np.float32)
 
 

@@ -1,0 +1,1 @@
+"""Neural variational set expansion and its peers (thesis chapter 4)."""

@@ -1,0 +1,218 @@
+"""All systems in one table: chosen on half of the queries, shown on the rest.
+
+NVSE's candidates are every model at hand with every ranking score, plain and
+mean-normalised, or by what the decoder makes of the query. "nvse+bm25" adds
+the standardised scores of the chosen one and of BM25; its share is chosen on
+the same half and it is a line of its own.
+"""
+
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import scipy.sparse as sp
+
+from experiments import workdir
+from experiments.nvse import evaluating, systems
+from experiments.nvse.options import Options
+from repr_jax.data import trec
+from repr_jax.setexp import decoded, expand, features, ranking
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+POWERS = (0.5, 0.75)
+_KEEP = 100
+
+
+class Comparison(NamedTuple):
+  """The outcome of one protocol.
+
+  Attributes:
+    chosen: label of NVSE's chosen configuration.
+    best: that configuration.
+    share: of NVSE in the ensemble.
+    tried: mean of the measure of choice on the first half, by candidate.
+    lines: of the table on the second half.
+    figures: by system, on the second half.
+    tasks: of the second half.
+  """
+
+  chosen: str
+  best: systems.System
+  share: float
+  tried: dict[str, float]
+  lines: list[evaluating.Line]
+  figures: dict[str, evaluating.Figures]
+  tasks: list[evaluating.Task]
+
+
+def candidates(
+  models: Mapping[str, expand.Model], counts: sp.csr_array, options: Options
+) -> dict[str, Callable[[], systems.System]]:
+  """Every model with every ranking score, made when asked for.
+
+  Args:
+    models: by label.
+    counts: features of the entities, [X, F].
+    options: of the run, for what is not varied.
+  """
+  ways = [
+    dataclasses.replace(options, ranking=score, normalise=normalise)
+    for score in ranking.RANKINGS
+    for normalise in (False, True)
+  ]
+  ways += [
+    dataclasses.replace(
+      options, ranking="decoded", power=power, pooling=pooling
+    )
+    for power in dict.fromkeys((*POWERS, options.power))
+    for pooling in decoded.POOLINGS
+  ]
+  return {
+    label(name, way): functools.partial(systems.nvse, model, counts, way)
+    for name, model in models.items()
+    for way in ways
+  }
+
+
+def label(model: str, options: Options) -> str:
+  """What a candidate is called: its model and how that ranks."""
+  if options.ranking == "decoded":
+    return f"{model}, decoded, {options.pooling}, power {options.power:g}"
+  suffix = ", normalised" if options.normalise else ""
+  return f"{model}, {options.ranking}{suffix}"
+
+
+def compare(
+  tasks: Sequence[evaluating.Task],
+  options: Mapping[str, Callable[[], systems.System]],
+  baselines: Sequence[systems.System],
+  measures: Sequence[str],
+  *,
+  fixed: str | None = None,
+  share: float | None = None,
+  say: Callable[[str], None] = lambda text: None,
+) -> Comparison:
+  """Chooses on the first half and reports on the second.
+
+  Args:
+    tasks: of one protocol.
+    options: NVSE's candidates by label.
+    baselines: other systems; with "bm25" among them there is an ensemble too.
+    measures: the columns of the table; the first decides the choice.
+    fixed: a candidate's label, where nothing is to be chosen.
+    share: of NVSE in the ensemble, where nothing is to be chosen.
+    say: called with a line of text when something was done.
+
+  Returns:
+    The comparison.
+  """
+  first, second = evaluating.halves(tasks)
+  chosen = fixed
+  tried: dict[str, float] = {}
+  if chosen is None:
+    chosen, tried = evaluating.choose(options, first, measures[0])
+    say(f"chosen of {len(tried)}: {chosen}, {tried[chosen]:.4f}")
+  best = options[chosen]()
+  shown = [best]
+  lexical = next((x for x in baselines if x.name == "bm25"), None)
+  if lexical is not None:
+    if share is None:
+      blends = {
+        f"nvse+bm25, share {x}": functools.partial(
+          systems.fuse, best, lexical, x
+        )
+        for x in SHARES
+      }
+      label, blended = evaluating.choose(blends, first, measures[0])
+      tried |= blended
+      share = float(label.rpartition(" ")[2])
+    shown.append(systems.fuse(best, lexical, share))
+  figures = {}
+  for system in (*shown, *baselines):
+    found = evaluating.measure(system, second, measures, _KEEP)
+    figures[system.name] = found
+    say(f"{system.name}: {measures[0]} {found.values[measures[0]].mean():.4f}")
+  lines = evaluating.compare(second, figures, best.name)
+  return Comparison(chosen, best, share or 0.0, tried, lines, figures, second)
+
+
+def write(
+  folder: pathlib.Path,
+  name: str,
+  table: features.FeatureTable,
+  found: Comparison,
+) -> None:
+  """Writes run files, judgements, all candidates and the table.
+
+  Args:
+    folder: where.
+    name: of the protocol, the start of each file's name.
+    table: the entities.
+    found: the comparison.
+  """
+  (folder / "runs").mkdir(exist_ok=True)
+  ids = ["_".join(x.split()) for x in table.entities]
+  for system, figures in found.figures.items():
+    run = {
+      task.id: dict(zip((ids[i] for i in rows), scores.tolist()))
+      for task, (rows, scores) in zip(found.tasks, figures.runs)
+    }
+    tag = system.replace("+", "_")
+    trec.write_run(folder / "runs" / f"{name}-{tag}.run.gz", run, tag=tag)
+  judgements = {
+    task.id: {ids[i]: 1 for i in task.relevant} for task in found.tasks
+  }
+  trec.write_judgements(folder / "runs" / f"{name}.qrels.gz", judgements)
+  value: dict[str, Any] = {
+    "chosen": found.chosen,
+    "share": found.share,
+    "tried": found.tried,
+    "lines": [
+      {
+        "system": line.system,
+        "means": line.means,
+        "against": {k: v._asdict() for k, v in line.against.items()},
+      }
+      for line in found.lines
+    ],
+    "strata": strata(found),
+  }
+  workdir.write_json(folder / f"{name}.json", value)
+
+
+def strata(found: Comparison) -> dict[str, dict[str, float]]:
+  """Mean of the first measure by system and stratum."""
+  table: dict[str, dict[str, float]] = {}
+  labels = sorted({task.stratum for task in found.tasks}, key=_first_number)
+  for system, figures in found.figures.items():
+    values = next(iter(figures.values.values()))
+    for label in labels:
+      own = [v for t, v in zip(found.tasks, values) if t.stratum == label]
+      table.setdefault(system, {})[label] = float(sum(own) / len(own))
+  return table
+
+
+def precision_plot(found: Comparison) -> Any:
+  """Precision at k of all systems; None where matplotlib is not installed."""
+  try:
+    from matplotlib import figure
+  except ImportError:
+    return None
+  picture = figure.Figure(figsize=(6, 4))
+  axes = picture.subplots()
+  for system, figures in found.figures.items():
+    style = "-" if system.startswith("nvse") else "--"
+    axes.plot(
+      range(1, len(figures.curve) + 1), figures.curve, style, label=system
+    )
+  axes.set(xlabel="k", ylabel="precision at k", ylim=(0, None))
+  axes.grid(alpha=0.3)
+  axes.legend(fontsize=8)
+  return picture
+
+
+def _first_number(label: str) -> int:
+  head = label.partition("-")[0]
+  return int(head) if head.isdecimal() else 0

@@ -1,0 +1,193 @@
+"""Corpora of entities: which reader, and features that are counted once."""
+
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from experiments.nvse.options import Options
+from repr_jax.data import (
+  entities,
+  files,
+  synthetic_worlds,
+  wikipedia,
+  wordnet,
+  wordnet_entities,
+)
+from repr_jax.errors import InputError
+from repr_jax.setexp import features, sentences
+
+_NAMED = ("wordnet", "synthetic")
+
+
+def open_table(
+  options: Options, say: Callable[[str], None] = lambda text: None
+) -> features.FeatureTable:
+  """The features of the corpus, from the store if they are there.
+
+  Args:
+    options: of the run.
+    say: called with a line of text when something was done.
+
+  Returns:
+    The table.
+  """
+  folder = pathlib.Path(options.store) / _key(options)
+  if folder.is_dir():
+    table = features.load(folder)
+    say(f"features of {len(table.entities):,} entities from {folder}")
+    return table
+  if options.corpus == ("synthetic",):
+    table = _synthetic(options.seed)
+  else:
+    table = _build(options)
+    _check(table, options)
+  features.save(folder, table)
+  say(
+    f"{len(table.entities):,} entities, {len(table.features):,} features, "
+    f"{len(table.sentences.documents):,} sentences; kept in {folder}"
+  )
+  return table
+
+
+def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
+  """The sets that protocol (a) draws its queries from.
+
+  Args:
+    options: of the run.
+    path: a JSON object with the entity ids of each class; by default the
+      classes of WordNet's instances.
+
+  Returns:
+    Entity ids by class.
+  """
+  if path is None:
+    if "wordnet" not in options.corpus:
+      raise InputError(
+        "--gold: gold sets are known for --corpus=wordnet only; give a JSON "
+        'file {"class": ["entity id", ...]}, or --judged with judged queries'
+      )
+    opened = wordnet.load(options.wordnet_path)
+    return wordnet_entities.wordnet_instance_sets(opened)
+  try:
+    found = json.loads("\n".join(files.open_text(path)))
+  except ValueError as error:
+    raise InputError(f"is not JSON ({error})", path=path) from error
+  if not isinstance(found, dict) or not all(
+    isinstance(ids, list) and all(isinstance(x, str) for x in ids)
+    for ids in found.values()
+  ):
+    raise InputError("expected an object of lists of entity ids", path=path)
+  return found
+
+
+def form_of(path: str, form: str = "auto") -> str:
+  """Which reader a file needs.
+
+  Args:
+    path: the file.
+    form: the answer, unless "auto".
+
+  Returns:
+    "sentences", "entities" or "wikipedia".
+  """
+  if form != "auto":
+    return form
+  first = next((x.strip() for x in files.open_text(path) if x.strip()), "")
+  if first.startswith("<"):
+    return "wikipedia"
+  try:
+    record = json.loads(first)
+  except ValueError:
+    record = None
+  if isinstance(record, dict):
+    return "entities" if "sentences" in record else "sentences"
+  raise InputError(
+    "is neither JSON lines nor a Wikipedia dump; --form names its form",
+    path=path,
+  )
+
+
+def _build(options: Options) -> features.FeatureTable:
+  names: dict[str, str] = {}
+  streams = [_stream(source, options, names) for source in options.corpus]
+  return features.build(
+    itertools.chain.from_iterable(streams),
+    names,
+    drop_most_frequent=options.drop_most_frequent,
+    min_count=options.min_count,
+    max_sentences=options.max_sentences or None,
+  )
+
+
+def _stream(
+  source: str, options: Options, names: dict[str, str]
+) -> Iterator[entities.Sentence]:
+  """Sentences of one source; display names are filled in on the way."""
+  if source == "wordnet":
+    opened = wordnet.load(options.wordnet_path)
+    pairs = wordnet_entities.wordnet_instances(
+      opened, options.link, options.with_name
+    )
+  else:
+    form = form_of(source, options.form)
+    if form == "sentences":
+      yield from entities.read_sentences(source)
+      return
+    if form == "wikipedia":
+      yield from wikipedia.linked_sentences(source)
+      return
+    pairs = entities.read_entity_file(source)
+  for info, found in pairs:
+    names[info.id] = info.name
+    yield from found
+
+
+def _check(table: features.FeatureTable, options: Options) -> None:
+  """Refuses a corpus that cannot relate any two entities."""
+  shared = np.bincount(table.counts.indices, minlength=len(table.features)) > 1
+  if len(table.entities) < 2 or not shared.any():
+    raise InputError(
+      f"--corpus={','.join(options.corpus)}: no two of its "
+      f"{len(table.entities):,} entities share a feature, so that there is "
+      "nothing to learn; give more text, or lower --min_count and "
+      "--drop_most_frequent"
+    )
+
+
+def _synthetic(seed: int) -> features.FeatureTable:
+  """The thesis' size, without any text."""
+  made = synthetic_worlds.entity_corpus(np.random.default_rng(seed))
+  size, width = made.counts.shape
+  ids = [f"e{i:06d}" for i in range(size)]
+  none = np.zeros(0, np.int32)
+  held = sentences.Sentences(
+    none, np.zeros(1, np.int64), np.zeros(0, bool), none,
+    np.zeros(size + 1, np.int64), none, [], [],
+  )  # fmt: skip
+  named = [f"word:f{i}" for i in range(width)]
+  return features.FeatureTable(made.counts, ids, ids, named, held)
+
+
+def _key(options: Options) -> str:
+  """A name for the table, other for other sources, contents and pruning."""
+  parts: list = [
+    options.form,
+    options.drop_most_frequent,
+    options.min_count,
+    options.max_sentences,
+  ]
+  for source in options.corpus:
+    if source in _NAMED:
+      extra = (options.wordnet_path, options.link, options.with_name)
+      parts.append((source, extra if source == "wordnet" else options.seed))
+    else:
+      found = os.stat(source)
+      parts.append((os.path.abspath(source), found.st_size, found.st_mtime_ns))
+  label = pathlib.Path(options.corpus[0]).name.partition(".")[0]
+  digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+  return f"{label}-{digest[:12]}"

@@ -1,0 +1,134 @@
+"""The queries of the three protocols for one table of entities."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from experiments.nvse import systems
+from experiments.nvse.evaluating import Task
+from repr_jax.data import judged as judged_files
+from repr_jax.errors import InputError
+from repr_jax.evaluation import expansion, judgements, significance
+from repr_jax.setexp import features
+from repr_jax.setexp.query import Query, make_query
+
+GOLD = ("map", "recip_rank", "Rprec", "ndcg")
+JUDGED = ("recip_rank", "recall_10", "recall_100")
+
+
+def gold_tasks(
+  table: features.FeatureTable,
+  sets: Mapping[str, Sequence[str]],
+  sizes: Sequence[int] = (3, 5),
+  per_set: int = 3,
+  min_relevant: int = 3,
+  seed: int = 0,
+) -> list[Task]:
+  """Protocol (a): some members of a gold set are to bring up the rest.
+
+  Args:
+    table: the entities.
+    sets: entity ids by class; those without features do not count.
+    sizes: members of a query.
+    per_set: queries of each class, size and stratum.
+    min_relevant: members that must be left to find.
+    seed: of the draw.
+
+  Returns:
+    The tasks; each is a unit of its own.
+  """
+  usable = np.diff(table.counts.indptr) > 0
+  rows = {
+    name: [
+      table.rows[x] for x in ids if x in table.rows and usable[table.rows[x]]
+    ]
+    for name, ids in sets.items()
+  }
+  sentences = np.diff(table.sentences.entity_starts)
+  rng = np.random.default_rng(seed)
+  tasks = []
+  for size in sizes:
+    found = expansion.gold_queries(
+      rows, sentences, size, rng, per_set=per_set, min_relevant=min_relevant
+    )
+    for i, gold in enumerate(found):
+      label = f"{gold.name}/{gold.stratum}/{size}/{i % per_set}"
+      query = make_query(table.counts, gold.members)
+      tasks.append(
+        Task(label, label, gold.stratum, query, gold.relevant, gold.members)
+      )
+  if not tasks:
+    raise InputError(
+      f"no gold set has {min(sizes)} members with features and {min_relevant} "
+      "more to find: are the sets of this corpus?"
+    )
+  return tasks
+
+
+def judged_tasks(
+  table: features.FeatureTable, queries: Iterable[judged_files.JudgedQuery]
+) -> list[Task]:
+  """Protocol (b): a hidden member of a judged query is to be found.
+
+  Args:
+    table: the entities.
+    queries: judged queries.
+
+  Returns:
+    The tasks; those of one judged query are one unit.
+  """
+  tasks = []
+  for i, item in enumerate(judgements.leave_one_out(queries)):
+    query = judgements.build_query(
+      item.members, table.rows, table.counts, _featurise(table)
+    )
+    if query is None:
+      continue
+    own = np.unique(query.ids[query.ids >= 0])
+    ids = item.hidden.candidate_ids
+    found = [table.rows[x] for x in ids if x in table.rows]
+    targets = np.setdiff1d(np.array(found, np.int64), own)
+    if targets.size:
+      tasks.append(
+        Task(f"{item.qid}/{i}", item.qid, item.stratum, query, targets, own)
+      )
+  if not tasks:
+    raise InputError(
+      "no member of a judged query is in the table: are they of this corpus?"
+    )
+  return tasks
+
+
+def agreement(
+  table: features.FeatureTable,
+  system: systems.System,
+  queries: Sequence[judged_files.JudgedQuery],
+  seed: int = 0,
+) -> significance.Difference:
+  """Protocol (c): how often a scorer prefers the list that judges preferred.
+
+  Args:
+    table: the entities.
+    system: the scorer.
+    queries: judged queries.
+    seed: of the bootstrap over queries.
+
+  Returns:
+    The share less one half, with its interval and p.
+  """
+
+  def score(query: Query) -> np.ndarray:
+    return np.asarray(system.score_batch([query])[0])
+
+  found = judgements.pair_agreement(
+    score, queries, table.rows, table.counts, _featurise(table)
+  )
+  _, place = np.unique(found.query, return_inverse=True)
+  shares = np.bincount(place, found.agrees) / np.bincount(place)
+  return significance.paired_bootstrap(
+    np.full(len(shares), 0.5), shares, np.random.default_rng(seed)
+  )
+
+
+def _featurise(table: features.FeatureTable):
+  return lambda text: features.featurise(table, [text])

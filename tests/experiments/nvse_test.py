@@ -1,0 +1,380 @@
+"""Set expansion as a user runs it, on a small world of three classes."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from experiments.nvse import (
+  comparison,
+  corpus,
+  evaluating,
+  export,
+  protocols,
+  querying,
+  reporting,
+  session,
+  systems,
+  training,
+)
+from experiments.nvse.options import Options, variant
+from repr_jax.errors import InputError
+from repr_jax.evaluation import retrieval
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_CLASSES = {
+  "composer": "music symphony opera piano violin concerto sonata fugue",
+  "president": "election state senate vote law congress nation party",
+  "river": "water flows valley mouth delta basin bank stream",
+}
+
+
+def _entities():
+  rng = np.random.default_rng(0)
+  for kind, words in _CLASSES.items():
+    for i in range(12):
+      sentences = [
+        f"The {kind}{i} has " + " ".join(rng.choice(words.split(), 5))
+        for _ in range(2)
+      ]
+      name = f"{kind.title()} {i}"
+      yield {"id": f"{kind}{i}", "name": name, "sentences": sentences}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("world")
+  lines = [json.dumps(x) for x in _entities()]
+  (folder / "entities.jsonl").write_text("\n".join(lines) + "\n")
+  sets = {kind: [f"{kind}{i}" for i in range(12)] for kind in _CLASSES}
+  (folder / "gold.json").write_text(json.dumps(sets))
+  judged = [
+    {
+      "qid": i,
+      "group": 1,
+      "stratum": "2-10",
+      "category": kind,
+      "entities": [
+        {"name": f"{kind.title()} {j}", "candidate_ids": [f"{kind}{j}"]}
+        for j in (i % 12, (i + 1) % 12)
+      ]
+      + [{"name": "new", "abstract": _CLASSES[kind]}],
+      "systems": {
+        "GOOD": [f"{kind}{j}" for j in (5, 6)],
+        "BAD": ["river1" if kind != "river" else "president1"],
+      },
+      "judgement": {"GOOD": 1, "BAD": 2},
+    }
+    for i, kind in enumerate([*_CLASSES] * 4)
+  ]
+  text = "\n".join(json.dumps(x) for x in judged)
+  (folder / "judged.jsonl").write_text(text + "\n")
+  return folder
+
+
+@pytest.fixture(scope="module")
+def options(world):
+  return Options(
+    corpus=(str(world / "entities.jsonl"),),
+    drop_most_frequent=2,
+    min_count=2,
+    store=str(world / "store"),
+    latent=4,
+    hidden=(16,),
+    epochs=12,
+    rate=1e-2,
+    batch=8,
+    validation=0.1,
+    patience=12,
+  )
+
+
+@pytest.fixture(scope="module")
+def opened(world, options):
+  return session.from_run(world / "run", options)
+
+
+def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
+  world, options, opened, monkeypatch
+):
+  rows = json.loads((world / "run" / "results.json").read_text())["rows"]
+  found = {(row["name"], row["metric"]): row["value"] for row in rows}
+  assert found["validation entities", "perplexity bound"] < 100
+  assert found["training", "epochs"] == 12
+  losses = [
+    json.loads(line)["loss"]
+    for line in (world / "run" / "metrics.jsonl").read_text().splitlines()
+  ]
+  assert losses[-1] < losses[0]
+  monkeypatch.setattr(training, "train", None)
+  again = session.from_run(world / "run", options)
+  np.testing.assert_array_equal(again.model.constants, opened.model.constants)
+
+
+def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
+  table = corpus.open_table(options)
+  changed = dataclasses.replace(options, epochs=3)
+  whole = training.run_training(tmp_path / "whole", changed, table)
+
+  class Stop(Exception):
+    pass
+
+  def stop(items, name, total=None):
+    for item in items:
+      if item == 2:
+        raise Stop
+      yield item
+
+  unfinished = training.open_run(tmp_path / "parts", changed)
+  with pytest.raises(Stop), unfinished as run:
+    run.progress = stop
+    training.train(run, changed, table, save_every=1)
+  parts = training.run_training(tmp_path / "parts", changed, table)
+  np.testing.assert_array_equal(whole[1].decoder, parts[1].decoder)
+
+
+def test_other_options_are_refused_and_other_rankings_are_not(world, options):
+  with pytest.raises(InputError, match="beta"):
+    session.from_run(world / "run", dataclasses.replace(options, beta=0.7))
+  changed = dataclasses.replace(options, ranking="xi")
+  assert session.from_run(world / "run", changed).options.ranking == "xi"
+
+
+@pytest.mark.parametrize("name", systems.SYSTEMS)
+def test_every_system_answers_with_reasons(opened, name):
+  members = querying.parse(opened.table, "Composer 1, composer2, composer 3", 9)
+  wish = querying.Wish(results=9, features=4, sentences=1)
+  found = querying.answer(opened.table, opened.system(name), members, wish)
+  ids = [x.id for x in found.results]
+  assert not {"composer1", "composer2", "composer3"} & set(ids)
+  assert sum(x.startswith("composer") for x in ids) >= 7
+  assert all(x.justifications for x in found.results)
+  words = {x.name.partition(":")[2] for x in found.rationale}
+  if name != "word2vecf":  # So little text gives its rare words any vector.
+    assert words & set(_CLASSES["composer"].split())
+  assert json.loads(querying.to_json(found))["results"][0]["id"] == ids[0]
+  assert found.results[0].name in querying.to_text(found)
+
+
+def test_weights_and_names_are_read(opened):
+  table = opened.table
+  parse = querying.parse
+  found = parse(table, 'Composer 1, "River 2":2, River 3:-0.5,', 5)
+  assert [tuple(x) for x in found] == [
+    ("Composer 1", 1.0),
+    ("River 2", 2.0),
+    ("River 3", -0.5),
+  ]
+  for text, message in (
+    ("", "empty"),
+    ("River 1:nan", "nan"),
+    ("River 1, River 2, River 3", "max_members"),
+  ):
+    with pytest.raises(InputError, match=message):
+      parse(table, text, 2)
+  with pytest.raises(InputError, match="Composer 1"):
+    querying.build(table, parse(table, "Compser 1", 2), {})
+  with pytest.raises(InputError, match="zero"):
+    querying.build(table, parse(table, "River 1:0", 2), {})
+
+
+def test_a_negative_member_pushes_away(opened):
+  def share(text):
+    members = querying.parse(opened.table, text, 9)
+    wish = querying.Wish(results=8)
+    system = opened.system("bm25")
+    found = querying.answer(opened.table, system, members, wish)
+    return sum(x.id.startswith("river") for x in found.results)
+
+  mixed = share("River 1, Composer 1")
+  assert share("River 1, Composer 1:-1") >= mixed
+  assert share("River 1:-1, Composer 1") < mixed
+
+
+def test_new_entities_come_from_their_sentences(opened, tmp_path):
+  path = tmp_path / "Danube_river.txt"
+  path.write_text("water flows in a valley\nthe delta and the basin\n")
+  new = querying.read_new(str(path), opened.table)
+  assert list(new) == ["Danube river"]
+  for name in ("nvse", "bm25", "word2vecf"):
+    found = querying.answer(opened.table, opened.system(name), [], new=new)
+    ids = [x.id for x in found.results]
+    assert sum(x.startswith("river") for x in ids) >= 8, name
+  path.write_text("nothing known\n")
+  with pytest.raises(InputError, match="no feature"):
+    querying.read_new(str(path), opened.table)
+
+
+def test_names_are_completed():
+  names = ["Bach", "Bartok", "Washington, D.C."]
+  complete = querying.completion
+  assert complete(names, " ba", 0) == " Bach"
+  assert complete(names, " ba", 1) == " Bartok"
+  assert complete(names, "ba", 2) is None
+  assert complete(names, "wash", 0) == '"Washington, D.C."'
+
+
+def test_an_export_answers_alone(opened, options, tmp_path):
+  vectors = opened.train_vectors()
+  target = tmp_path / "export"
+  export.save(target, options, opened.table, opened.model, vectors, 0.5)
+  found = session.from_export(str(target), Options())
+  members = querying.parse(found.table, "River 1, River 2", 5)
+  for name in systems.SYSTEMS:
+    ours, theirs = (
+      querying.answer(x.table, x.system(name), members) for x in (opened, found)
+    )
+    assert [x.id for x in ours.results] == [x.id for x in theirs.results]
+  (target / "model" / "model.json").write_text("{}")
+  with pytest.raises(InputError, match="model"):
+    export.load(target)
+  with pytest.raises(InputError, match="mode=export"):
+    export.load(tmp_path)
+
+
+def test_measures_are_those_of_the_evaluation_of_runs(opened, world):
+  sets = corpus.gold_sets(opened.options, str(world / "gold.json"))
+  tasks = protocols.gold_tasks(opened.table, sets, (3,), per_set=2)
+  assert len(tasks) == 6
+  found = evaluating.measure(
+    opened.system("bernoulli"), tasks, protocols.GOLD, keep=1000
+  )
+  ids = opened.table.entities
+  # Ties are ranked by row here and by name there: break them by place.
+  run = {
+    task.id: {ids[i]: -float(place) for place, i in enumerate(rows)}
+    for task, (rows, _) in zip(tasks, found.runs)
+  }
+  judgements = {t.id: {ids[i]: 1 for i in t.relevant} for t in tasks}
+  expected = retrieval.evaluate_run(run, judgements, protocols.GOLD)
+  for i, task in enumerate(tasks):
+    assert not set(task.query.ids) & set(found.runs[i][0])
+    for name in protocols.GOLD:
+      assert found.values[name][i] == pytest.approx(expected[task.id][name])
+
+
+def test_the_ensemble_lies_between_its_parts(opened, world):
+  sets = corpus.gold_sets(opened.options, str(world / "gold.json"))
+  queries = [
+    t.query for t in protocols.gold_tasks(opened.table, sets, (3,), per_set=1)
+  ]
+  one, other = opened.system("nvse"), opened.system("bm25")
+  for share, alone in ((1.0, one), (0.0, other)):
+    fused = systems.fuse(one, other, share)
+    left, right = fused.score_batch(queries), alone.score_batch(queries)
+    for a, b in zip(left, right):
+      assert np.corrcoef(a, b)[0, 1] > 0.9999
+    rows = opened.table.counts[:5]
+    np.testing.assert_allclose(
+      systems.fuse(one, other, 0.3).score_rows(queries[0], rows),
+      systems.fuse(one, other, 0.3).score_batch(queries[:1])[0, :5],
+      atol=1e-3,
+    )
+
+
+def test_evaluation_writes_tables_runs_and_choices(opened, world):
+  plan = reporting.Plan(
+    gold=str(world / "gold.json"),
+    judged=str(world / "judged.jsonl"),
+    sizes=(3,),
+    per_set=6,
+    variants=("beta=0.5,epochs=2",),
+    baselines=("bm25", "poisson"),
+  )
+  found = reporting.evaluate(world / "run", opened, plan)
+  gold = found["gold"]
+  assert set(gold.figures) == {"nvse", "nvse+bm25", "bm25", "poisson"}
+  assert all(not evaluating.in_first_half(t.unit) for t in gold.tasks)
+  # Seven scores, each plain and normalised, two powers by three poolings,
+  # for two models; nine shares.
+  assert len(gold.tried) == 2 * 20 + len(comparison.SHARES)
+  best = max(
+    (x for x in gold.tried if "share" not in x), key=gold.tried.__getitem__
+  )
+  assert gold.chosen == best
+  assert gold.figures["nvse"].values["map"].mean() > 0.7
+  (folder,) = (world / "run").glob("evaluation-*")
+  rows = json.loads((folder / "results.json").read_text())["rows"]
+  values = {(x["name"], x["metric"]): x["value"] for x in rows}
+  assert values["group 1: GOOD", "first places"] == 12
+  assert values["agreement: bm25", "share"] == 1.0
+  assert ("judged: nvse less bm25", "p, recip_rank") in values
+  assert (folder / "runs" / "gold-nvse_bm25.run.gz").exists()
+
+
+def test_units_are_averaged_before_the_bootstrap():
+  tasks = [
+    evaluating.Task(f"{u}{i}", u, "", None, None, None)
+    for i, u in enumerate("aab")
+  ]
+  values = evaluating.by_unit(tasks, np.array([0.0, 1.0, 0.25]))
+  np.testing.assert_allclose(values, [0.5, 0.25])
+
+
+def test_forms_are_told_by_content(world, tmp_path):
+  assert corpus.form_of(str(world / "entities.jsonl")) == "entities"
+  path = tmp_path / "x"
+  path.write_text('{"tokens": ["a"], "mentions": []}\n')
+  assert corpus.form_of(str(path)) == "sentences"
+  path.write_text("<mediawiki>\n")
+  assert corpus.form_of(str(path)) == "wikipedia"
+  path.write_text("plain text\n")
+  with pytest.raises(InputError, match="form"):
+    corpus.form_of(str(path))
+
+
+def test_bad_corpora_and_options_are_refused(options, tmp_path):
+  path = tmp_path / "alone.jsonl"
+  lines = [
+    {"id": "a", "sentences": ["red red", "red"]},
+    {"id": "b", "sentences": ["blue blue", "blue"]},
+  ]
+  path.write_text("\n".join(map(json.dumps, lines)))
+  alone = dataclasses.replace(
+    options, corpus=(str(path),), drop_most_frequent=0
+  )
+  with pytest.raises(InputError, match="share a feature"):
+    corpus.open_table(alone)
+  for changes in ({"validation": 1.0}, {"ranking": "x"}, {"rate": 0.0}):
+    with pytest.raises(InputError):
+      dataclasses.replace(options, **changes)
+  assert variant(options, "hidden=8x4, beta=0.5").hidden == (8, 4)
+  for text in ("beta", "beta=x", "store=y"):
+    with pytest.raises(InputError, match="variants"):
+      variant(options, text)
+
+
+def test_the_program_suggests_names_and_exits_with_2(world, options, opened):
+  del opened  # Trained beforehand.
+  values = dataclasses.asdict(options)
+  given = [
+    f"--{name}={','.join(map(str, x)) if isinstance(x, tuple) else x}"
+    for name, x in values.items()
+    if x is not None
+  ]
+  command = [
+    sys.executable, "-m", "experiments.nvse", f"--workdir={world / 'run'}",
+    "--mode=query", *given,
+  ]  # fmt: skip
+
+  def run(query):
+    return subprocess.run(
+      [*command, f"--query={query}", "--json"],
+      cwd=_ROOT,
+      env={**os.environ, "REPR_JAX_SETTINGS": "off"},
+      capture_output=True,
+      text=True,
+      timeout=120,
+    )
+
+  ended = run("Compser 1, Composer 2")
+  assert ended.returncode == 2
+  assert "'Composer 1'" in ended.stderr and "Traceback" not in ended.stderr
+  ended = run("Composer 1, Composer 2:2")
+  assert ended.returncode == 0, ended.stderr
+  assert len(json.loads(ended.stdout)["results"]) == 10
