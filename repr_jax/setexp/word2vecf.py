@@ -98,8 +98,8 @@ def fold_in(model: Model, rows: sp.csr_array, steps: int = 50) -> np.ndarray:
   The training loss of a row is convex in its own vector while contexts stay
   as they are; from zero, `steps` steps of gradient descent are taken, each of
   a length that cannot overshoot. Few steps and a small ridge stand for the
-  early end of training: on planted clusters this ranks better than the mean
-  of the contexts' vectors, centred or not.
+  early end of training: on planted clusters that are hard to tell apart this
+  ranked a little better than the centred mean of the contexts' vectors.
 
   Args:
     model: from `fit`.
