@@ -47,6 +47,7 @@ _STRINGS = {
 _INTEGERS = {
   "drop_most_frequent": "Features to drop, the most frequent (thesis: 100).",
   "min_count": "Features seen fewer times are dropped (thesis: 5).",
+  "min_entities": "Features that fewer entities have are dropped (thesis: 1).",
   "max_sentences": "Sentences of an entity that count; 0 for all.",
   "latent": "Numbers in a concept (thesis: 50).",
   "sampled": "Features drawn for a sampled softmax; 0 for the exact one.",

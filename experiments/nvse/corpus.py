@@ -1,5 +1,6 @@
 """Corpora of entities: which reader, and features that are counted once."""
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -46,6 +47,7 @@ def open_table(
   else:
     table = _build(options)
     _check(table, options)
+    table = _shared(table, options.min_entities)
   features.save(folder, table)
   say(
     f"{len(table.entities):,} entities, {len(table.features):,} features, "
@@ -159,6 +161,23 @@ def _check(table: features.FeatureTable, options: Options) -> None:
     )
 
 
+def _shared(table: features.FeatureTable, least: int) -> features.FeatureTable:
+  """The table without features that fewer entities have.
+
+  What one entity has alone, such as the document about it, tells nothing
+  about others and takes room in the model.
+  """
+  having = np.bincount(table.counts.indices, minlength=len(table.features))
+  kept = np.flatnonzero(having >= least)
+  if len(kept) == len(table.features):
+    return table
+  return dataclasses.replace(
+    table,
+    counts=table.counts[:, kept].sorted_indices(),
+    features=[table.features[i] for i in kept.tolist()],
+  )
+
+
 def _synthetic(seed: int) -> features.FeatureTable:
   """The thesis' size, without any text."""
   made = synthetic_worlds.entity_corpus(np.random.default_rng(seed))
@@ -179,6 +198,7 @@ def _key(options: Options) -> str:
     options.form,
     options.drop_most_frequent,
     options.min_count,
+    options.min_entities,
     options.max_sentences,
   ]
   for source in options.corpus:

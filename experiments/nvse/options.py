@@ -24,6 +24,7 @@ class Options:
   with_name: bool = False
   drop_most_frequent: int = 30
   min_count: int = 2
+  min_entities: int = 2
   max_sentences: int = 0
   store: str = "runs/nvse-features"
   latent: int = 100
@@ -57,7 +58,13 @@ class Options:
     for name in ("batch", "z_samples", "patience"):
       if getattr(self, name) < 1:
         raise InputError(f"--{name} must be 1 or more")
-    for name in ("drop_most_frequent", "min_count", "max_sentences", "epochs"):
+    for name in (
+      "drop_most_frequent",
+      "min_count",
+      "min_entities",
+      "max_sentences",
+      "epochs",
+    ):
       if getattr(self, name) < 0:
         raise InputError(f"--{name} must not be negative")
     if not 0 <= self.validation < 1:
