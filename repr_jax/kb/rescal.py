@@ -376,7 +376,7 @@ def _basis(target: Array) -> Array:
   def closer(carry):
     factor, gram, rounds = carry
     # The shift keeps a Gram matrix of dependent columns positive.
-    shift = 100 * jnp.finfo(gram.dtype).eps
+    shift = 100 * float(jnp.finfo(gram.dtype).eps)
     factor = factor @ _whitening(gram, shift)
     return factor, factor.T @ factor, rounds + 1
 

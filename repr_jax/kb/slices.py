@@ -108,8 +108,10 @@ def make_slices(
   return Slices(
     _packed(matrices),
     _packed([matrix.T.tocsr() for matrix in matrices]),
-    *(jnp.asarray(array, dtype) for array in (weights, constant, norms)),
-    entities=size,
+    jnp.asarray(weights, dtype),
+    jnp.asarray(constant, dtype),
+    jnp.asarray(norms, dtype),
+    size,
   )
 
 
@@ -146,11 +148,10 @@ def stack(runs: Sequence[Slices]) -> Slices:
   return Slices(
     tiles([run.by_row for run in runs]),
     tiles([run.by_column for run in runs]),
-    *(
-      jnp.stack([getattr(run, name) for run in runs])
-      for name in ("mixing", "ones", "norms")
-    ),
-    entities=size,
+    jnp.stack([run.mixing for run in runs]),
+    jnp.stack([run.ones for run in runs]),
+    jnp.stack([run.norms for run in runs]),
+    size,
   )
 
 
@@ -258,9 +259,11 @@ def _packed(matrices: Sequence[scipy.sparse.csr_matrix]) -> Tiles:
       parts += [matrix[own], empty.astype(matrix.dtype)]
     lanes.append(scipy.sparse.vstack(parts, format="csr"))
   capacity = sparse.bucket_size(max(lane.nnz for lane in lanes))
-  fields = _compressed(lanes, tiles * width, capacity)
+  values, indices, indptr = _compressed(lanes, tiles * width, capacity)
   return Tiles(
-    *(jnp.asarray(field) for field in fields),
+    jnp.asarray(values),
+    jnp.asarray(indices),
+    jnp.asarray(indptr),
     jnp.asarray(rows.reshape(_LANES, tiles, width)),
     jnp.asarray(owner),
   )
