@@ -87,7 +87,7 @@ def options(world):
     latent=4,
     hidden=(16,),
     epochs=12,
-    rate=1e-2,
+    rate=3e-2,
     batch=8,
     validation=0.1,
     patience=12,
