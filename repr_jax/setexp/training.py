@@ -293,9 +293,12 @@ def _put(table, ids, rows):
 def _adam(step, rate, weight, first, second, slope):
   first = _FIRST * first + (1 - _FIRST) * slope
   second = _SECOND * second + (1 - _SECOND) * slope * slope
+  # m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) with the corrections in
+  # scalars: one division for each weight.
   count = step.astype(slope.dtype)
-  root = jnp.sqrt(second / (1 - _SECOND**count)) + _EPSILON
-  change = jnp.asarray(rate, slope.dtype) * first / (1 - _FIRST**count) / root
+  root = jnp.sqrt(1 - _SECOND**count)
+  size = jnp.asarray(rate, slope.dtype) * root / (1 - _FIRST**count)
+  change = size * first / (jnp.sqrt(second) + _EPSILON * root)
   return weight - change, first, second
 
 
