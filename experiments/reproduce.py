@@ -26,6 +26,7 @@ CHAPTERS: dict[str, str] = {
   "mvlsa": "experiments.mvlsa.chapter:chapter",
   "rescal": "experiments.rescal:chapter",
   "elkb": "experiments.elkb:chapter",
+  "nvse": "experiments.nvse.chapter:chapter",
 }
 
 _CHAPTERS = flags.DEFINE_list(

@@ -60,7 +60,8 @@ _FLOATS = {
   "beta": "Weight of the KL term (thesis: 1).",
   "label_smoothing": "Share of the targets that is spread evenly.",
   "prior_variance": "Variance of the prior.",
-  "power": "decoded: exponent of the decoder's probabilities.",
+  "power": "decoded: exponent of what is searched for.",
+  "own": "decoded: share of the members' own features; 0: the decoder alone.",
   "rate": "Step size of Adam (thesis: 5e-5).",
   "validation": "Share of the entities held out for early stopping.",
 }

@@ -1,7 +1,8 @@
 """All systems in one table: chosen on half of the queries, shown on the rest.
 
 NVSE's candidates are every model at hand with every ranking score, plain and
-mean-normalised, or by what the decoder makes of the query. "nvse+bm25" adds
+mean-normalised, or by what the decoder makes of the query, with and without
+the members' own features. "nvse+bm25" adds
 the standardised scores of the chosen one and of BM25; its share is chosen on
 the same half and it is a line of its own.
 """
@@ -21,7 +22,8 @@ from repr_jax.data import trec
 from repr_jax.setexp import decoded, expand, features, ranking
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-POWERS = (0.5, 0.75)
+# Shares of the members' own features, with exponents.
+WAYS = ((0.0, 0.5), (0.0, 0.75), (0.35, 0.75), (0.5, 0.75))
 _KEEP = 100
 
 
@@ -64,9 +66,9 @@ def candidates(
   ]
   ways += [
     dataclasses.replace(
-      options, ranking="decoded", power=power, pooling=pooling
+      options, ranking="decoded", own=own, power=power, pooling=pooling
     )
-    for power in dict.fromkeys((*POWERS, options.power))
+    for own, power in dict.fromkeys((*WAYS, (options.own, options.power)))
     for pooling in decoded.POOLINGS
   ]
   return {
@@ -79,7 +81,10 @@ def candidates(
 def label(model: str, options: Options) -> str:
   """What a candidate is called: its model and how that ranks."""
   if options.ranking == "decoded":
-    return f"{model}, decoded, {options.pooling}, power {options.power:g}"
+    return (
+      f"{model}, decoded, {options.pooling}, own {options.own:g}, "
+      f"power {options.power:g}"
+    )
   suffix = ", normalised" if options.normalise else ""
   return f"{model}, {options.ranking}{suffix}"
 

@@ -66,6 +66,7 @@ def save(
     "ranking": options.ranking,
     "normalise": options.normalise,
     "power": options.power,
+    "own": options.own,
     "pooling": options.pooling,
     "fusion": fusion,
     "word2vecf": vectors is not None,
@@ -97,7 +98,7 @@ def load(directory: str | pathlib.Path) -> Exported:
   try:
     notes = json.loads(path.read_text("utf-8"))
     str(notes["ranking"]), bool(notes["normalise"]), float(notes["power"])
-    str(notes["pooling"])
+    str(notes["pooling"]), float(notes["own"])
     wanted = bool(notes["word2vecf"])
     float(notes["fusion"])
   except (ValueError, KeyError, TypeError) as error:

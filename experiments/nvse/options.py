@@ -45,7 +45,8 @@ class Options:
   validation: float = 0.0
   patience: int = 3
   ranking: str = "decoded"
-  power: float = 0.5
+  power: float = 0.75
+  own: float = 0.5
   pooling: str = "mean"
   normalise: bool = False
   seed: int = 0
@@ -77,6 +78,8 @@ class Options:
       ranking.check(self.ranking)
     if not 0 < self.power < float("inf"):
       raise InputError(f"--power must be positive, not {self.power}")
+    if not 0 <= self.own <= 1:
+      raise InputError(f"--own must be in [0, 1], not {self.own}")
     self.config()
 
   def config(self) -> vae.Config:

@@ -78,6 +78,9 @@ def evaluate(
   with runlib.Run("nvse_evaluation", directory=folder, config=config) as run:
     models = _models(directory, opened, plan)
     peers = [opened.system(name) for name in plan.baselines]
+    peers += systems.ablations(
+      opened.model, opened.table.counts, opened.options
+    )
     texts = []
     if plan.gold is not None or plan.judged is None:
       sets = corpus.gold_sets(opened.options, plan.gold)

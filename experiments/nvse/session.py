@@ -95,7 +95,7 @@ def from_export(directory: str, options: Options) -> Session:
     options: of the run; corpus and model come from the directory.
   """
   found = export.load(directory)
-  names = ("ranking", "normalise", "power", "pooling")
+  names = ("ranking", "normalise", "power", "own", "pooling")
   how = {name: found.notes[name] for name in names}
   options = dataclasses.replace(options, **how)
   return Session(

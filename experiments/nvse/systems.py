@@ -1,5 +1,6 @@
 """All systems behind one face: scores, rationale, scores of sentences."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -83,7 +84,9 @@ def nvse(
     relative: see `expand.rationale`.
   """
   if options.ranking == "decoded":
-    found = decoded.fit(model, counts, options.power, options.pooling)
+    found = decoded.fit(
+      model, counts, options.power, options.pooling, options.own
+    )
     system = _face("nvse", decoded, found)
   else:
     ranked = expand.with_ranking(model, options.ranking, options.normalise)
@@ -91,6 +94,32 @@ def nvse(
   return system._replace(
     rationale=lambda query: expand.rationale(model, query, relative)
   )
+
+
+def ablations(
+  model: expand.Model, counts: sp.csr_array, options: Options
+) -> list[System]:
+  """What each part of the autoencoder's ranking does without the others.
+
+  Args:
+    model: with its entities.
+    counts: their features, [X, F].
+    options: for what does not change.
+
+  Returns:
+    "nvse-decoder" ranks by the decoder alone, "nvse-members" by the members'
+    own features without it, "nvse-xi" by the distance of natural parameters,
+    as the thesis does (4.6).
+  """
+  change = functools.partial(dataclasses.replace, options)
+  ways = {
+    "nvse-decoder": change(ranking="decoded", power=0.75, own=0.0),
+    "nvse-members": change(ranking="decoded", power=1.0, own=1.0),
+    "nvse-xi": change(ranking="xi", normalise=False),
+  }
+  return [
+    nvse(model, counts, way)._replace(name=name) for name, way in ways.items()
+  ]
 
 
 def fuse(first: System, second: System, weight: float) -> System:

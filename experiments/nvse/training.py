@@ -152,7 +152,7 @@ def open_run(directory: pathlib.Path, options: Options) -> runlib.Run:
     "nvse",
     directory=directory,
     config=dataclasses.asdict(options),
-    volatile=("store", "ranking", "normalise", "power", "pooling"),
+    volatile=("store", "ranking", "normalise", "power", "own", "pooling"),
   )
 
 

@@ -2,12 +2,12 @@
 
 from repr_jax.setexp import bayesian_sets as bayesian_sets
 from repr_jax.setexp import bm25 as bm25
+from repr_jax.setexp import decoded as decoded
 from repr_jax.setexp import expand as expand
 from repr_jax.setexp import explain as explain
 from repr_jax.setexp import features as features
 from repr_jax.setexp import fitting as fitting
 from repr_jax.setexp import model_files as model_files
-from repr_jax.setexp import decoded as decoded
 from repr_jax.setexp import setexpan as setexpan
 from repr_jax.setexp import vae as vae
 from repr_jax.setexp import word2vecf as word2vecf

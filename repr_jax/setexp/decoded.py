@@ -4,13 +4,18 @@ The scores of `ranking` compare Gaussians, and all that a few dozen numbers
 cannot hold about an entity is lost to them. Here the query's concept goes
 back to features first, and entities are ranked by theirs:
 
-    score(Q, x) = sum_i p_i(z_Q)^power IDF[i] tf(x, i),
+    score(Q, x) = sum_i w_i^power IDF[i] tf(x, i),
+    w = (1 - own) p(z_Q) + own f_Q / |f_Q|,
 
-with p the decoder's probabilities, and IDF and tf as in `bm25`: the rationale
-of the query is put to BM25 as if it were a text. Features that no member has
-count too, if the model expects them in the set; features of one member alone
-fade. A power below 1 keeps the likeliest features from drowning the others;
-with a power of 1 it is the expected BM25 score of a query drawn from p.
+with p the decoder's probabilities, f_Q the members' own counts, each times
+the share of the members that have the feature, and IDF and tf as in `bm25`:
+the rationale of the query is put to BM25 as if it were a text. Features that
+no member has count too, if the model expects them in the set; features of one
+member alone fade. The members' own share makes up for what a concept has no
+room for: their counts, smoothed by p as language models are. It is 0 for the
+decoder alone, 1 for no decoder. A power below 1 keeps the likeliest features
+from drowning the others; with a power of 1 it is the expected BM25 score of a
+query drawn from w.
 
 z_Q is the mean of the members' product ("product", as elsewhere), of their
 means, each counted alike whatever its variance ("mean"), or of the entity
@@ -40,6 +45,7 @@ class Model(NamedTuple):
     table: what each feature of an entity adds for a unit of weight, [X, F].
     power: of the probabilities.
     pooling: how members make one concept, of `POOLINGS`.
+    own: share of the members' own counts.
   """
 
   model: expand.Model
@@ -47,6 +53,7 @@ class Model(NamedTuple):
   table: sp.csr_array
   power: float
   pooling: str
+  own: float
 
 
 def fit(
@@ -54,6 +61,7 @@ def fit(
   counts: sp.csr_array,
   power: float = 0.5,
   pooling: str = "mean",
+  own: float = 0.0,
 ) -> Model:
   """Weighs the entities' features.
 
@@ -62,18 +70,22 @@ def fit(
     counts: features of the same entities, [X, F].
     power: of the probabilities, above 0.
     pooling: one of `POOLINGS`.
+    own: share of the members' own counts, in [0, 1].
 
   Returns:
     The model.
   """
   if not 0 < power < np.inf:
     raise InputError(f"the power of the rationale must be positive: {power}")
+  if not 0 <= own <= 1:
+    raise InputError(f"the members' own share must be in [0, 1]: {own}")
   if pooling not in POOLINGS:
     raise InputError(
       f"there is no pooling {pooling!r}; there are {', '.join(POOLINGS)}"
     )
   index = bm25.fit(counts)
-  return Model(model, index, bm25.weigh_rows(index, counts), power, pooling)
+  weighed = bm25.weigh_rows(index, counts)
+  return Model(model, index, weighed, power, pooling, own)
 
 
 def score(model: Model, query: Query) -> np.ndarray:
@@ -132,15 +144,32 @@ def rationale(model: Model, query: Query, relative: bool = False) -> np.ndarray:
 
 def _weights(model: Model, query: Query) -> np.ndarray:
   """Weight of each feature, [F]."""
-  power = np.float32(model.power)
+  found = _probabilities(model, query)
+  if model.own:
+    counts = _own(query)
+    found = (1 - model.own) * found / found.sum() + model.own * counts
+  return np.asarray(found ** np.float32(model.power), np.float32)
+
+
+def _own(query: Query) -> np.ndarray:
+  """The members' counts by how many members share them; sums to 1, [F]."""
+  # A negative weight takes away what is there, and no more.
+  counts = np.maximum(query.weights @ query.rows, 0)
+  present = query.rows.sign()
+  counts = counts * (np.maximum(query.weights, 0) @ present)
+  return counts / max(counts.sum(), 1e-30)
+
+
+def _probabilities(model: Model, query: Query) -> np.ndarray:
+  """The decoder's probabilities at the query's concept, [F]."""
   if model.pooling == "product":
-    return expand.rationale(model.model, query) ** power
+    return expand.rationale(model.model, query)
   inner = model.model
   table = np.asarray(inner.params.decoder)
   logits = table[:, :-1] @ _concept(model, query) + table[:, -1]
   if inner.config.decoder == "multilabel":
-    return special.expit(logits) ** power
-  return special.softmax(logits) ** power
+    return special.expit(logits)
+  return special.softmax(logits)
 
 
 def _concept(model: Model, query: Query) -> np.ndarray:

@@ -223,11 +223,12 @@ def rationale(model: Model, query: Query, relative: bool = False) -> np.ndarray:
   Args:
     model: the model.
     query: the query.
-    relative: the log of how much likelier a feature is than at the prior's
-      mean, instead of its probability.
+    relative: p log(p / p0), with p0 the probability at the prior's mean,
+      instead of p: what a feature adds to the divergence of the two, so that
+      words that all entities share do not fill the rationale.
 
   Returns:
-    float32 [F]: probabilities of the decoder at the query's mean.
+    float32 [F], from the decoder at the query's mean.
   """
   members, weights, _ = _alone(model, query)
   decoder = model.config.decoder
@@ -395,7 +396,8 @@ def _rationale(decoder, relative, table, members, weights):
   bernoulli = decoder == "multilabel"
   if relative:
     logs = jax.nn.log_sigmoid if bernoulli else jax.nn.log_softmax
-    return logs(logits) - logs(table[:, -1])
+    found = logs(logits)
+    return jnp.exp(found) * (found - logs(table[:, -1]))
   return jax.nn.sigmoid(logits) if bernoulli else jax.nn.softmax(logits)
 
 

@@ -288,11 +288,14 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world):
   )
   found = reporting.evaluate(world / "run", opened, plan)
   gold = found["gold"]
-  assert set(gold.figures) == {"nvse", "nvse+bm25", "bm25", "poisson"}
+  assert set(gold.figures) == {
+    "nvse", "nvse+bm25", "bm25", "poisson", "nvse-decoder",
+    "nvse-members", "nvse-xi",
+  }  # fmt: skip
   assert all(not evaluating.in_first_half(t.unit) for t in gold.tasks)
-  # Seven scores, each plain and normalised, two powers by three poolings,
+  # Seven scores, each plain and normalised, four ways by three poolings,
   # for two models; nine shares.
-  assert len(gold.tried) == 2 * 20 + len(comparison.SHARES)
+  assert len(gold.tried) == 2 * 26 + len(comparison.SHARES)
   best = max(
     (x for x in gold.tried if "share" not in x), key=gold.tried.__getitem__
   )

@@ -6,7 +6,7 @@ import pytest
 
 from repr_jax.data import synthetic_worlds
 from repr_jax.errors import InputError
-from repr_jax.setexp import decoded, expand, vae
+from repr_jax.setexp import bm25, decoded, expand, vae
 from repr_jax.setexp.query import make_query
 
 
@@ -90,8 +90,40 @@ def test_poolings_agree_where_they_must(model, counts):
     decoded.fit(model, counts, 0.5, "sum")
 
 
+def test_the_own_share_smooths_the_members_counts(model, counts):
+  weights = [1.0, 0.5, -0.25]
+  query = make_query(counts, [4, 5, 20], weights)
+  rows = counts.toarray()[[4, 5, 20]]
+  own = np.zeros(counts.shape[1])
+  for i in range(len(own)):
+    total = sum(w * x[i] for w, x in zip(weights, rows))
+    share = sum(max(w, 0) for w, x in zip(weights, rows) if x[i] > 0)
+    own[i] = max(total, 0) * share
+  decoder = decoded.fit(model, counts, 1.0)
+  p = decoded.score(decoder, query)
+  if model.config.decoder == "multilabel":  # Presences become shares.
+    table = np.asarray(model.params.decoder)
+    mean = np.asarray(model.entities.xi / model.entities.precision)
+    z = mean[:, [4, 5, 20]] @ (np.array(weights) / 1.75)
+    p = p / (1 / (1 + np.exp(-table[:, :-1] @ z - table[:, -1]))).sum()
+  found = decoded.score(decoded.fit(model, counts, 1.0, own=0.3), query)
+  expected = 0.7 * p + 0.3 * (decoder.table @ own) / own.sum()
+  np.testing.assert_allclose(found, expected, rtol=1e-4)
+  # One member without the decoder is BM25, up to scale.
+  one = make_query(counts, [4])
+  members = decoded.score(decoded.fit(model, counts, 1.0, own=1.0), one)
+  lexical = bm25.score(bm25.fit(counts), one)
+  length = counts[[4]].sum()
+  np.testing.assert_allclose(members * length, lexical, rtol=1e-4)
+  only_away = make_query(counts, [4], [-1.0])
+  assert np.isfinite(decoded.score(decoder._replace(own=0.5), only_away)).all()
+  for share in (-0.1, 1.1, np.nan):
+    with pytest.raises(InputError, match="own share"):
+      decoded.fit(model, counts, own=share)
+
+
 def test_rows_and_batches_score_as_the_table(model, counts):
-  fitted = decoded.fit(model, counts)
+  fitted = decoded.fit(model, counts, own=0.4)
   queries = [make_query(counts, ids) for ids in ([1], [2, 9, 17])]
   new = make_query(counts, [], new_rows=counts[[1]])
   both = decoded.score_batch(fitted, [*queries, new])

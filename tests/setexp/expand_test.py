@@ -202,7 +202,9 @@ def test_rationale_is_the_decoder_at_the_mean(model, world):
   np.testing.assert_allclose(found, expected, rtol=1e-3)
   base = np.exp(table[:, -1]) / np.exp(table[:, -1]).sum()
   relative = expand.rationale(model, asked, relative=True)
-  np.testing.assert_allclose(relative, np.log(expected / base), atol=1e-3)
+  np.testing.assert_allclose(
+    relative, expected * np.log(expected / base), atol=1e-4
+  )
   answer = expand.expand(model, asked, 5, features=7)
   np.testing.assert_array_equal(
     answer.features, np.argsort(-found, kind="stable")[:7]
