@@ -26,7 +26,7 @@ _FULL = dataclasses.replace(_QUICK, epochs=2 * _QUICK.epochs)
 _PER_SET = {"quick": 1, "full": 5}
 _QUERIES = (
   "Wolfgang Amadeus Mozart, Joseph Haydn, Franz Schubert",
-  "Franklin Pierce, James Buchanan, William Howard Taft",
+  "Franklin Pierce, James Buchanan, Benjamin Harrison",
 )
 
 
