@@ -71,4 +71,7 @@ def compilations() -> Iterator[Compilations]:
   counter = Compilations()
   jax.monitoring.register_event_duration_secs_listener(counter.listen)
   yield counter
-  jax.monitoring.unregister_event_duration_listener(counter.listen)
+  # JAX before 0.8 has no such function; an idle listener does no harm.
+  forget = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+  if forget is not None:
+    forget(counter.listen)

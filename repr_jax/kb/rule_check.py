@@ -16,6 +16,7 @@ import numpy as np
 from repr_jax.data import rules as rule_files
 from repr_jax.kb import rule_algebra, scores
 from repr_jax.kb.constraints import Constraints
+from repr_jax.ops import precision
 
 
 class RuleCheck(NamedTuple):
@@ -71,7 +72,7 @@ def check_rules(
   pairs = rng.integers(len(table), size=(2, samples))
   if len(table) ** 2 <= samples:
     pairs = np.indices((len(table), len(table))).reshape(2, -1)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     tables = scores.Params(jnp.asarray(table), jnp.asarray(other))
     found = [
       [

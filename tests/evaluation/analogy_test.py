@@ -8,6 +8,7 @@ import pytest
 from repr_jax import errors
 from repr_jax.data import testsets
 from repr_jax.evaluation import analogy, similarity
+from repr_jax.ops import precision
 
 
 def _brute(array, rows, method):
@@ -168,7 +169,7 @@ def test_double_precision():
   rng = np.random.default_rng(2)
   array = rng.standard_normal((60, 5))
   rows = np.array([[0, 1, 2], [3, 4, 40]])
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     got = analogy.solve_analogies(
       jnp.asarray(array), np.arange(60), rows, block_words=16
     )

@@ -8,6 +8,7 @@ import pytest
 from repr_jax.errors import InputError
 from repr_jax.kb import link_prediction as lp
 from repr_jax.kb import scores
+from repr_jax.ops import precision
 
 ENTITIES, RELATIONS = 37, 3
 
@@ -166,7 +167,7 @@ def test_bad_input_is_named():
 
 @pytest.mark.parametrize("model", scores.SCORES)
 def test_every_score_model_ranks_as_its_own_scores_say(model):
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     params = scores.init_params(
       model, jax.random.key(0), ENTITIES, RELATIONS, 6, dtype=jnp.float64
     )

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from repr_jax.errors import InputError
 from repr_jax.kb import rescal, slices
+from repr_jax.ops import precision
 
 
 def _relations(size=40, seed=0, count=2):
@@ -79,7 +80,7 @@ def _textbook(matrices, factor, steps, penalty=0.0):
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
 def test_updates_against_the_textbook(penalty):
   ridge = rescal.Ridge(penalty, penalty)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     data = slices.make_slices(_relations(), dtype=np.float64)
     state = _start(data, 6, ridge=ridge)
     factor = np.asarray(state.model.left)
@@ -98,7 +99,7 @@ def test_updates_against_the_textbook(penalty):
 @pytest.mark.parametrize("roles", [False, True])
 def test_complement_is_the_dense_complement(roles):
   edges = _tree(5)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     lazy = _complement(edges, np.float64)
     full = slices.make_slices(
       [edges, sp.csr_matrix(1.0 - edges.toarray())], dtype=np.float64
@@ -116,7 +117,7 @@ def test_single_precision_follows_double_on_the_complement():
   edges = _tree(8)
   found = []
   for dtype in (np.float32, np.float64):
-    with jax.enable_x64(True):
+    with precision.enable_x64(True):
       data = _complement(edges, dtype)
       noise = np.random.default_rng(0).normal(size=(255, 20))
       start = jnp.asarray(np.linalg.qr(noise)[0], dtype)

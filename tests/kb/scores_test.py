@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from repr_jax.kb import scores
+from repr_jax.ops import precision
 
 
 def _reference(model, r, e, f):
@@ -70,7 +71,7 @@ def test_all_entities_at_once_equal_one_by_one(model):
 @pytest.mark.parametrize("model", scores.SCORES)
 def test_gradient_by_finite_differences(model):
   relations, known, table = _instance(model, seed=2)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     args = [jnp.asarray(x[0], jnp.float64) for x in (relations, known, table)]
     for i in range(3):
       gradient = jax.grad(lambda *a: scores.score(model, *a), argnums=i)(*args)

@@ -9,6 +9,7 @@ import pytest
 from repr_jax.data.rules import Rule
 from repr_jax.kb import constraints as kb_constraints
 from repr_jax.kb import negatives, rule_check, scores, softmax_training
+from repr_jax.ops import precision
 
 RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(30)]
@@ -54,7 +55,7 @@ def _reference(options, facts, params, weight):
 def test_loss_equals_a_plain_count(model, loss, penalty):
   options = softmax_training.Options(model, 1, 0, loss, penalty)
   facts = _facts()[:1]  # one fact: BPR's mean over a batch is a plain mean
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     params = scores.init_params(
       model, jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
     )

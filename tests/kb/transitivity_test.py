@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from repr_jax.errors import InputError
 from repr_jax.kb import rescal, transitivity
+from repr_jax.ops import precision
 
 
 def _check(matrix):
@@ -48,7 +49,7 @@ def test_every_asymmetric_matrix_is_violated(size, kind, seed):
 def test_a_skew_part_of_one_part_in_a_billion_in_double():
   rng = np.random.default_rng(0)
   noise = rng.normal(size=(8, 8))
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     _check(jnp.asarray(noise @ noise.T + 1e-9 * (noise - noise.T)))
 
 

@@ -2,18 +2,18 @@
 
 import itertools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from repr_jax import errors
 from repr_jax.multiview import alignment
+from repr_jax.ops import precision
 
 
 @pytest.fixture(autouse=True)
 def _float64():
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     yield
 
 

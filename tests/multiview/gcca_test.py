@@ -7,6 +7,7 @@ import pytest
 
 from repr_jax.errors import InputError
 from repr_jax.multiview import cca, gcca
+from repr_jax.ops import precision
 
 
 def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
@@ -102,7 +103,7 @@ def test_collinear_and_duplicate_views_are_finite():
 
 
 def test_float64_and_jit():
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     views = [jnp.asarray(v) for v in _views(dtype=np.float64)]
     fit = jax.jit(gcca.gcca_exact, static_argnames=("k", "centre"))
     model = fit(views, 3)

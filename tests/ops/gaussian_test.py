@@ -7,12 +7,12 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-from repr_jax.ops import gaussian
+from repr_jax.ops import gaussian, precision
 
 
 @pytest.fixture(autouse=True)
 def _double():
-  with jax.enable_x64():
+  with precision.enable_x64():
     yield
 
 

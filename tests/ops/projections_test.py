@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from repr_jax.ops import projections
+from repr_jax.ops import precision, projections
 
 
 def _system(seed, n=5, d=3, m=6, h=2):
@@ -45,7 +45,7 @@ def _solve(z, weight, rows, planes):
 @pytest.mark.parametrize("seed", range(6))
 def test_polyhedron_equals_cvxpy(seed):
   z, weight, rows, planes = _system(seed)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     got, left = projections.polyhedron(
       *jax.tree.map(jnp.asarray, (z, weight, rows, planes)),
       tolerance=1e-9,
@@ -58,7 +58,7 @@ def test_polyhedron_equals_cvxpy(seed):
 def test_polyhedron_leaves_a_feasible_point_alone():
   z, weight, rows, planes = _system(3)
   inner = _solve(z, weight, rows, planes)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     rows = rows._replace(bound=rows.bound + 1)
     planes = planes._replace(bound=planes.bound + 1)
     got, left = projections.polyhedron(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repr_jax.errors import InputError
-from repr_jax.ops import sparse
+from repr_jax.ops import precision, sparse
 
 
 def _random(n, d, density, seed, dtype=np.float32):
@@ -40,7 +40,7 @@ def test_round_trip_and_sums(n, d, blocks):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("blocks", [1, 6, 16])
 def test_products(dtype, blocks):
-  with jax.enable_x64(dtype == np.float64):
+  with precision.enable_x64(dtype == np.float64):
     matrix = _random(203, 57, 0.1, 3, dtype)
     x = sparse.from_scipy(matrix, blocks=blocks, dtype=dtype)
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from repr_jax.errors import InputError
-from repr_jax.ops import operators, sparse, spectral
+from repr_jax.ops import operators, precision, sparse, spectral
 
 _SVD = jax.jit(
   spectral.truncated_svd,
@@ -86,7 +86,7 @@ def test_sparse_matches_arpack():
 
 
 def test_float64_is_kept():
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     values = 20 * 0.9 ** np.arange(200)
     x = jnp.asarray(_with_spectrum(500, 200, values, dtype=np.float64))
     svd, _ = _SVD(x, 15, jax.random.key(0), tolerance=1e-12)

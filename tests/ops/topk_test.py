@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repr_jax.ops import topk
+from repr_jax.ops import precision, topk
 
 
 def _reference(scores, k):
@@ -100,7 +100,7 @@ def test_streamed_never_holds_all_scores():
 
 def test_double_precision_is_kept():
   scores = 1 + 1e-12 * np.random.default_rng(0).permutation(500)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     values, indices = topk.top_k(jnp.asarray(scores), 5, width=8)
     streamed = topk.streamed_top_k(
       lambda ids: jnp.asarray(scores)[ids], 500, 5, block=64, dtype=jnp.float64

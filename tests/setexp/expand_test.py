@@ -12,7 +12,7 @@ import scipy.stats
 
 from repr_jax import errors
 from repr_jax.data import synthetic_worlds
-from repr_jax.ops import gaussian
+from repr_jax.ops import gaussian, precision
 from repr_jax.setexp import expand, fitting, model_files, ranking, vae
 from repr_jax.setexp import query as query_lib
 
@@ -69,7 +69,7 @@ def test_scores_equal_scalar_ones(name):
   rng = np.random.default_rng(1)
   means = rng.standard_normal((6, 2))
   variances = rng.uniform(0.3, 0.8, (6, 2))
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     natural = gaussian.to_natural(jnp.asarray(means), jnp.asarray(variances))
     query = gaussian.Natural(*(x[0] for x in natural))
     side = ranking.entity_side(name, gaussian.Natural(*(x.T for x in natural)))

@@ -12,6 +12,7 @@ from jax.test_util import check_grads
 
 from repr_jax import errors
 from repr_jax.data import synthetic_worlds
+from repr_jax.ops import precision
 from repr_jax.setexp import batches, fitting, sparse_softmax, training, vae
 
 _update = jax.jit(training.update, static_argnums=0)
@@ -34,7 +35,7 @@ _CONFIGS = {
 
 @pytest.fixture
 def double():
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     yield
 
 

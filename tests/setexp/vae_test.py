@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import scipy.stats
 
 from repr_jax import errors
+from repr_jax.ops import precision
 from repr_jax.setexp import vae
 
 
@@ -110,7 +111,7 @@ def test_likelihoods_by_scipy(counts):
 @pytest.mark.parametrize("decoder", ["multinomial", "multilabel"])
 def test_the_bound_is_below_the_evidence(counts, decoder):
   """With one latent number, log p(x) is an integral."""
-  with jax.enable_x64():
+  with precision.enable_x64():
     config, params, inputs = _model(counts, latent=1, decoder=decoder)
     params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), params)
     row = jnp.asarray(counts[[1]].toarray()[0], jnp.float64)

@@ -12,6 +12,7 @@ from scipy import optimize
 from repr_jax.data import synthetic_worlds
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval
+from repr_jax.ops import precision
 from repr_jax.setexp import sgns, word2vecf
 from repr_jax.setexp.query import best, exclude, make_query
 
@@ -93,7 +94,7 @@ def test_untouched_rows_stay():
 
 def test_gradient_is_that_of_finite_differences():
   rng = np.random.default_rng(0)
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     shapes = ((4, 3), (4, 3), (5, 3))
     parts = [jnp.asarray(rng.normal(size=shape)) for shape in shapes]
     weights = jnp.asarray(rng.random(4))
