@@ -259,7 +259,7 @@ def _packed(matrices: Sequence[scipy.sparse.csr_matrix]) -> Tiles:
       parts += [matrix[own], empty.astype(matrix.dtype)]
     lanes.append(scipy.sparse.vstack(parts, format="csr"))
   capacity = sparse.bucket_size(max(lane.nnz for lane in lanes))
-  values, indices, indptr = _compressed(lanes, tiles * width, capacity)
+  values, indices, indptr = sparse.pack(lanes, tiles * width, capacity)
   return Tiles(
     jnp.asarray(values),
     jnp.asarray(indices),
@@ -277,16 +277,3 @@ def _split(tiles: Tiles, width: int) -> Tiles:
     rows=tiles.rows.reshape(lanes, -1, width),
     owner=jnp.repeat(tiles.owner, old // width, axis=1),
   )
-
-
-def _compressed(lanes, rows: int, capacity: int):
-  """CSR arrays of the lanes, padded to `rows` rows, `capacity` entries."""
-  values = np.zeros((len(lanes), capacity), lanes[0].dtype)
-  indices = np.zeros((len(lanes), capacity), np.int32)
-  indptr = np.empty((len(lanes), rows + 1), np.int32)
-  for lane, part in enumerate(lanes):
-    values[lane, : part.nnz] = part.data
-    indices[lane, : part.nnz] = part.indices
-    indptr[lane, : part.shape[0] + 1] = part.indptr
-    indptr[lane, part.shape[0] + 1 :] = part.nnz
-  return values, indices, indptr

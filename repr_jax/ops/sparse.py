@@ -13,7 +13,7 @@ similar size share one compiled program.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import chex
 import jax
@@ -113,10 +113,35 @@ def from_scipy(
   rows = -(-n // blocks)
   parts = [csr[start::blocks] for start in range(blocks)]
   capacity = bucket_size(max(part.nnz for part in parts))
-  by_row = _packed(parts, rows, capacity)
-  by_column = _packed([part.T.tocsr() for part in parts], width, capacity)
+  by_row = pack(parts, rows, capacity)
+  by_column = pack([part.T.tocsr() for part in parts], width, capacity)
   v, i, p, tv, ti, tp = (jnp.asarray(f) for f in (*by_row, *by_column))
   return Sparse(v, i, p, tv, ti, tp, (n, width))
+
+
+def pack(
+  parts: Sequence[scipy.sparse.csr_matrix], rows: int, capacity: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """CSR arrays of several matrices, padded to one shape, on the host.
+
+  Args:
+    parts: B matrices in CSR, with at most `rows` rows each.
+    rows: rows that each is padded to.
+    capacity: entries that each is padded to.
+
+  Returns:
+    Entries [B, capacity], their columns int32 [B, capacity], and where each
+    row starts, int32 [B, rows + 1].
+  """
+  values = np.zeros((len(parts), capacity), parts[0].dtype)
+  indices = np.zeros((len(parts), capacity), np.int32)
+  indptr = np.empty((len(parts), rows + 1), np.int32)
+  for block, part in enumerate(parts):
+    values[block, : part.nnz] = part.data
+    indices[block, : part.nnz] = part.indices
+    indptr[block, : part.shape[0] + 1] = part.indptr
+    indptr[block, part.shape[0] + 1 :] = part.nnz
+  return values, indices, indptr
 
 
 def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
@@ -270,19 +295,6 @@ def square_norm(x: Sparse) -> Array:
 
 def _csr_product(values, indices, indptr, dense, shape):
   return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
-
-
-def _packed(parts, rows: int, capacity: int):
-  """CSR arrays of the blocks, padded to `rows` rows, `capacity` entries."""
-  values = np.zeros((len(parts), capacity), parts[0].dtype)
-  indices = np.zeros((len(parts), capacity), np.int32)
-  indptr = np.empty((len(parts), rows + 1), np.int32)
-  for block, part in enumerate(parts):
-    values[block, : part.nnz] = part.data
-    indices[block, : part.nnz] = part.indices
-    indptr[block, : part.shape[0] + 1] = part.indptr
-    indptr[block, part.shape[0] + 1 :] = part.nnz
-  return values, indices, indptr
 
 
 def _first_bad(values: np.ndarray) -> int:
