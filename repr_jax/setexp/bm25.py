@@ -13,6 +13,9 @@ of the sparse matrix with many queries at once.
 IDF[i] = log((X - DF + .5) / (DF + .5)) is negative for a feature that more
 than half of the entities have; sharing it would count against an entity. Such
 a value is raised to `floor`, 0 by default: the feature then counts nothing.
+Where few kinds of entities share a table, a feature of one whole kind may be
+in half of them; `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead,
+which keeps such features and the order among all of them.
 """
 
 from collections.abc import Sequence
@@ -53,7 +56,12 @@ class Index(NamedTuple):
 
 
 def fit(
-  counts: sp.csr_array, *, k1: float = 1.5, b: float = 0.75, floor: float = 0.0
+  counts: sp.csr_array,
+  *,
+  k1: float = 1.5,
+  b: float = 0.75,
+  floor: float = 0.0,
+  positive: bool = False,
 ) -> Index:
   """Builds the index.
 
@@ -62,6 +70,7 @@ def fit(
     k1: saturation of counts, 0 or more.
     b: discount of length, 0 to 1.
     floor: lowest inverse document frequency; `-inf` keeps negative ones.
+    positive: take the frequencies' form that is above 0 for every feature.
 
   Returns:
     The index.
@@ -80,7 +89,8 @@ def fit(
   postings = table.tocsc()
   postings.eliminate_zeros()
   frequency = np.diff(postings.indptr)
-  idf = np.log((size - frequency + 0.5) / (frequency + 0.5))
+  odds = (size - frequency + 0.5) / (frequency + 0.5)
+  idf = np.log1p(odds) if positive else np.log(odds)
   index = Index(
     starts=postings.indptr.astype(np.int64),
     entities=postings.indices.astype(np.int32),

@@ -8,8 +8,9 @@ back to features first, and entities are ranked by theirs:
     w = (1 - own) p(z_Q) + own f_Q / |f_Q|,
 
 with p the decoder's probabilities, f_Q the members' own counts, each times
-the share of the members that have the feature, and IDF and tf as in `bm25`:
-the rationale of the query is put to BM25 as if it were a text. Features that
+the share of the members that have the feature, and IDF (the positive form)
+and tf as in `bm25`: the rationale of the query is put to BM25 as if it were a
+text. Features that
 no member has count too, if the model expects them in the set; features of one
 member alone fade. The members' own share makes up for what a concept has no
 room for: their counts, smoothed by p as language models are. It is 0 for the
@@ -83,7 +84,7 @@ def fit(
     raise InputError(
       f"there is no pooling {pooling!r}; there are {', '.join(POOLINGS)}"
     )
-  index = bm25.fit(counts)
+  index = bm25.fit(counts, positive=True)
   weighed = bm25.weigh_rows(index, counts)
   return Model(model, index, weighed, power, pooling, own)
 

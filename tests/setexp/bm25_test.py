@@ -65,6 +65,14 @@ def test_the_floor_silences_common_features():
   assert bm25.fit(counts, floor=-np.inf).idf[0] < -2
 
 
+def test_the_positive_form_keeps_all_features_in_order():
+  counts = _counts()
+  raw = bm25.fit(counts, floor=-np.inf).idf
+  found = bm25.fit(counts, positive=True).idf
+  assert (found > 0).all()
+  np.testing.assert_allclose(found, np.log1p(np.exp(raw)), rtol=1e-5)
+
+
 def test_device_path_is_the_host_path():
   counts = _counts(entities=50)
   index = bm25.fit(counts)

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from repr_jax.data import synthetic_worlds
 from repr_jax.errors import InputError
@@ -46,10 +47,10 @@ def test_scores_are_the_formula(model, counts, power):
   for x in range(size):
     expected = 0.0
     for i in range(width):
-      idf = np.log((size - frequency[i] + 0.5) / (frequency[i] + 0.5))
+      idf = np.log(1 + (size - frequency[i] + 0.5) / (frequency[i] + 0.5))
       norm = 1.5 * (0.25 + 0.75 * length[x] / length.mean())
       tf = dense[x, i] * 2.5 / (dense[x, i] + norm)
-      expected += p[i] ** power * max(idf, 0) * tf
+      expected += p[i] ** power * idf * tf
     assert found[x] == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
@@ -112,7 +113,7 @@ def test_the_own_share_smooths_the_members_counts(model, counts):
   # One member without the decoder is BM25, up to scale.
   one = make_query(counts, [4])
   members = decoded.score(decoded.fit(model, counts, 1.0, own=1.0), one)
-  lexical = bm25.score(bm25.fit(counts), one)
+  lexical = bm25.score(bm25.fit(counts, positive=True), one)
   length = counts[[4]].sum()
   np.testing.assert_allclose(members * length, lexical, rtol=1e-4)
   only_away = make_query(counts, [4], [-1.0])
@@ -120,6 +121,18 @@ def test_the_own_share_smooths_the_members_counts(model, counts):
   for share in (-0.1, 1.1, np.nan):
     with pytest.raises(InputError, match="own share"):
       decoded.fit(model, counts, own=share)
+
+
+def test_two_kinds_alone_are_told_apart():
+  # Every feature of a kind is in half of the entities.
+  kinds = np.kron(np.eye(2), np.ones((6, 5)))
+  counts = sp.csr_array(kinds.astype(np.float32))
+  config = vae.Config(latent=2, hidden=(4,))
+  params = vae.init_params(config, jax.random.key(0), counts)
+  built = expand.build(config, params, vae.statistics(counts), counts)
+  query = make_query(counts, [0, 1, 2])
+  found = decoded.score(decoded.fit(built, counts, own=0.5), query)
+  assert found[3:6].min() > found[6:].max()
 
 
 def test_rows_and_batches_score_as_the_table(model, counts):
