@@ -54,6 +54,7 @@ _INTEGERS = {
   "epochs": "Passes over the entities, at most; 0 for a random encoder.",
   "batch": "Entities in a step.",
   "z_samples": "Samples of the concept for each entity in training.",
+  "word2vecf_epochs": "Passes of word2vecf over all pairs (thesis: 100).",
   "patience": "Epochs without a better validation bound before stopping.",
 }
 _FLOATS = {

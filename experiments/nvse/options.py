@@ -49,6 +49,7 @@ class Options:
   own: float = 0.5
   pooling: str = "mean"
   normalise: bool = False
+  word2vecf_epochs: int = 100
   seed: int = 0
 
   def __post_init__(self):
@@ -65,6 +66,7 @@ class Options:
       "min_entities",
       "max_sentences",
       "epochs",
+      "word2vecf_epochs",
     ):
       if getattr(self, name) < 0:
         raise InputError(f"--{name} must not be negative")

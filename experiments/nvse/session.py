@@ -50,7 +50,11 @@ class Session:
   def train_vectors(self) -> word2vecf.Model:
     """The vectors of word2vecf, trained when first asked for."""
     if self.vectors is None:
-      self.vectors = word2vecf.fit(self.table.counts, seed=self.options.seed)
+      self.vectors = word2vecf.fit(
+        self.table.counts,
+        epochs=self.options.word2vecf_epochs,
+        seed=self.options.seed,
+      )
     return self.vectors
 
   def _fit(self, name: str) -> systems.System:

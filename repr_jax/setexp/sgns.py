@@ -36,7 +36,7 @@ class Options(NamedTuple):
   negatives: int = 5
   shared: int = 64
   batch: int = 256
-  rate: float = 0.05
+  rate: float = 0.1
   power: float = 0.75
 
 

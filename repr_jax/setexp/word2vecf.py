@@ -50,7 +50,7 @@ def fit(
   counts: sp.csr_array,
   options: sgns.Options = _DEFAULT,
   *,
-  epochs: int = 20,
+  epochs: int = 100,
   seed: int = 0,
 ) -> Model:
   """Trains vectors of all entities and contexts.
@@ -58,7 +58,8 @@ def fit(
   Args:
     counts: feature counts, [X, F].
     options: how to train.
-    epochs: passes over all pairs.
+    epochs: passes over all pairs, 100 in the thesis. Entities with a dozen
+      features each need them: at 20 half of the precision is missing.
     seed: of starts, orders and negatives.
 
   Returns:
@@ -82,6 +83,10 @@ def fit(
     batches = sgns.Batch(entities, contexts, weights, rate)
     state, _ = sgns.train(options, noise, state, batches)
   vectors = np.asarray(state.entities)
+  if not np.isfinite(vectors).all():
+    raise InputError(
+      f"word2vecf diverged at a learning rate of {options.rate}: lower it"
+    )
   vectors = vectors * (np.diff(counts.indptr) > 0)[:, None]
   table, share = np.asarray(state.contexts), frequency / frequency.sum()
   return Model(

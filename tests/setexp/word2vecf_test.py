@@ -232,3 +232,9 @@ def test_an_entity_without_features_has_a_score(world):
 def test_bad_input_is_refused(counts, message):
   with pytest.raises(InputError, match=message):
     word2vecf.fit(sp.csr_array(counts))
+
+
+def test_a_rate_that_diverges_is_named():
+  counts = sp.csr_array(np.full((4, 3), 50.0, np.float32))
+  with pytest.raises(InputError, match="learning rate of 1e"):
+    word2vecf.fit(counts, sgns.Options(dim=4, rate=1e30), epochs=3)
