@@ -152,7 +152,10 @@ def open_run(directory: pathlib.Path, options: Options) -> runlib.Run:
     "nvse",
     directory=directory,
     config=dataclasses.asdict(options),
-    volatile=("store", "ranking", "normalise", "power", "own", "pooling"),
+    volatile=(
+      "store", "ranking", "normalise", "power", "own", "pooling",
+      "word2vecf_epochs",
+    ),  # fmt: skip
   )
 
 
