@@ -1,6 +1,7 @@
 """Entities by what people call them, and the nearest names otherwise."""
 
 import difflib
+import functools
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _CLOSE = 100  # How many names are compared letter by letter.
 _LEAST = 0.4  # Names that are less alike are not suggested.
+_OCCURRENCES = 5_000  # How many names that begin alike are put in order.
 _LONGEST = 100  # Characters of an unknown name that are looked at.
 
 
@@ -32,10 +34,31 @@ class NameIndex:
       text = "\n".join(name.replace("\n", " ") for name in names)
     text = _key(text).replace(" \n", "\n").replace("\n ", "\n").strip(" ")
     self._keys = text.split("\n") if names else []
-    self._codes = _trigrams("\n" + "\n".join(self._keys) + "\n")
+    self._text = f"\n{text}\n"
     lengths = np.fromiter(map(len, self._keys), np.int64, len(self._keys))
     self._lengths = lengths + 1
     self._ends = np.cumsum(self._lengths)
+
+  def prepare(self) -> None:
+    """Does now what the first search would do, which then takes no longer."""
+    _ = self._places, self._postings
+
+  @functools.cached_property
+  def _places(self) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, key in enumerate(self._keys):
+      found.setdefault(key, []).append(place)
+    return found
+
+  @functools.cached_property
+  def _postings(self) -> tuple[np.ndarray, np.ndarray]:
+    """Trigrams in order, and the place of the name that each is in."""
+    codes = _trigrams(self._text)
+    order = np.argsort(codes)
+    owner = np.searchsorted(self._ends, order, side="right")
+    # The last trigrams of the text reach beyond the last name.
+    owner = np.minimum(owner, len(self._keys) - 1)
+    return codes[order], owner.astype(np.int32)
 
   def find(self, name: str) -> list[int]:
     """Places of a name, whatever its case.
@@ -46,8 +69,38 @@ class NameIndex:
     Returns:
       All its places, rising.
     """
-    wanted = _key(name).strip()
-    return [i for i, key in enumerate(self._keys) if key == wanted]
+    return list(self._places.get(_key(name).strip(), ()))
+
+  def begin(self, text: str, count: int = 10) -> list[int]:
+    """Names that begin with a text, then names of which a word does.
+
+    Args:
+      text: what was typed so far.
+      count: how many to give at most.
+
+    Returns:
+      Places; the shortest names first in both parts.
+    """
+    key = _key(text).replace("\n", " ").lstrip()
+    if not key.strip():
+      return []
+    found: list[int] = []
+    for before in ("\n", " ", "-"):
+      more = np.setdiff1d(self._after(before + key), found)
+      order = np.argsort(self._lengths[more], kind="stable")
+      found += more[order[: count - len(found)]].tolist()
+      if len(found) >= count:
+        break
+    return found
+
+  def _after(self, wanted: str) -> np.ndarray:
+    """Places of the names in which a text occurs, the first few thousand."""
+    positions: list[int] = []
+    at = self._text.find(wanted)
+    while at >= 0 and len(positions) < _OCCURRENCES:
+      positions.append(at)
+      at = self._text.find(wanted, at + 1)
+    return np.searchsorted(self._ends, positions, side="right")
 
   def suggest(self, name: str, count: int = 5) -> list[int]:
     """The names nearest to one that is not there.
@@ -66,11 +119,11 @@ class NameIndex:
     wanted = np.unique(_trigrams(f"\n{key}\n"))
     if not self._keys or not len(wanted):
       return []
-    hits = np.flatnonzero(np.isin(self._codes, wanted))
-    owner = np.searchsorted(self._ends, hits, side="right")
-    # The last trigrams of the text reach beyond the last name.
-    owner = np.minimum(owner, len(self._keys) - 1)
-    shared = np.bincount(owner, minlength=len(self._keys))
+    codes, owner = self._postings
+    first = np.searchsorted(codes, wanted)
+    last = np.searchsorted(codes, wanted, side="right")
+    hits = [owner[a:b] for a, b in zip(first.tolist(), last.tolist())]
+    shared = np.bincount(np.concatenate(hits), minlength=len(self._keys))
     alike = np.minimum(2 * shared / (self._lengths + len(wanted)), 1)
     near = np.argsort(-alike, kind="stable")[:_CLOSE]
     best = np.zeros(len(near))

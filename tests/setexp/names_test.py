@@ -74,3 +74,24 @@ def test_a_misspelt_name_is_found_among_many():
     broken = f"{wanted[:4]}x{wanted[5:]}"
     assert place in index.suggest(broken)[:2]
     assert place in index.find(wanted.upper())
+
+
+def test_names_are_found_by_their_beginning():
+  index = names.NameIndex(
+    ["Johann Bach", "Bach", "Bacharach", "Carl-Bach", "Offenbach", "two\nbacs"]
+  )
+  assert index.begin("bach") == [1, 2, 0, 3]
+  assert index.begin("BACH", 3) == [1, 2, 0]
+  assert index.begin("johann  b") == [0]
+  assert index.begin("bach ") == []
+  assert index.begin("two_bacs") == [5]
+  assert index.begin("  ") == index.begin("\n") == []
+  assert names.NameIndex([]).begin("a") == []
+
+
+def test_preparing_changes_no_answer():
+  many = ["Bach", "Barack Obama", "Bach", "Boccherini"]
+  ready, plain = names.NameIndex(many), names.NameIndex(many)
+  ready.prepare()
+  assert ready.find("bach") == plain.find("bach") == [0, 2]
+  assert ready.suggest("Obma Barack") == plain.suggest("Obma Barack") == [1]
