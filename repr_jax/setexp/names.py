@@ -54,11 +54,10 @@ class NameIndex:
   def _postings(self) -> tuple[np.ndarray, np.ndarray]:
     """Trigrams in order, and the place of the name that each is in."""
     codes = _trigrams(self._text)
+    places = np.arange(len(self._keys), dtype=np.int32)
+    owner = np.repeat(places, self._lengths)[: len(codes)]
     order = np.argsort(codes)
-    owner = np.searchsorted(self._ends, order, side="right")
-    # The last trigrams of the text reach beyond the last name.
-    owner = np.minimum(owner, len(self._keys) - 1)
-    return codes[order], owner.astype(np.int32)
+    return codes[order], owner[order]
 
   def find(self, name: str) -> list[int]:
     """Places of a name, whatever its case.
