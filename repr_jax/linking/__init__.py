@@ -1,0 +1,11 @@
+"""Representations at work: mentions and entities of real text."""
+
+from repr_jax.linking import entity_vectors as entity_vectors
+from repr_jax.linking.candidates import build_index as build_index
+from repr_jax.linking.candidates import (
+  document_candidates as document_candidates,
+)
+from repr_jax.linking.disambiguation import predict as predict
+from repr_jax.linking.entity_vectors import fit_max_margin as fit_max_margin
+from repr_jax.linking.entity_vectors import posterior_means as posterior_means
+from repr_jax.linking.packing import pack as pack
