@@ -47,7 +47,11 @@ def _like_leaf(leaf: Any, stored: Any) -> Any:
 def _flatten(tree: Any) -> dict[str, Any]:
   """The tree's leaves as arrays under their paths, arrays without items too."""
   leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-  return {jax.tree_util.keystr(path): _to_array(leaf) for path, leaf in leaves}
+  # A tree that is one array has no path, and not every Orbax takes no name.
+  return {
+    jax.tree_util.keystr(path) or "value": _to_array(leaf)
+    for path, leaf in leaves
+  }
 
 
 def _template(leaf: Any) -> Any:
@@ -62,7 +66,7 @@ def not_finite(tree: Any) -> str | None:
     if jax.dtypes.issubdtype(leaf.dtype, np.inexact):
       xp = jax.numpy if isinstance(leaf, jax.Array) else np
       if not bool(xp.all(xp.isfinite(leaf))):
-        return path or "value"
+        return path
   return None
 
 
