@@ -16,7 +16,6 @@ python -m experiments.elkb ... --combine_with=runs/elkb_t
 
 import dataclasses
 import json
-import pathlib
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,11 @@ from experiments import (
   kb_puzzle,
   kb_training,
   progress,
-  report,
   runlib,
 )
 from repr_jax import errors
 from repr_jax.data import files
-from repr_jax.kb import link_prediction, scores
+from repr_jax.kb import scores
 
 _DEFAULT = kb_training.Setting()
 _TASK = flags.DEFINE_enum(
@@ -239,69 +237,6 @@ def _link(run: runlib.Run) -> None:
     np.savez(out, names=np.array(kb.relations), vectors=params.relations)
   if _ASK.value:
     _print_answers(kb, systems, _ASK.value, _TOP.value)
-
-
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
-  """Chapter 5's second half from WordNet alone, for the main job.
-
-  Args:
-    preset: "quick" (the animals) or "full" (all of WordNet).
-    workdir: where the run keeps its files.
-
-  Returns:
-    The chapter.
-  """
-  quick = preset == "quick"
-  kb = kb_data.from_wordnet(
-    500 if quick else 5000, 0, "animal.n.01" if quick else None
-  )
-  base = kb_training.Setting(
-    model="B", dim=32 if quick else 100, trainer="many", optimizer="adagrad",
-    batch=500, eta=0.1, alpha=1e-3, candidates=500, loss="bpr", scale=0.1,
-    nonnegative=False,
-  )  # fmt: skip
-  epochs = 10 if quick else 30
-  systems = {
-    "B": dataclasses.replace(base, constrained=False),
-    "B + rules": base,
-    "ComplEx + rules": dataclasses.replace(
-      base, model="complex", loss="softmax", penalty="n3", scale=0.01
-    ),
-  }
-  rows: list[dict] = []
-  for label, setting in systems.items():
-    folder = workdir / label.replace(" ", "").replace("+", "_")
-    config = {"preset": preset, **dataclasses.asdict(setting)}
-    with runlib.Run("elkb", directory=folder, config=config) as run:
-      system = kb_training.prepare(kb, setting)
-      params = kb_training.train(run, kb, system, epochs, epochs, 500, 3, 128)
-      ranks = kb_training.rank_facts(
-        kb, setting.model, params, kb.splits.test.array
-      )
-      for metric in ("mrr", "hits@10"):
-        value = link_prediction.summary(ranks)[metric]
-        rows.append(run.row(f"{kb.name}, {label}", f"filtered {metric}", value))
-      worst = kb_evaluation.violations(kb, system, params).worst
-      name = f"{kb.name}, {label}"
-      rows.append(run.row(name, "largest rule violation", worst))
-  folder = workdir / "puzzle"
-  with runlib.Run("elkb", directory=folder, config={"preset": preset}) as run:
-    kb_puzzle.puzzle_rows(run, 10, 0, base.mixing, base.cap)
-  found = json.loads((folder / "results.json").read_text())["rows"]
-  return report.Chapter(
-    title="Knowledge bases under logical constraints",
-    summary=f"The deduction puzzle (10 runs), and link prediction on {kb.name} "
-    f"({len(kb.splits.train)} facts, {len(kb.entities)} entities) with "
-    f"{len(kb.rules)} rules.",
-    rows=found + rows,
-    notes=[
-      "With rules, score(consequent) >= min(score(antecedents)) holds for "
-      "every entity that the constraints allow; the largest violation is "
-      "rounding. Without them it is what training left."
-    ],
-    command="python -m experiments.elkb --task=puzzle; "
-    "python -m experiments.elkb",
-  )
 
 
 def main(argv: list[str]) -> None:

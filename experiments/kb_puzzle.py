@@ -14,6 +14,7 @@ _THESIS = {
   ("B", False): (0.00, 0.03, 0.03),
   ("B", True): (0.17, 0.26, 0.35),
 }
+_ROUNDING = 0.005  # of figures with two digits
 
 
 def solve_puzzle(
@@ -87,8 +88,19 @@ def puzzle_rows(
         ("MAP (all entailed facts)", metrics.average, None),
       )
       for metric, values, figure in rows:
-        run.row(name, metric, values.mean(), thesis=figure)
+        lower, upper = _interval(values)
+        run.row(
+          name, metric, values.mean(), thesis=figure, lower=lower, upper=upper
+        )
       run.row(name, "largest rule violation", worst)
     before, after = (found[on][0].average for on in (False, True))
     test = stats.ttest_rel(after, before)
     run.row(f"puzzle {model}", "paired t-test of MAP, p", test.pvalue)
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+  """95 % interval of the mean over runs, and half a digit of the thesis'."""
+  half = _ROUNDING
+  if len(values) > 1:
+    half += stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+  return float(values.mean() - half), float(values.mean() + half)

@@ -25,7 +25,7 @@ CHAPTERS: dict[str, str] = {
   "spectral": "experiments.spectral:chapter",
   "mvlsa": "experiments.mvlsa.chapter:chapter",
   "rescal": "experiments.rescal:chapter",
-  "elkb": "experiments.elkb:chapter",
+  "elkb": "experiments.kb_chapter:chapter",
   "nvse": "experiments.nvse.chapter:chapter",
 }
 

@@ -147,29 +147,6 @@ def options_of_flags() -> Options:
   return Options(**chosen, windows=windows)
 
 
-def neighbours(
-  words: Sequence[str], array: np.ndarray, asked: Sequence[str], count: int = 8
-) -> dict[str, list[str]]:
-  """The words nearest by cosine to each of those asked for that are known.
-
-  Args:
-    words: the vocabulary.
-    array: their vectors, [n, k].
-    asked: words.
-    count: how many neighbours.
-  """
-  length = np.linalg.norm(array, axis=1, keepdims=True)
-  unit = array / np.where(length > 0, length, 1)
-  index = {word: i for i, word in enumerate(words)}
-  found = {}
-  for word in asked:
-    if word in index and length[index[word]] > 0:
-      near = np.argsort(-(unit @ unit[index[word]]))
-      names = [words[i] for i in near[: count + 1].tolist()]
-      found[word] = [name for name in names if name != word][:count]
-  return found
-
-
 def record(
   run: runlib.Run, words: Sequence[str], study: studies.Study, cells: list[dict]
 ) -> None:
@@ -187,7 +164,7 @@ def record(
   if study.vectors is None:
     return
   shares = study.shares or {}
-  near = neighbours(words, study.vectors, _NEIGHBOURS.value)
+  near = scoring.neighbours(words, study.vectors, _NEIGHBOURS.value)
   with files.atomic_write(run.directory / "views.json") as out:
     json.dump({"shares": shares, "neighbours": near}, out, indent=1)
   for word, names in near.items():

@@ -2,7 +2,9 @@
 
 Glosses at each offset, the gloss as a bag, synsets, hypernyms, relations,
 derivation, frames, lexicographer files and walks on the graph; the test sets
-are those that come with gensim.
+are those that come with gensim. The ablation, and the figures against the
+numbers of dimensions (k), of singular vectors of a view (m) and of contexts
+(t).
 """
 
 import dataclasses
@@ -11,6 +13,7 @@ import pathlib
 from experiments import progress, report, runlib
 from experiments.mvlsa import plots, scoring, session, studies
 from experiments.mvlsa.options import Options
+from repr_jax.evaluation import significance, similarity
 from repr_jax.multiview.wordnet_views import GROUPS
 
 _QUICK = Options(
@@ -33,6 +36,19 @@ _QUICK = Options(
 _FULL = dataclasses.replace(
   _QUICK, vocabulary_size=50_000, t=12_500, m=200, k=300
 )
+_VALUES = {
+  "quick": {
+    "k": ("10", "25", "50", "100", "200"),
+    "m": ("25", "50", "100"),
+    "t": ("1500", "3000", "6000"),
+  },
+  "full": {
+    "k": ("10", "25", "50", "100", "200", "300"),
+    "m": ("50", "100", "200"),
+    "t": ("3125", "6250", "12500"),
+  },
+}
+_ASKED = ("doctor", "music", "river", "angry", "run", "quickly")
 
 
 def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
@@ -55,14 +71,12 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     study = studies.run("ablation", opened)
     assert study.vectors is not None
     run.vectors(opened.words.words, study.vectors)
-    rows = [
-      run.row(
-        f"{name}, WordNet alone", "Spearman x 100", result.value,
-        thesis=_THESIS.get(name),
-      )
-      for name, result in study.systems["all views"].items()
-    ]  # fmt: skip
-    pictures = plots.figures(study)
+    rows = [_row(run, result) for result in study.systems["all views"].values()]
+    swept = [
+      studies.run(name, opened, values)
+      for name, values in _VALUES[preset].items()
+    ]
+    pictures = plots.figures(study) | plots.sweeps(swept)
     for name, picture in pictures.items():
       run.plot(name, picture)
   cells = studies.cells(study, opened)
@@ -73,7 +87,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       "views of WordNet, no text."
     ),
     rows=rows,
-    tables=[_ablation(cells)],
+    tables=[_ablation(cells), _neighbours(opened, study)],
     plots=[report.Plot(_CAPTIONS[name], p) for name, p in pictures.items()],
     notes=[_NOTE],
   )
@@ -83,14 +97,41 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
 _THESIS = {"SIMLEX": 43.9, "WS": 70.1}
 _CAPTIONS = {
   "ablation": "Figures with all views and without one group at a time.",
+  "sweeps": "Figures against k, m and t, the other two as above.",
   "shares": "How much of the vectors each view explains.",
 }
 _NOTE = (
   "The thesis' figures come from text of billions of words with 46 views; "
-  "here no text is read. The weights of groups were the best of five choices "
-  "on MEN, RW, SCWS, SIMLEX and MTURK, so SIMLEX is not held out. A dagger "
-  "marks a loss that reaches the MRDS (.05/.9)."
+  "here no text is read. Intervals are 95 % over the pairs of words. The "
+  "weights of groups were the best of five choices on MEN, RW, SCWS, SIMLEX "
+  "and MTURK, so SIMLEX is not held out. A dagger marks a loss that reaches "
+  "the MRDS (.05/.9)."
 )
+
+
+def _row(run: runlib.Run, result: similarity.Result) -> dict:
+  """A figure with its interval; accuracies have none."""
+  name, thesis = f"{result.name}, WordNet alone", _THESIS.get(result.name)
+  if result.name.startswith("AN"):
+    return run.row(name, "accuracy x 100", result.value, thesis=thesis)
+  lower, upper = significance.spearman_interval(
+    result.value / 100, result.scored
+  )
+  return run.row(
+    name, "Spearman x 100", result.value, thesis=thesis, lower=100 * lower,
+    upper=100 * upper,
+  )  # fmt: skip
+
+
+def _neighbours(opened: session.Session, study: studies.Study) -> report.Table:
+  """The nearest words of a few."""
+  assert study.vectors is not None
+  near = scoring.neighbours(opened.words.words, study.vectors, _ASKED)
+  return report.Table(
+    "Nearest words by cosine",
+    ["word", "nearest first"],
+    [[word, ", ".join(names)] for word, names in near.items()],
+  )
 
 
 def _ablation(cells: list[dict]) -> report.Table:

@@ -1,5 +1,6 @@
 """Pictures of a study: figure against setting, shares of views, losses."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from experiments.mvlsa import studies
@@ -21,9 +22,32 @@ def figures(study: studies.Study) -> dict[str, Any]:
   return found
 
 
+def sweeps(swept: Sequence[studies.Study]) -> dict[str, Any]:
+  """Figures against several settings, side by side, as "sweeps"."""
+  try:
+    from matplotlib import figure
+  except ImportError:
+    return {}
+  picture = figure.Figure(figsize=(3.2 * len(swept), 3.2), layout="tight")
+  for study, axes in zip(swept, picture.subplots(1, len(swept), sharey=True)):
+    _draw_lines(study, axes)
+    axes.set(xlabel=study.name)
+    axes.tick_params(labelsize=8)
+  axes.legend(fontsize=8)
+  picture.axes[0].set(ylabel="correlation x 100")
+  return {"sweeps": picture}
+
+
 def _lines(study: studies.Study, picture):
   """One line for each test set over the settings."""
   axes = picture.subplots()
+  _draw_lines(study, axes)
+  axes.set(xlabel=study.name, ylabel="correlation or accuracy x 100")
+  axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+  return picture
+
+
+def _draw_lines(study: studies.Study, axes) -> None:
   sets = list(dict.fromkeys(s for r in study.systems.values() for s in r))
   for name in sets:
     values = [
@@ -31,12 +55,9 @@ def _lines(study: studies.Study, picture):
       for results in study.systems.values()
     ]
     axes.plot(study.axis, values, "o-", label=name)
-  axes.set(xlabel=study.name, ylabel="correlation or accuracy x 100")
   if min(study.axis) > 0 and max(study.axis) / min(study.axis) > 20:
     axes.set_xscale("log")
   axes.grid(alpha=0.3)
-  axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-  return picture
 
 
 def _bars(study: studies.Study, picture):

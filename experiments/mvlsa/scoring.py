@@ -105,6 +105,29 @@ def evaluate(
   return results
 
 
+def neighbours(
+  words: Sequence[str], array: np.ndarray, asked: Sequence[str], count: int = 8
+) -> dict[str, list[str]]:
+  """The words nearest by cosine to each of those asked for that are known.
+
+  Args:
+    words: the vocabulary.
+    array: their vectors, [n, k].
+    asked: words.
+    count: how many neighbours.
+  """
+  length = np.linalg.norm(array, axis=1, keepdims=True)
+  unit = array / np.where(length > 0, length, 1)
+  index = {word: i for i, word in enumerate(words)}
+  found = {}
+  for word in asked:
+    if word in index and length[index[word]] > 0:
+      near = np.argsort(-(unit @ unit[index[word]]))
+      names = [words[i] for i in near[: count + 1].tolist()]
+      found[word] = [name for name in names if name != word][:count]
+  return found
+
+
 def table(
   systems: Mapping[str, Mapping[str, similarity.Result]],
   sets: Sequence[TestSet],

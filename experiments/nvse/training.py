@@ -141,6 +141,13 @@ def record(run: runlib.Run, trained: Trained) -> None:
     run.row("training", "seconds per epoch", seconds)
 
 
+# What a trained model does not depend on.
+_RANKING = (
+  "store", "ranking", "normalise", "power", "own", "pooling",
+  "word2vecf_epochs",
+)  # fmt: skip
+
+
 def open_run(directory: pathlib.Path, options: Options) -> runlib.Run:
   """The run of a training: the same options find its directory again.
 
@@ -152,10 +159,7 @@ def open_run(directory: pathlib.Path, options: Options) -> runlib.Run:
     "nvse",
     directory=directory,
     config=dataclasses.asdict(options),
-    volatile=(
-      "store", "ranking", "normalise", "power", "own", "pooling",
-      "word2vecf_epochs",
-    ),  # fmt: skip
+    volatile=_RANKING,
   )
 
 

@@ -38,6 +38,9 @@ from repr_jax.evaluation.significance import (
 from repr_jax.evaluation.significance import (
   paired_permutation as paired_permutation,
 )
+from repr_jax.evaluation.significance import (
+  spearman_interval as spearman_interval,
+)
 from repr_jax.evaluation.significance import williams_test as williams_test
 from repr_jax.evaluation.similarity import Result as Result
 from repr_jax.evaluation.similarity import evaluate_choices as evaluate_choices

@@ -71,6 +71,29 @@ def _williams_t(r_at: Any, r_bt: Any, r_ab: float, n: int) -> Any:
     return (r_bt - r_at) * np.sqrt((n - 1) * (1 + r_ab) / spread)
 
 
+def spearman_interval(
+  value: float, n: int, level: float = 0.95
+) -> tuple[float, float]:
+  """Interval of a rank correlation: Fisher's z, spread of Bonett and Wright.
+
+  Args:
+    value: the correlation, in [-1, 1].
+    n: number of items, more than 3.
+    level: of the interval.
+
+  Returns:
+    Its two ends: tanh(atanh(r) -+ q sqrt((1 + r^2 / 2) / (n - 3))).
+  """
+  if n <= 3:
+    raise ValueError(f"an interval needs more than 3 items, not {n}")
+  # At 1 and -1 the transform is infinite and the interval a point.
+  inner = np.clip(value, -1 + 1e-15, 1 - 1e-15)
+  quantile = special.ndtri((1 + level) / 2)
+  spread = quantile * np.sqrt((1 + value**2 / 2) / (n - 3))
+  lower, upper = np.tanh(np.arctanh(inner) + np.array([-spread, spread]))
+  return float(lower), float(upper)
+
+
 @functools.lru_cache(maxsize=1024)
 def mrds_correlation(n: int, p0: float = 0.05, r: float = 0.9) -> float:
   """MRDS of a similarity set, sigma_{p0}^r of the thesis' list of test sets.

@@ -202,3 +202,24 @@ def test_no_difference_is_not_significant():
 def test_bad_arguments_are_refused(call):
   with pytest.raises(ValueError, match=r"\d|finite|theta"):
     call()
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, -0.8])
+def test_intervals_of_rank_correlations_cover(rho):
+  rng = np.random.default_rng(3)
+  n, runs = 200, 400
+  latent = rng.standard_normal((runs, 2, n))
+  latent[:, 1] = rho * latent[:, 0] + np.sqrt(1 - rho**2) * latent[:, 1]
+  truth = 6 / np.pi * np.arcsin(rho / 2)  # of bivariate normals
+  found = [stats.spearmanr(x, y).statistic for x, y in latent]
+  ends = [significance.spearman_interval(r, n) for r in found]
+  share = np.mean([lower <= truth <= upper for lower, upper in ends])
+  assert 0.91 < share < 0.985
+  # The other sign mirrors it, more items narrow it, 1 stays a correlation.
+  lower, upper = significance.spearman_interval(0.3, 50)
+  assert significance.spearman_interval(-0.3, 50) == (-upper, -lower)
+  narrow = significance.spearman_interval(0.3, 500)
+  assert lower < narrow[0] < 0.3 < narrow[1] < upper
+  assert significance.spearman_interval(1.0, 10)[1] <= 1
+  with pytest.raises(ValueError, match="3 items"):
+    significance.spearman_interval(0.5, 3)
