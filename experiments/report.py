@@ -27,12 +27,14 @@ class Table:
     header: names of the columns.
     rows: cells, numbers or text, as many as the header has.
     command: what made it, where that differs from the chapter's command.
+    marked: row and column of cells that differ from what they stand beside.
   """
 
   title: str
   header: Sequence[str]
   rows: Sequence[Sequence[Any]]
   command: str = ""
+  marked: Sequence[Sequence[int]] = ()
 
 
 @dataclasses.dataclass
@@ -147,8 +149,15 @@ def write_report(
 def summary_line(chapter: Chapter) -> str:
   """What was run, the time, and how many figures agree with the thesis."""
   if chapter.error is not None:
+    return outcome(chapter)
+  return f"{chapter.summary.rstrip('. ')}; {outcome(chapter)}."
+
+
+def outcome(chapter: Chapter) -> str:
+  """The time and how many figures agree with the thesis, or what failed."""
+  if chapter.error is not None:
     return f"failed: {chapter.error.strip().splitlines()[-1]}"
-  parts = [chapter.summary.rstrip(". ")]
+  parts = []
   if chapter.seconds is not None:
     parts.append(f"{chapter.seconds:,.0f} s")
   verdicts = [agrees(row) for row in chapter.rows if "thesis" in row]
@@ -161,7 +170,7 @@ def summary_line(chapter: Chapter) -> str:
     parts.append(f"{len(verdicts) - len(judged)} without an interval to judge")
   if not verdicts:
     parts.append("no figure of the thesis to compare with")
-  return "; ".join(parts) + "."
+  return "; ".join(parts)
 
 
 def _format(value: Any) -> str:
@@ -196,7 +205,10 @@ def _figures(chapter: Chapter) -> Table | None:
     line += [_interval(row)] * bounded
     line += [row.get("thesis"), words[agrees(row)]] * compared
     lines.append(line)
-  return Table("Figures", header, lines)
+  marked = [
+    (place, 2) for place, row in enumerate(chapter.rows) if agrees(row) is False
+  ]
+  return Table("Figures", header, lines, marked=marked)
 
 
 def _interval(row: Mapping[str, Any]) -> str:
@@ -208,11 +220,7 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def _html(chapters: Mapping[str, Chapter], about: Sequence[str]) -> str:
-  lines = [
-    f'<li><a href="#{_anchor(name)}">{_escape(chapter.title)}</a>: '
-    f"{_escape(summary_line(chapter))}</li>"
-    for name, chapter in chapters.items()
-  ]
+  lines = [_html_line(name, chapter) for name, chapter in chapters.items()]
   body = "".join(
     _html_chapter(name, chapter) for name, chapter in chapters.items()
   )
@@ -223,6 +231,16 @@ def _html(chapters: Mapping[str, Chapter], about: Sequence[str]) -> str:
     about=facts,
     lines="\n".join(lines),
     body=body,
+  )
+
+
+def _html_line(name: str, chapter: Chapter) -> str:
+  """The chapter in one line at the top of the page."""
+  kind = "outcome" if chapter.error is None else "outcome failed"
+  return (
+    f'<li><a href="#{_anchor(name)}">{_escape(chapter.title)}</a>'
+    f"<span>{_escape(chapter.summary)}</span>"
+    f'<span class="{kind}">{_escape(outcome(chapter))}</span></li>'
   )
 
 
@@ -255,8 +273,10 @@ def _html_chapter(name: str, chapter: Chapter) -> str:
 def _html_table(table: Table, command: str) -> str:
   title = _escape(table.title)
   head = "".join(f'<th scope="col">{_escape(x)}</th>' for x in table.header)
+  marked = {tuple(place) for place in table.marked}
   body = "".join(
-    f"<tr>{''.join(map(_html_cell, row))}</tr>\n" for row in table.rows
+    f"<tr>{_html_row(row, i, marked)}</tr>\n"
+    for i, row in enumerate(table.rows)
   )
   return (
     f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n'
@@ -266,11 +286,22 @@ def _html_table(table: Table, command: str) -> str:
   )
 
 
-def _html_cell(value: Any) -> str:
-  number = isinstance(value, (int, float)) or hasattr(value, "item")
-  kind = ' class="number"' if number else ""
-  if value in ("agrees", "differs") and isinstance(value, str):
-    kind = f' class="{value}"'
+def _html_row(row: Sequence[Any], index: int, marked: set) -> str:
+  return "".join(
+    _html_cell(value, (index, column) in marked)
+    for column, value in enumerate(row)
+  )
+
+
+def _html_cell(value: Any, marked: bool = False) -> str:
+  kinds = []
+  if isinstance(value, (int, float)) or hasattr(value, "item"):
+    kinds.append("number")
+  if isinstance(value, str) and value in ("agrees", "differs"):
+    kinds.append(value)
+  if marked:
+    kinds.append("differs")
+  kind = f' class="{" ".join(kinds)}"' if kinds else ""
   return f"<td{kind}>{_escape(_format(value))}</td>"
 
 

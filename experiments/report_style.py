@@ -19,13 +19,20 @@ body {
   font: 1rem/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper); overflow-wrap: anywhere;
 }
-h1 { font-size: 1.5rem; line-height: 1.25; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; }
 h2 { font-size: 1.25rem; margin-top: 2.5rem;
   border-bottom: 1px solid var(--line); padding-bottom: .25rem; }
 a { color: var(--link); }
 header p { margin: .25rem 0; color: var(--faint); font-size: .875rem; }
-nav ul { padding-left: 1.25rem; }
-nav li { margin: .25rem 0; }
+nav ul { list-style: none; padding: 0; margin: 1.5rem 0; }
+nav li { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 4fr)
+  minmax(0, 2fr); gap: .25rem 1.25rem; padding: .6rem 0;
+  border-top: 1px solid var(--line); }
+nav li:last-child { border-bottom: 1px solid var(--line); }
+nav a { font-weight: 600; }
+.outcome { color: var(--faint); font-size: .9rem; }
+.failed { color: var(--bad); font-weight: 600; }
+@media (max-width: 40rem) { nav li { grid-template-columns: 1fr; } }
 .scroll { overflow-x: auto; margin: 1rem 0 .25rem; }
 .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: collapse; font-size: .9rem; }
@@ -34,6 +41,7 @@ th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem;
   text-align: left; vertical-align: top; overflow-wrap: normal; }
 thead th { background: var(--shade); }
 td:first-child { min-width: 8rem; }
+td:not(.number) { max-width: 32rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 .agrees { color: var(--good); }
 .differs { color: var(--bad); font-weight: 600; }

@@ -3,6 +3,7 @@ a count of compilations."""
 
 import os
 import pathlib
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -75,3 +76,21 @@ def compilations() -> Iterator[Compilations]:
   forget = getattr(jax.monitoring, "unregister_event_duration_listener", None)
   if forget is not None:
     forget(counter.listen)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+  """A headless Chromium; the test is skipped where there is none."""
+  api = pytest.importorskip(
+    "playwright.sync_api", reason="needs playwright, extra 'test'"
+  )
+  names = ("chromium", "chromium-browser", "google-chrome")
+  found = next(filter(None, map(shutil.which, names)), None)
+  if found is None:
+    pytest.skip(f"no browser: none of {', '.join(names)} is on the PATH")
+  with api.sync_playwright() as running:
+    opened = running.chromium.launch(
+      executable_path=found, args=["--no-sandbox"]
+    )
+    yield opened
+    opened.close()

@@ -74,6 +74,7 @@ def _chapters() -> dict[str, report.Chapter]:
     ["word", "near"],
     [["cat", "dog & <b>wolf</b>"], ["x" * 400, 3]],
     command="python -m experiments.mvlsa --mode=neighbours",
+    marked=[[0, 1]],
   )
   return {
     "mvlsa": report.Chapter(
@@ -119,7 +120,7 @@ def test_page_is_well_formed_and_needs_nothing_else(tmp_path):
 def test_page_says_what_failed_beside_what_did_not(tmp_path):
   page = report.write_report(_chapters(), tmp_path).read_text("utf-8")
   words = " ".join("".join(_Page(page).words).split())
-  assert "46 views; 12 s; 2 of 3 figures agree with the thesis" in words
+  assert "46 views.12 s; 2 of 3 figures agree with the thesis" in words
   assert "1 without an interval" in words
   assert "failed: <Boom> & so" in words
   assert "This chapter failed." in words
@@ -127,12 +128,13 @@ def test_page_says_what_failed_beside_what_did_not(tmp_path):
   assert "dog & <b>wolf</b>" in words
   assert "123,456" in words
   assert re.search(r'<td class="differs">differs</td>', page)
+  assert page.count('<td class="number differs">0.5</td>') == 1
 
 
 def test_markdown_has_the_same_content(tmp_path):
   report.write_report(_chapters(), tmp_path)
   text = (tmp_path / "report.md").read_text("utf-8")
-  assert "2 of 3 figures agree with the thesis" in text
+  assert "46 views; 12 s; 2 of 3 figures agree with the thesis" in text
   assert "| SimLex | rho | 0.43 | 0.4 to 0.46 | 0.42 | agrees |" in text
   assert "<script>" not in text.replace("\\<script\\>", "")
   (image,) = re.findall(r"!\[.*\]\((.*)\)", text)
