@@ -1,0 +1,173 @@
+"""p(entity | mention) from counted links, and its public text format.
+
+A line of `p_e_m` files has a mention, how often it was seen, and entities by
+falling count, each as number, count or probability, and title:
+
+    Big Apple<TAB>120<TAB>645042,110,New_York_City<TAB>17867,10,London
+
+The numbers are those of Wikipedia's pages; they are not needed, and 0 is
+written where there is none.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from repr_jax import errors
+from repr_jax.data import files, wikitext
+
+Link = tuple[str, str]
+
+
+class Prior(NamedTuple):
+  """Counts of what each mention was linked to.
+
+  Attributes:
+    counts: for each mention, counts by entity, positive.
+  """
+
+  counts: dict[str, dict[str, float]]
+
+  def probabilities(
+    self,
+    mention: str,
+    without: Mapping[str, float] | None = None,
+    top: int | None = None,
+  ) -> list[tuple[str, float]]:
+    """What a mention may refer to, the likeliest first.
+
+    Args:
+      mention: its text, looked up as it is.
+      without: counts by entity to leave out, as those of the document that is
+        being linked.
+      top: how many to keep at most; p is still over all.
+
+    Returns:
+      (entity, p(entity | mention)); entities of the same count by name.
+    """
+    counts = self.counts.get(mention, {})
+    if without:
+      reduced = {e: n - without.get(e, 0) for e, n in counts.items()}
+      counts = {e: n for e, n in reduced.items() if n > 0}
+    total = math.fsum(counts.values())
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(entity, n / total) for entity, n in ordered[:top]]
+
+
+def count_links(links: Iterable[Link], limit: int = 20_000_000) -> Prior:
+  """Counts links.
+
+  Args:
+    links: (mention, entity), as many as there are; they are streamed.
+    limit: when more distinct pairs than this are held, those that were seen
+      once so far are let go, and then those seen twice, and so on until half
+      of the limit is free; so memory is bounded and counts are never too high.
+
+  Returns:
+    The counts.
+  """
+  counts: dict[str, dict[str, float]] = {}
+  pairs, floor = 0, 1
+  for mention, entity in links:
+    own = counts.setdefault(mention, {})
+    pairs += entity not in own
+    own[entity] = own.get(entity, 0) + 1
+    if pairs > limit:
+      floor = 1
+      while pairs > limit // 2:
+        counts, pairs = _drop(counts, floor)
+        floor += 1
+  return Prior(counts)
+
+
+def _drop(
+  counts: dict[str, dict[str, float]], most: int
+) -> tuple[dict[str, dict[str, float]], int]:
+  """Counts above `most`, and how many pairs they are."""
+  kept = {}
+  for mention, own in counts.items():
+    left = {entity: n for entity, n in own.items() if n > most}
+    if left:
+      kept[mention] = left
+  return kept, sum(map(len, kept.values()))
+
+
+def read_prior(path: files.Path, top: int | None = None) -> Prior:
+  """Reads a file in the public `p_e_m` format.
+
+  Args:
+    path: the file, plain or compressed.
+    top: entities to keep for each mention; None for all.
+
+  Returns:
+    The counts: those of the file, or where it has probabilities these times
+    the mention's total. A mention that stands twice is added up.
+  """
+  counts: dict[str, dict[str, float]] = {}
+  for line, mention, total, found in _rows(path):
+    if len(found) and sum(found.values()) <= 1 + 1e-3 and total > 1:
+      found = {entity: n * total for entity, n in found.items()}
+    if not mention:
+      raise errors.InputError("the mention is empty", path=path, line=line)
+    own = counts.setdefault(mention, {})
+    kept = sorted(found, key=lambda entity: (-found[entity], entity))[:top]
+    for entity in kept:
+      own[entity] = own.get(entity, 0) + found[entity]
+  if not counts:
+    raise errors.InputError("has no mentions", path=path)
+  return Prior({m: own for m, own in counts.items() if own})
+
+
+def write_prior(path: files.Path, prior: Prior) -> None:
+  """Writes the `p_e_m` format, mentions and ties in the order of letters.
+
+  Args:
+    path: the file; compressed if its name ends in .gz or .bz2.
+    prior: the counts.
+  """
+  with files.atomic_write(path) as out:
+    for mention in sorted(prior.counts):
+      own = prior.counts[mention]
+      for text in (mention, *own):
+        if not text or set("\t\n\r") & set(text):
+          raise errors.InputError(
+            f"{text!r} cannot stand in a table parted by tabs", path=path
+          )
+      ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
+      cells = [f"0,{_number(n)},{e.replace(' ', '_')}" for e, n in ordered]
+      total = _number(math.fsum(own.values()))
+      out.write("\t".join([mention, total, *cells]) + "\n")
+
+
+def _number(value: float) -> str:
+  return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _rows(
+  path: files.Path,
+) -> Iterator[tuple[int, str, float, dict[str, float]]]:
+  """Lines as their number, mention, total and values by entity."""
+  for line, text in enumerate(files.open_text(path), 1):
+    if not text.strip():
+      continue
+    mention, *cells = text.split("\t")
+    try:
+      total = float(cells[0])
+      found: dict[str, float] = {}
+      for cell in filter(str.strip, cells[1:]):
+        _, value, title = cell.split(",", 2)
+        entity = wikitext.normal_title(title)
+        number = float(value)
+        if not (0 <= number < math.inf and entity):
+          raise ValueError(cell)
+        if number:
+          found[entity] = found.get(entity, 0) + number
+      if not 0 <= total < math.inf:
+        raise ValueError(total)
+    except (ValueError, IndexError) as error:
+      raise errors.InputError(
+        "expected mention<TAB>total<TAB>id,count,title<TAB>...",
+        path=path,
+        line=line,
+      ) from error
+    yield line, mention, total, found
