@@ -190,13 +190,14 @@ def answer(
   rows = best(exclude(scores, query), wish.results)
   results = []
   for row in rows.tolist():
-    why = _justify(table, system, query, row, wish.sentences)
+    found = _justify(table, system, query, row, wish.sentences)
     results.append(
-      Result(table.entities[row], table.names[row], float(scores[row]), why)
+      Result(table.entities[row], table.names[row], float(scores[row]), found)
     )
   weights = system.rationale(query)
-  named_features = explain.top_features(weights, table.features, wish.features)
-  return Answer(system.name, list(members), named_features, results)
+  heaviest = explain.top_features(weights, table.features, wish.features)
+  why = [feature for feature in heaviest if feature.weight]
+  return Answer(system.name, list(members), why, results)
 
 
 def _justify(table, system, query, row, count) -> list[explain.Justification]:
