@@ -16,8 +16,10 @@ _SERVE = ["starlette>=0.37", "uvicorn>=0.29"]
 _LAUNCH = ["submitit>=1.5.1"]
 _TEST = [
   "cvxpy>=1.4",
+  "httpx>=0.27",
   "hypothesis>=6.100",
   "mypy>=1.10",
+  "playwright>=1.40",
   "pytest>=8.0",
   "pytest-xdist>=3.5",
   "pytrec-eval-terrier>=0.5.6",
@@ -51,7 +53,10 @@ setuptools.setup(
       "launch.*",
     ]
   ),
-  package_data={"repr_jax": ["py.typed"], "experiments": ["presets/*.flags"]},
+  package_data={
+    "repr_jax": ["py.typed"],
+    "experiments": ["presets/*.flags", "explorer/static/*"],
+  },
   python_requires=">=3.10",
   install_requires=[
     "absl-py>=2.1",

@@ -2,6 +2,7 @@
 
 python -m experiments.nvse --mode=query --query="Mozart, Haydn, Schubert"
 python -m experiments.nvse --mode=evaluate
+python -m experiments.nvse --mode=serve --port=8000
 python -m experiments.nvse --flagfile=experiments/presets/nvse_tinkerbell.flags
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
@@ -9,7 +10,9 @@ about a minute on two cores; every mode trains first where --workdir has no
 model yet. Without --query, --mode=query asks at a prompt. --mode=evaluate
 sets all systems into one table with confidence intervals, on gold sets and
 (--judged) on judged queries. --mode=export writes one directory that
---model=DIR, or a server, answers from.
+--model=DIR answers from. --mode=serve opens a page in which an analyst builds
+queries and sees why they have their answers, with a JSON API behind it
+(/openapi.json).
 """
 
 import dataclasses
@@ -21,6 +24,7 @@ from typing import Any
 from absl import flags
 
 from experiments import progress, runlib
+from experiments.explorer import server
 from experiments.nvse import (
   corpus,
   export,
@@ -110,7 +114,10 @@ def _define() -> None:
 
 _define()
 _MODE = flags.DEFINE_enum(
-  "mode", "train", ["train", "query", "evaluate", "export"], "What to do."
+  "mode",
+  "train",
+  ["train", "query", "evaluate", "export", "serve"],
+  "What to do.",
 )
 _MODEL = flags.DEFINE_string(
   "model",
@@ -148,7 +155,24 @@ _SENTENCES = flags.DEFINE_integer(
   "sentences", 1, "query: sentences for each answer.", lower_bound=0
 )
 _MEMBERS = flags.DEFINE_integer(
-  "max_members", 100, "query: entities in a query at most.", lower_bound=1
+  "max_members",
+  100,
+  "query, serve: entities in a query at most.",
+  lower_bound=1,
+  upper_bound=1000,
+)
+_HOST = flags.DEFINE_string(
+  "host",
+  "127.0.0.1",
+  "serve: address to listen at; 0.0.0.0 lets other machines in, without a "
+  "password.",
+)
+_PORT = flags.DEFINE_integer(
+  "port",
+  8000,
+  "serve: port to listen at; 0 for any that is free.",
+  lower_bound=0,
+  upper_bound=65535,
 )
 _FUSION = flags.DEFINE_float(
   "fusion", 0.5, "Share of NVSE in nvse+bm25.", lower_bound=0, upper_bound=1
@@ -174,7 +198,9 @@ _FIXED = flags.DEFINE_bool(
   "fixed", False, "evaluate: take --ranking as it is instead of choosing."
 )
 _BASELINES = flags.DEFINE_list(
-  "baselines", list(systems.BASELINES), "evaluate: systems to compare with."
+  "baselines",
+  list(systems.BASELINES),
+  "evaluate, serve: systems to compare with.",
 )
 
 
@@ -288,6 +314,19 @@ def _evaluate(directory: pathlib.Path, options: Options) -> None:
   reporting.evaluate(directory, opened, plan, _say)
 
 
+def _serve(directory: pathlib.Path, options: Options) -> None:
+  server.require()
+  # What would fail is tried before the model is loaded, or even trained.
+  with server.bind(_HOST.value, _PORT.value) as listening:
+    server.run(
+      _open(directory, options),
+      listening,
+      baselines=_BASELINES.value,
+      members=_MEMBERS.value,
+      say=_say,
+    )
+
+
 def main(argv: list[str]) -> None:
   """Does what the flags ask for."""
   del argv
@@ -299,6 +338,8 @@ def main(argv: list[str]) -> None:
     _evaluate(directory, options)
   elif _MODE.value == "query":
     _query(_open(directory, options))
+  elif _MODE.value == "serve":
+    _serve(directory, options)
   else:
     opened = _open(directory, options)
     target = _EXPORT.value or str(directory / "export")

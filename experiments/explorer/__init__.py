@@ -1,0 +1,1 @@
+"""A page and a JSON API to expand sets of entities with, and to see why."""

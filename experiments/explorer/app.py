@@ -1,0 +1,290 @@
+"""The explorer as an ASGI application: pages, API, errors, headers.
+
+No part of a request ever names a file: the page's files are read once, into a
+table by address.
+"""
+
+import asyncio
+import collections
+import hashlib
+import json
+import pathlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+import repr_jax
+from experiments.explorer import schema
+from experiments.explorer.answers import Answers, Question
+from experiments.explorer.batching import Batcher, Busy, Job
+from repr_jax.errors import InputError
+
+_STATIC = pathlib.Path(__file__).parent / "static"
+_FILES = {
+  "/": ("index.html", "text/html"),
+  "/style.css": ("style.css", "text/css"),
+  "/app.js": ("app.js", "text/javascript"),
+  "/api.js": ("api.js", "text/javascript"),
+  "/query.js": ("query.js", "text/javascript"),
+  "/search.js": ("search.js", "text/javascript"),
+  "/results.js": ("results.js", "text/javascript"),
+  "/reasons.js": ("reasons.js", "text/javascript"),
+  "/dom.js": ("dom.js", "text/javascript"),
+  "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_HEADERS = {
+  "Content-Security-Policy": (
+    "default-src 'self'; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+  ),
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+}
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_KEPT = 256  # Answers that are kept for who asks the same again.
+_Values = dict[str, Any]
+
+
+class _Api:
+  """What each address of the API does with checked values."""
+
+  def __init__(
+    self,
+    answers: Answers,
+    batcher: Batcher,
+    compilations: Callable[[], int],
+  ):
+    self._answers = answers
+    self._batcher = batcher
+    self._compilations = compilations
+    self._kept: collections.OrderedDict[Any, _Values] = (
+      collections.OrderedDict()
+    )
+    self.handlers: Mapping[str, Callable[[_Values], Awaitable[_Values]]] = {
+      "/api/model": self._model,
+      "/api/status": self._status,
+      "/api/entities": self._entities,
+      "/api/resolve": self._resolve,
+      "/api/expand": self._expand,
+      "/api/rationale": self._rationale,
+      "/api/sentences": self._sentences,
+    }
+
+  async def _model(self, values: _Values) -> _Values:
+    del values
+    return self._answers.model()
+
+  async def _status(self, values: _Values) -> _Values:
+    del values
+    counts = self._batcher.counts._asdict()
+    return {**counts, "compilations": self._compilations()}
+
+  async def _entities(self, values: _Values) -> _Values:
+    search = self._answers.entities
+    return await asyncio.to_thread(search, values["q"], values["limit"])
+
+  async def _resolve(self, values: _Values) -> _Values:
+    return await asyncio.to_thread(self._answers.resolve, values["text"])
+
+  async def _expand(self, values: _Values) -> _Values:
+    question = self._question(values)
+    asked = self._answers.check(question)
+    kind = "expand", question.system, question.ranking
+    argument = question, asked, values["k"]
+    return await self._ask(
+      "expand", values, kind, self._answers.expand, argument
+    )
+
+  async def _rationale(self, values: _Values) -> _Values:
+    question = self._question(values)
+    self._answers.check(question)
+    if values["previous"]:
+      self._answers.check(question._replace(members=values["previous"]))
+    argument = (
+      question, values["features"], values["relative"], values["previous"],
+    )  # fmt: skip
+
+    def run(jobs):
+      return [self._answers.rationale(*job) for job in jobs]
+
+    return await self._ask("rationale", values, None, run, argument)
+
+  async def _sentences(self, values: _Values) -> _Values:
+    question = self._question(values)
+    self._answers.check(question)
+    entities = values["entities"]
+    if len(set(entities)) < len(entities):
+      raise InputError("entities names an entity twice")
+    for entity in entities:
+      self._answers.known(entity)
+    argument = question, entities, values["sentences"]
+
+    def run(jobs):
+      return [self._answers.sentences(*job) for job in jobs]
+
+    return await self._ask("sentences", values, None, run, argument)
+
+  def _question(self, values: _Values) -> Question:
+    return self._answers.question(
+      values["members"], values["system"], values["ranking"]
+    )
+
+  async def _ask(self, name, values, kind, run, argument) -> _Values:
+    """The answer of the worker, or the one that it gave before."""
+    key = name, tuple(values.items())
+    if key in self._kept:
+      self._kept.move_to_end(key)
+      return self._kept[key]
+    answer = await self._batcher.submit(Job(kind, run, argument))
+    self._kept[key] = answer
+    if len(self._kept) > _KEPT:
+      self._kept.popitem(last=False)
+    return answer
+
+
+def build(
+  answers: Answers,
+  batcher: Batcher,
+  *,
+  hosts: frozenset[str] | None = LOCAL,
+  compilations: Callable[[], int] = lambda: 0,
+) -> Callable[..., Awaitable[None]]:
+  """The application.
+
+  Args:
+    answers: about the model.
+    batcher: computes.
+    hosts: names that a request may call this server by, so that no page of
+      elsewhere reaches it by a name of its own; None for any.
+    compilations: counts them, for /api/status.
+
+  Returns:
+    An ASGI application.
+  """
+  api = _Api(answers, batcher, compilations)
+  routes = [
+    Route(path, _endpoint(api.handlers[path], endpoint), methods=[endpoint[0]])
+    for path, endpoint in schema.ENDPOINTS.items()
+  ]
+  document = json.dumps(schema.openapi(repr_jax.__version__)).encode()
+  routes.append(Route("/openapi.json", _constant(document, "application/json")))
+  for path, (name, kind) in _FILES.items():
+    routes.append(Route(path, _constant((_STATIC / name).read_bytes(), kind)))
+  inner = Starlette(
+    routes=routes, exception_handlers={HTTPException: _http_error}
+  )
+  inner.router.redirect_slashes = False
+  return _guarded(inner, hosts)
+
+
+def _endpoint(handler, endpoint: schema.Endpoint):
+  async def respond(request: Request) -> Response:
+    try:
+      if endpoint.method == "GET":
+        pairs = request.query_params.multi_items()
+        values = schema.from_text(endpoint.fields, pairs)
+      else:
+        if request.query_params:
+          raise InputError("values belong into the body, not the address")
+        values = schema.check(endpoint.fields, await _body(request))
+      return _json(await handler(values))
+    except InputError as error:
+      return _error(422, str(error))
+    except Busy:
+      return _error(503, "too many requests wait; try again in a moment")
+
+  return respond
+
+
+async def _body(request: Request) -> dict[str, Any]:
+  kind = request.headers.get("content-type", "").partition(";")[0]
+  if kind.strip().lower() != "application/json":
+    raise HTTPException(415, "send the values as application/json")
+  body = bytearray()
+  try:
+    async for chunk in request.stream():
+      body += chunk
+      if len(body) > schema.LARGEST_BODY:
+        raise HTTPException(
+          413, f"the body has more than {schema.LARGEST_BODY} bytes"
+        )
+  except ClientDisconnect:
+    raise HTTPException(400, "the body ended early") from None
+  try:
+    return schema.read_json(bytes(body))
+  except InputError as error:
+    raise HTTPException(400, str(error)) from None
+
+
+def _constant(content: bytes, kind: str):
+  tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+  headers = {"ETag": tag, "Cache-Control": "no-cache"}
+  if kind.startswith("text/"):
+    kind += "; charset=utf-8"
+
+  async def respond(request: Request) -> Response:
+    if request.headers.get("if-none-match") == tag:
+      return Response(status_code=304, headers=headers)
+    return Response(content, media_type=kind, headers=headers)
+
+  return respond
+
+
+def _json(value: Any, status: int = 200) -> Response:
+  # ASCII only: whatever a name holds, it can be sent.
+  content = json.dumps(value, allow_nan=False).encode("ascii")
+  headers = {"Cache-Control": "no-store"}
+  if status == 503:
+    headers["Retry-After"] = "1"
+  return Response(content, status, headers, "application/json")
+
+
+def _error(status: int, message: str) -> Response:
+  return _json({"error": message}, status)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+  assert isinstance(error, HTTPException)
+  message = error.detail
+  if error.status_code == 404:
+    message = "there is nothing at this address; /openapi.json lists what is"
+  if error.status_code == 405:
+    allowed = (error.headers or {}).get("Allow", "")
+    message = f"{request.method} is not for this address; use {allowed}"
+  response = _error(error.status_code, message)
+  response.headers.update(error.headers or {})
+  return response
+
+
+def _guarded(inner, hosts: frozenset[str] | None):
+  """The application behind a check of the host, with headers on all."""
+  extra = [
+    (name.lower().encode(), value.encode()) for name, value in _HEADERS.items()
+  ]
+
+  async def application(scope, receive, send):
+    if scope["type"] != "http":
+      return
+
+    async def send_more(message):
+      if message["type"] == "http.response.start":
+        message = {**message, "headers": [*message["headers"], *extra]}
+      await send(message)
+
+    given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    name = given.rpartition(":")[0] if given[-1:] != "]" else given
+    if hosts is not None and (name or given).lower() not in hosts:
+      refusal = _error(400, "this server does not go by that host name")
+      await refusal(scope, receive, send_more)
+      return
+    await inner(scope, receive, send_more)
+
+  return application
