@@ -13,6 +13,8 @@ from repr_jax.data.files import read_npz as read_npz
 from repr_jax.data.files import write_npz as write_npz
 from repr_jax.data.judged import JudgedQuery as JudgedQuery
 from repr_jax.data.judged import read_judged_queries as read_judged_queries
+from repr_jax.data.relatedness import RelatednessQuery as RelatednessQuery
+from repr_jax.data.relatedness import read_relatedness as read_relatedness
 from repr_jax.data.rules import Rule as Rule
 from repr_jax.data.rules import read_rules as read_rules
 from repr_jax.data.rules import write_rules as write_rules

@@ -26,12 +26,14 @@ class Page(NamedTuple):
     namespace: 0 for articles.
     redirect: the title it redirects to, or None.
     text: its markup, empty where the dump has none.
+    id: number of the page, "" where the dump has none.
   """
 
   title: str
   namespace: int
   redirect: str | None
   text: str
+  id: str = ""
 
 
 def read_pages(path: files.Path) -> Iterator[Page]:
@@ -89,8 +91,27 @@ def read_redirects(path: files.Path) -> dict[str, str]:
   }
 
 
+def read_page_ids(path: files.Path) -> dict[str, str]:
+  """Reads the numbers of articles, by which some data sets name entities.
+
+  Args:
+    path: the dump.
+
+  Returns:
+    Titles of articles by number; redirects are no articles.
+  """
+  return {
+    page.id: page.title
+    for page in read_pages(path)
+    if page.id and page.namespace == 0 and page.redirect is None
+  }
+
+
 def linked_sentences(
-  path: files.Path, redirects: Mapping[str, str] | None = None
+  path: files.Path,
+  redirects: Mapping[str, str] | None = None,
+  *,
+  all_sentences: bool = False,
 ) -> Iterator[entities.Sentence]:
   """Streams the sentences of articles that mention an entity.
 
@@ -98,11 +119,12 @@ def linked_sentences(
     path: the dump.
     redirects: what `read_redirects` gave; None to read the dump once more,
       beforehand.
+    all_sentences: also those without a mention.
 
   Yields:
-    Sentences with at least one mention; the document is the article's title
-    and an entity's id is the title of its article, whether or not the dump
-    has it.
+    Sentences with at least one mention, or all; the document is the article's
+    title and an entity's id is the title of its article, whether or not the
+    dump has it.
   """
   if redirects is None:
     redirects = read_redirects(path)
@@ -114,7 +136,7 @@ def linked_sentences(
       spans = [(a, b, redirects.get(to, to)) for a, b, to in links]
       sentence = entities.sentence_from_text(text, spans, page.title)
       sentence = _add_own(sentence, own, page.title)
-      if sentence.mentions:
+      if sentence.mentions or all_sentences:
         yield sentence
 
 
@@ -127,6 +149,8 @@ def _page(element: ET.Element, path: files.Path) -> Page:
       found[name] = child.get("title")
     elif name in ("title", "ns", "text"):
       found[name] = child.text or ""
+    elif name == "id":
+      found.setdefault(name, child.text or "")  # Revisions come later.
   namespace = found.get("ns", "0").strip()
   if not found.get("title") or not namespace.lstrip("-").isdecimal():
     raise InputError(
@@ -134,7 +158,11 @@ def _page(element: ET.Element, path: files.Path) -> Page:
       path=path,
     )
   return Page(
-    found["title"], int(namespace), found.get("redirect"), found.get("text", "")
+    found["title"],
+    int(namespace),
+    found.get("redirect"),
+    found.get("text", ""),
+    found.get("id", "").strip(),
   )
 
 

@@ -13,6 +13,9 @@ from repr_jax.evaluation.judgements import held_out_ranks as held_out_ranks
 from repr_jax.evaluation.judgements import leave_one_out as leave_one_out
 from repr_jax.evaluation.judgements import pair_agreement as pair_agreement
 from repr_jax.evaluation.judgements import rank_summary as rank_summary
+from repr_jax.evaluation.relatedness import (
+  evaluate_relatedness as evaluate_relatedness,
+)
 from repr_jax.evaluation.retrieval import average_precision as average_precision
 from repr_jax.evaluation.retrieval import evaluate_run as evaluate_run
 from repr_jax.evaluation.retrieval import hits as hits

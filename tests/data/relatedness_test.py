@@ -1,0 +1,69 @@
+"""Files of entity relatedness: both forms, and what is wrong with others."""
+
+import os
+import pathlib
+
+import pytest
+
+from repr_jax.data import relatedness
+from repr_jax.errors import InputError
+
+_SVM = """1 qid:7 1:0.5 2:0 # 100-200
+0 qid:7 1:0.1 2:1 # 100-300
+
+1 qid:9 1:2 # 5-6
+"""
+
+
+def _write(tmp_path, text):
+  path = tmp_path / "queries.txt"
+  path.write_text(text)
+  return path
+
+
+def test_labelled_queries(tmp_path):
+  found = relatedness.read_relatedness(_write(tmp_path, _SVM))
+  assert found == [
+    relatedness.RelatednessQuery("7", "100", ("200", "300"), (1.0, 0.0)),
+    relatedness.RelatednessQuery("9", "5", ("6",), (1.0,)),
+  ]
+
+
+def test_a_line_without_features_is_fine(tmp_path):
+  found = relatedness.read_relatedness(_write(tmp_path, "1 qid:3 # 8-9\n"))
+  assert found[0].candidates == ("9",)
+
+
+def test_ranked_queries(tmp_path):
+  text = "Apple_Inc.\t1\tSteve_Jobs\nApple_Inc.\t2\tMac_Pro\n"
+  (found,) = relatedness.read_relatedness(_write(tmp_path, text))
+  assert found.seed == "Apple_Inc."
+  assert found.candidates == ("Steve_Jobs", "Mac_Pro")
+  assert found.gold[0] > found.gold[1]
+
+
+@pytest.mark.parametrize(
+  ("text", "message"),
+  [
+    ("2 qid:1 1:1 # 3-4\n", "txt:1: .*expected label"),
+    ("1 qid:1 1:1\n", "expected label"),
+    (_SVM + "0 qid:7 # 100-300\n", "txt:5: .*300 stands twice"),
+    (_SVM + "0 qid:7 # 101-9\n", "two seeds, 100 and 101"),
+    ("a\tfirst\tb\n", "txt:1: .*expected seed"),
+    ("a\t1\tb\na\t2\tb\n", "txt:2: .*b stands twice"),
+    ("\n", "no line"),
+  ],
+)
+def test_other_lines_are_named(tmp_path, text, message):
+  with pytest.raises(InputError, match=message):
+    relatedness.read_relatedness(_write(tmp_path, text))
+
+
+def test_kore():
+  root = pathlib.Path(os.environ.get("REPR_JAX_DATA", "../shared/data"))
+  path = root / "relatedness" / "kore.tsv"
+  if not path.exists():
+    pytest.skip(f"{path} is absent")
+  found = relatedness.read_relatedness(path)
+  assert len(found) == 21
+  assert {len(query.candidates) for query in found} == {20}
