@@ -190,9 +190,10 @@ class Answers:
     asked = self.check(question)
     way = question.system, question.ranking
     weights = self._ranker.rationale(*way, asked, relative)
+    first = explain.top_features(weights, names, count)
     answer = {
       **self._echo(question),
-      "rationale": _named(explain.top_features(weights, names, count)),
+      "rationale": _named([x for x in first if x.weight]),
       "entered": [],
       "left": [],
       "concepts": self._active(asked),

@@ -94,7 +94,8 @@ class Batcher:
       if self._closed:
         return []
       first = self._jobs.popleft()
-      taken, kept = [first], []
+      taken = [first]
+      kept: list[tuple[Job, asyncio.Future]] = []
       if first[0].kind is not None:
         while self._jobs and len(taken) < self._largest:
           job = self._jobs.popleft()

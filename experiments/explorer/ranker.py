@@ -218,7 +218,7 @@ class Ranker:
       self.rationale(_OWN, self.ranking, asked, relative)
     for system in self.systems:
       for ranking in self.rankings if system == _OWN else ("",):
-        sizes = _SIZES
+        sizes: Sequence[int] = _SIZES
         if ranking == "decoded":
           sizes = (1, *decoded_batch.SIZES)
         for size in sizes if system == _OWN else (1,):

@@ -72,8 +72,8 @@ class Compilations:
     """How many there were."""
     return self._count
 
-  def _listen(self, event: str, duration: float, **details: Any) -> None:
-    del duration, details
+  def _listen(self, event: str, duration_secs: float, **kwargs: Any) -> None:
+    del duration_secs, kwargs
     self._count += event == _COMPILED
 
 

@@ -125,7 +125,7 @@ def _concepts(batch: Batch, queries: Sequence[Query]) -> np.ndarray:
       sp.vstack([*(x.reshape(1, width) for x in totals), padding], "csr")
     )
     found = expand.encode_rows(inner.config, inner.params, inner.inputs, rows)
-    return (found.xi / found.precision)[: len(queries)]
+    return np.asarray(found.xi / found.precision)[: len(queries)]
   concepts = []
   for query in queries:
     weights = query.weights

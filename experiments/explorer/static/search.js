@@ -7,13 +7,18 @@ export function setUp(choose, fail) {
   const input = byId("find");
   const list = byId("found");
   let found = [];
+  let foundFor = "";
+  let wanted = false;  // Whether the first one is to be taken when it comes.
   let active = -1;
   let asked = null;
 
   function close() {
     asked?.abort();
     list.hidden = true;
+    list.replaceChildren();
     active = -1;
+    wanted = false;
+    foundFor = "";
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
   }
@@ -74,22 +79,30 @@ export function setUp(choose, fail) {
       const answer = await api.entities(text, asked.signal);
       if (input.value.trim() !== text) return;
       found = answer.entities;
+      foundFor = text;
       show();
+      if (wanted) take(found[active]);
+      wanted = false;
     } catch (error) {
       if (error.name !== "AbortError") fail(error);
     }
   }, 80);
 
-  input.addEventListener("input", look);
+  input.addEventListener("input", () => {
+    wanted = false;
+    look();
+  });
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
     const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
     if (step && !list.hidden && found.length) {
       event.preventDefault();
       mark((active + step + found.length) % found.length);
-    } else if (event.key === "Enter" && !list.hidden && found[active]) {
+    } else if (event.key === "Enter" && input.value.trim()) {
       event.preventDefault();
-      take(found[active]);
+      // What is shown may still belong to what was typed before.
+      if (foundFor === input.value.trim()) take(found[active]);
+      else wanted = true;
     } else if (event.key === "Escape" && !list.hidden) {
       event.preventDefault();
       close();

@@ -1,0 +1,279 @@
+"""The explorer's page in a real browser, as an analyst uses it."""
+
+import csv
+import json
+import re
+import shutil
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
+_CHROMIUM = next(
+  filter(
+    None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+  ),
+  None,
+)
+pytestmark = pytest.mark.skipif(
+  _CHROMIUM is None, reason="no Chromium is installed"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+  with playwright.sync_playwright() as started:
+    opened = started.chromium.launch(
+      executable_path=_CHROMIUM, args=["--no-sandbox"]
+    )
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def context(browser, request):
+  wanted = getattr(request, "param", (1280, "light"))
+  opened = browser.new_context(
+    viewport={"width": wanted[0], "height": 800}, color_scheme=wanted[1]
+  )
+  opened.set_default_timeout(20_000)
+  yield opened
+  opened.close()
+
+
+@pytest.fixture
+def said():
+  """What a page puts on its console; anything there is an error."""
+  found = []
+  yield found
+  assert found == []
+
+
+@pytest.fixture
+def page(context, explored, said):
+  """An empty page."""
+  opened = context.new_page()
+  opened.on("console", lambda message: said.append(message.text))
+  opened.on("pageerror", lambda error: said.append(str(error)))
+  opened.on("dialog", lambda dialog: said.append("a dialog opened"))
+  opened.goto(explored.url)
+  expect(opened.locator(".example").first).to_be_visible()
+  return opened
+
+
+def _add(page, text):
+  page.get_by_role("combobox", name="Add an entity").fill(text)
+  option = page.locator("#found [aria-selected=true]")
+  expect(option).to_contain_text(re.compile(re.escape(text), re.I))
+  page.keyboard.press("Enter")
+  expect(page.locator("#found")).to_be_hidden()
+
+
+def _settled(page, change):
+  """Waits until a change of the page has all its answers."""
+  before = page.evaluate("document.body.dataset.settled ?? ''")
+  change()
+  page.wait_for_function(
+    "before => (document.body.dataset.settled ?? '') !== before", arg=before
+  )
+
+
+def _names(page, place=0):
+  return page.locator(f"[data-list='{place}'] .name").all_inner_texts()
+
+
+def _words(page):
+  return page.locator("#rationale .feature").all_inner_texts()
+
+
+def test_a_query_is_built_turned_and_shared(page, context, tmp_path):
+  _settled(page, lambda: _add(page, "River 1"))
+  _settled(page, lambda: _add(page, "Composer 2"))
+  names, words = _names(page), _words(page)
+  assert len(names) == 10 and len(words) > 3
+  assert page.locator(".sentences p").count() >= 10
+  assert page.locator(".sentences mark").count() > 0
+  slider = page.get_by_role("slider", name="Weight of Composer 2")
+  slider.focus()
+
+  def turn():
+    for _ in range(18):
+      page.keyboard.press("ArrowLeft")
+
+  _settled(page, turn)
+  assert slider.input_value() == "-0.8"
+  expect(page.locator(".chips li.away output")).to_have_text("−0.8")
+  expect(slider).to_be_focused()
+  turned = _names(page)
+  assert turned != names and _words(page) != words
+  rivers = sum(x.startswith("River") for x in turned)
+  assert rivers > sum(x.startswith("River") for x in names)
+  assert page.locator("#entered .feature").count() > 0
+  assert page.locator("#left .feature").count() > 0
+  assert page.locator("#concepts li").count() == 4
+
+  shared = context.new_page()
+  shared.goto(page.url)
+  expect(shared.locator(".chips .name")).to_have_text(["River 1", "Composer 2"])
+  other = shared.get_by_role("slider", name="Weight of Composer 2")
+  assert other.input_value() == "-0.8"
+  expect(shared.locator("[data-list='0'] .name")).to_have_text(turned)
+
+  page.go_back()
+  expect(page.locator(".chips .name")).to_have_text(["River 1"])
+
+
+def test_results_join_the_query_from_either_side(page):
+  _settled(page, lambda: page.locator(".example").first.click())
+  expect(page.locator(".chips li")).to_have_count(3)
+  first = _names(page)[0]
+  _settled(
+    page,
+    lambda: page.get_by_role("button", name=f"Add {first} to query").click(),
+  )
+  assert first not in _names(page)
+  second = _names(page)[0]
+  _settled(
+    page, lambda: page.get_by_role("button", name=f"Not like {second}").click()
+  )
+  expect(page.locator(".chips li.away .name")).to_have_text(second)
+  expect(page.locator(".chips li.away output")).to_have_text("−0.5")
+  _settled(
+    page, lambda: page.get_by_role("button", name=f"Remove {second}").click()
+  )
+  expect(page.locator(".chips li")).to_have_count(4)
+  page.keyboard.press("Delete")
+  expect(page.locator(".chips li")).to_have_count(3)
+  page.get_by_role("button", name="Clear").click()
+  expect(page.locator(".example").first).to_be_visible()
+  expect(page.get_by_role("combobox", name="Add an entity")).to_be_focused()
+
+
+def test_two_systems_stand_side_by_side_and_are_exported(page, tmp_path):
+  _settled(page, lambda: _add(page, "River 3"))
+  _settled(page, lambda: page.get_by_label("Compare with another").check())
+  assert len(_names(page, 1)) == 10
+  _settled(
+    page, lambda: page.locator("#other-system").select_option("setexpan")
+  )
+  expect(page.locator("#list-1")).to_have_text("SetExpan")
+  _settled(page, lambda: page.locator("#ranking").select_option("xi"))
+  _settled(page, lambda: page.locator("#other-system").select_option("nvse"))
+  expect(page.locator("#list-1")).to_have_text("NVSE, decoded features")
+  expect(page.locator("#list-0")).to_have_text("NVSE, natural parameters")
+  for kind in ("CSV", "JSON"):
+    with page.expect_download() as download:
+      page.get_by_role("button", name=kind).click()
+    download.value.save_as(tmp_path / kind)
+  rows = list(csv.DictReader((tmp_path / "CSV").open(newline="")))
+  assert [x["name"] for x in rows[:10]] == _names(page, 0)
+  assert {x["ranking"] for x in rows} == {"xi", "decoded"}
+  assert all(x["sentence"] for x in rows if x["name"] != "Mute")
+  found = json.loads((tmp_path / "JSON").read_text())
+  assert [x["name"] for x in found["lists"][1]["results"]] == _names(page, 1)
+  assert found["reasons"]["rationale"] and found["lists"][0]["members"]
+
+
+def test_a_list_is_pasted_and_names_stay_text(page):
+  page.get_by_text("Paste a list").click()
+  page.locator("#paste-text").fill("River 1:0.5\nRivr 2, Mute")
+  _settled(page, lambda: page.get_by_role("button", name="Add all").click())
+  expect(page.locator("#paste-report")).to_contain_text("Added 1.")
+  expect(page.locator("#paste-report")).to_contain_text("Mute has no features")
+  suggestion = page.locator("#paste-report").get_by_role(
+    "button", name="River 2", exact=True
+  )
+  _settled(page, suggestion.click)
+  expect(page.locator(".chips .name")).to_have_text(["River 1", "River 2"])
+  _settled(page, lambda: _add(page, "<img src"))
+  expect(page.locator(".chips .name").last).to_contain_text("<img src=x")
+  assert page.locator("main img").count() == 0
+  page.reload()
+  expect(page.locator(".chips .name").last).to_contain_text("<img src=x")
+
+
+def test_errors_and_zero_weights_are_told(page, said):
+  _settled(page, lambda: _add(page, "River 1"))
+  page.get_by_role("slider", name="Weight of River 1").focus()
+  for _ in range(10):
+    page.keyboard.press("ArrowLeft")
+  expect(page.locator("#status")).to_contain_text("All weights are zero")
+  expect(page.locator(".result")).to_have_count(0)
+  page.route("**/api/expand", lambda route: route.abort())
+  page.keyboard.press("ArrowRight")
+  expect(page.get_by_role("alert")).to_contain_text("does not answer")
+  page.unroute("**/api/expand")
+  said.clear()  # The browser tells of the lost request too.
+  _settled(page, lambda: page.keyboard.press("ArrowRight"))
+  expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_keys_reach_everything(page):
+  page.keyboard.press("/")
+  find = page.get_by_role("combobox", name="Add an entity")
+  expect(find).to_be_focused()
+  page.keyboard.type("river 1")
+  expect(page.locator("#found li").nth(2)).to_be_visible()
+  page.keyboard.press("ArrowDown")
+  chosen = page.locator("#found [aria-selected=true]").inner_text()
+  active = find.get_attribute("aria-activedescendant")
+  assert page.locator(f"#{active}").inner_text() == chosen
+  page.keyboard.press("Escape")
+  expect(page.locator("#found")).to_be_hidden()
+  find.fill("river 10")
+  _settled(page, lambda: page.keyboard.press("Enter"))  # Before the list.
+  expect(page.locator(".chips .name")).to_have_text("River 10")
+  order = []
+  for _ in range(9):
+    page.keyboard.press("Tab")
+    order.append(
+      page.evaluate(
+        "document.activeElement.ariaLabel ?? document.activeElement.id ?? ''"
+      )
+      or page.evaluate("document.activeElement.tagName")
+    )
+  assert order[:5] == [
+    "SUMMARY", "Remove River 10", "Weight of River 10", "clear", "share",
+  ]  # fmt: skip
+  page.locator("#results-heading").focus()
+  page.keyboard.press("?")
+  help_ = page.get_by_role("dialog")
+  expect(help_).to_contain_text("Rationale")
+  page.keyboard.press("Escape")
+  expect(help_).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+  "context",
+  [(360, "light"), (360, "dark"), (768, "light"), (1280, "dark")],
+  indirect=True,
+)
+def test_nothing_overflows_and_controls_have_names(page, context, tmp_path):
+  _settled(page, lambda: page.locator(".example").first.click())
+  _settled(page, lambda: _add(page, "<img src"))
+  _settled(page, lambda: page.get_by_label("Compare with another").check())
+  page.screenshot(path=tmp_path / "explorer.png", full_page=True)
+  width, inner = page.evaluate(
+    "[document.documentElement.scrollWidth, window.innerWidth]"
+  )
+  assert width <= inner
+  outside = page.evaluate(
+    """() => [...document.querySelectorAll("main *")]
+      .filter((x) => x.getClientRects().length && !x.matches(".hidden"))
+      .filter((x) => x.getBoundingClientRect().right > window.innerWidth + 1)
+      .map((x) => x.outerHTML.slice(0, 80))"""
+  )
+  assert outside == []
+  nameless = page.evaluate(
+    """() => [...document.querySelectorAll("button, input, select, textarea")]
+      .filter((x) => !x.ariaLabel && !x.labels?.length && !x.textContent.trim())
+      .map((x) => x.outerHTML)"""
+  )
+  assert nameless == []
+  colours = page.evaluate(
+    """() => [getComputedStyle(document.body).color,
+      getComputedStyle(document.body).backgroundColor]"""
+  )
+  light = [sum(map(int, re.findall(r"\d+", x)[:3])) for x in colours]
+  scheme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+  assert (light[0] > light[1]) == scheme
