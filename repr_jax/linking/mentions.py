@@ -124,6 +124,28 @@ def collect(
   return found
 
 
+def locate(name: Sequence[str], tokens: Sequence[str]) -> tuple[int, int]:
+  """Where a sentence calls an entity by a part of its name.
+
+  Args:
+    name: tokens of the entity's full name.
+    tokens: of the sentence.
+
+  Returns:
+    The longest run of words of the name, the first of equal ones, as (start,
+    end); (0, 0) where there is none. Words of one or two characters and stop
+    words do not count.
+  """
+  wanted = {word for word in content_words(name) if len(word) > 2}
+  best, start = (0, 0), 0
+  for end in range(1, len(tokens) + 1):
+    if tokens[end - 1].lower() not in wanted:
+      start = end
+    elif end - start > best[1] - best[0]:
+      best = start, end
+  return best
+
+
 def mention_features(mention: Mention) -> tuple[list[str], set[str]]:
   """The mention field of one mention.
 

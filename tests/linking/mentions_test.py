@@ -114,6 +114,20 @@ def test_words_are_weighted_by_bm25_and_the_rest_is_not(found):
   assert mentions.weigh(field, 2).shape[1] == (having >= 2).sum()
 
 
+@pytest.mark.parametrize(
+  ("text", "span"),
+  [
+    ("then Wiggans sailed", (1, 2)),
+    ("keith and Keith A Wiggans", (0, 1)),
+    ("wiggans said Keith WIGGANS sailed", (2, 4)),
+    ("he is a sailor", (0, 0)),
+    ("", (0, 0)),
+  ],
+)
+def test_parts_of_a_name_are_found(text, span):
+  assert mentions.locate(("Keith", "A", "Wiggans"), text.split()) == span
+
+
 def test_a_corpus_without_mentions_is_refused():
   with pytest.raises(InputError, match="no sentence that mentions"):
     mentions.collect([Sentence("d", ("nobody",))])

@@ -1,0 +1,1 @@
+"""Coreferent mention retrieval (thesis 6.1)."""

@@ -1,0 +1,91 @@
+"""Error analysis: which queries each system wins, and of what kind."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from experiments import report
+from experiments.cmr import task as task_lib
+from experiments.cmr.evaluating import Line
+from repr_jax.linking import mentions
+
+
+def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
+  """Which queries each system wins, by frequency and by ambiguity.
+
+  Args:
+    task: the task.
+    lines: from `evaluate`.
+
+  Returns:
+    Two tables: average precision in each group of queries, with the shares
+    of queries that a system ranks better and worse than BM25.
+  """
+  shown = [line for line in lines if not line.name.endswith(" mean")]
+  titles = {
+    "By number of relevant mentions": _frequency(task),
+    "By ambiguity of the name": _ambiguity(task),
+  }
+  found = []
+  for title, groups in titles.items():
+    rows = []
+    for name, queries in groups.items():
+      asked = [q for q in queries if q in lines[0].values]
+      if asked:
+        rows.append(
+          [name, len(asked), *(_cell(x, lines[0], asked) for x in shown)]
+        )
+    header = ["queries", "number", *(line.name for line in shown)]
+    found.append(
+      report.Table(f"{title}: AP (better / worse than BM25, %)", header, rows)
+    )
+  return found
+
+
+def _cell(line: Line, base: Line, queries: Sequence[str]) -> str:
+  own = np.array([line.values[q]["map"] for q in queries])
+  if line is base:
+    return f"{own.mean():.3f}"
+  gap = own - np.array([base.values[q]["map"] for q in queries])
+  better, worse = (gap > 1e-9).mean(), (gap < -1e-9).mean()
+  return f"{own.mean():.3f} ({better:.0%} / {worse:.0%})"
+
+
+def _frequency(task: task_lib.Task) -> dict[str, list[str]]:
+  groups: dict[str, list[str]] = {
+    "1": [],
+    "2-3": [],
+    "4-9": [],
+    "10 or more": [],
+  }
+  for query, relevance in task.judgements.items():
+    count = sum(value > 0 for value in relevance.values())
+    name = "1" if count == 1 else "2-3" if count < 4 else "4-9"
+    groups["10 or more" if count > 9 else name].append(query)
+  return groups
+
+
+def _ambiguity(task: task_lib.Task) -> dict[str, list[str]]:
+  """Whether other entities have the query's name, or a word of it."""
+  whole: dict[tuple[str, ...], set[str]] = {}
+  single: dict[str, set[str]] = {}
+  for mention in task.mentions:
+    words = tuple(mentions.content_words(mention.words))
+    whole.setdefault(words, set()).add(mention.entity)
+    for word in words:
+      single.setdefault(word, set()).add(mention.entity)
+  groups: dict[str, list[str]] = {
+    "name of one entity alone": [], "others share a word": [],
+    "others have the same name": [],
+  }  # fmt: skip
+  alone, shared, same = groups.values()
+  for row in task.queries.tolist():
+    mention = task.mentions[row]
+    words = tuple(mentions.content_words(mention.words))
+    if len(whole[words]) > 1:
+      same.append(mention.id)
+    elif any(len(single[word]) > 1 for word in words):
+      shared.append(mention.id)
+    else:
+      alone.append(mention.id)
+  return groups

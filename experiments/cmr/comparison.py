@@ -1,0 +1,32 @@
+"""One run: reads the corpus, scores, measures, and writes all files."""
+
+from experiments import progress, runlib
+from experiments.cmr import evaluating
+from experiments.cmr import task as task_lib
+
+
+def compare(
+  run: runlib.Run, chosen: task_lib.Options
+) -> tuple[task_lib.Task, evaluating.Scored, list[evaluating.Line]]:
+  """Reads the corpus, scores with all systems, measures, writes all files.
+
+  Args:
+    run: the run, whose directory gets the files.
+    chosen: of the run.
+  """
+
+  def say(text: str) -> None:
+    progress.say(f"cmr: {text}")
+
+  task = task_lib.load(chosen)
+  for reason, count in task.excluded.items():
+    say(f"{count:,} {reason} are no queries")
+  scored = evaluating.score(task, chosen, run.directory, say)
+  missing = len(task.queries) - len(scored.pool)
+  if missing:
+    say(f"{missing:,} queries have no relevant mention in the judged pool")
+  task_lib.write(task, scored.pool, run.directory)
+  lines = evaluating.evaluate(task, scored, run.directory, chosen.seed)
+  for row in evaluating.rows(lines):
+    run.row(**row)  # type: ignore[arg-type]
+  return task, scored, lines

@@ -1,0 +1,150 @@
+"""Systems by their specifications, and what the thesis measured of each.
+
+A specification is a kind with settings, such as `lsa:k=300`,
+`mvlsa:k=300:m=256` or `vae:decoder=multilabel:epochs=5:lbv=1:beta=0.2`.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+
+from repr_jax.errors import InputError
+from repr_jax.linking import mentions, retrieval
+from repr_jax.setexp import vae
+
+KINDS = ("lsa", "mvlsa", "vae")
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+  """A representation to rank by.
+
+  Attributes:
+    kind: one of `KINDS`.
+    k: dimension of LSA and MVLSA.
+    m: rank of each view in MVLSA.
+    decoder: "multinomial" or "multilabel".
+    epochs: of the autoencoder; 0 for a random encoder.
+    latent: dimension of its posterior mean.
+    hidden: width of its encoder.
+    beta: weight of the KL term.
+    smooth: label smoothing.
+    lbv: 1 for variances of at least 1, else 0.
+    rate: step size of Adam.
+  """
+
+  kind: str
+  k: int = 300
+  m: int = 300
+  decoder: str = "multinomial"
+  epochs: int = 5
+  latent: int = 100
+  hidden: int = 150
+  beta: float = 1.0
+  smooth: float = 0.0
+  lbv: int = 1
+  rate: float = 1e-3
+
+
+# infAP alone and in the ensemble (thesis, table of 6.1.2); None where the
+# table has no figure.
+BM25 = 0.5453
+_TABLE: dict[Spec, tuple[float, float | None]] = {
+  Spec("lsa", k=20): (0.3408, 0.5011),
+  Spec("lsa", k=300): (0.4008, 0.5032),
+  Spec("lsa", k=500): (0.3808, 0.4939),
+  Spec("mvlsa", k=500, m=500): (0.3708, None),
+  Spec("mvlsa", k=1000, m=500): (0.3665, None),
+  Spec("mvlsa", k=300, m=500): (0.3651, None),
+  Spec("mvlsa", k=300, m=256): (0.3508, 0.4895),
+  Spec("vae", decoder="multilabel", lbv=0): (0.3635, None),
+  Spec("vae", decoder="multilabel"): (0.3955, None),
+  Spec("vae", decoder="multilabel", hidden=300): (0.4099, None),
+  Spec("vae"): (0.5025, 0.5513),
+  Spec("vae", lbv=0): (0.4629, None),
+  Spec("vae", epochs=0): (0.5074, 0.5405),
+  Spec("vae", epochs=40): (0.5029, 0.5504),
+  Spec("vae", smooth=0.5): (0.5091, 0.5527),
+  Spec("vae", epochs=2, beta=0.0, smooth=0.5): (0.4967, 0.5580),
+  Spec("vae", epochs=2, beta=0.2, smooth=0.5): (0.4931, 0.5542),
+  Spec("vae", epochs=2, beta=0.4, smooth=0.5): (0.4962, 0.5553),
+  Spec("vae", epochs=2, beta=0.6, smooth=0.5): (0.4883, 0.5514),
+  Spec("vae", epochs=2, beta=0.8, smooth=0.5): (0.5034, 0.5469),
+}
+
+
+def parse(text: str) -> Spec:
+  """Reads a specification.
+
+  Args:
+    text: kind and settings, joined by colons.
+
+  Returns:
+    The specification; InputError where a setting is unknown.
+  """
+  kind, *settings = text.split(":")
+  casts: dict[str, type] = {
+    field.name: type(field.default)
+    for field in dataclasses.fields(Spec)
+    if field.name != "kind"
+  }
+  if kind not in KINDS:
+    raise InputError(f"--systems: {text!r} is none of {', '.join(KINDS)}")
+  found: dict[str, Any] = {}
+  for setting in settings:
+    name, _, value = setting.partition("=")
+    if name not in casts:
+      raise InputError(
+        f"--systems: {text!r} has no setting {name!r}; there are "
+        f"{', '.join(casts)}"
+      )
+    try:
+      found[name] = casts[name](value)
+    except ValueError:
+      raise InputError(f"--systems: {setting!r} is not a number") from None
+  return Spec(kind, **found)
+
+
+def thesis(spec: Spec) -> tuple[float | None, float | None]:
+  """The thesis' infAP of this setting, alone and in the ensemble, or None."""
+  return _TABLE.get(spec, (None, None))
+
+
+def vectors(
+  spec: Spec, fields: mentions.Fields, min_mentions: int, seed: int
+) -> np.ndarray:
+  """Represents all mentions.
+
+  Args:
+    spec: how.
+    fields: of n mentions.
+    min_mentions: features that fewer mentions have are left out.
+    seed: of the SVD or of the training.
+
+  Returns:
+    Vectors, [n, d].
+  """
+  if spec.kind == "lsa":
+    return retrieval.lsa(fields, spec.k, min_mentions=min_mentions, seed=seed)
+  if spec.kind == "mvlsa":
+    return retrieval.mvlsa(
+      fields, spec.k, spec.m, min_mentions=min_mentions, seed=seed
+    )
+  config = vae.Config(
+    latent=spec.latent,
+    hidden=(spec.hidden,),
+    decoder=spec.decoder,
+    beta=spec.beta,
+    smoothing=spec.smooth,
+    lower_bounded_variance=bool(spec.lbv),
+  )
+  return retrieval.autoencoder(
+    fields,
+    config,
+    key=jax.random.key(seed),
+    epochs=spec.epochs,
+    rate=spec.rate,
+    min_mentions=min_mentions,
+  )
