@@ -57,6 +57,7 @@ class Ranker:
     opened: session.Session,
     baselines: Sequence[str] = systems.BASELINES,
     members: int = 100,
+    rankings: Sequence[str] = RANKINGS,
     say: Callable[[str], None] = lambda text: None,
   ):
     """Fits the systems.
@@ -66,6 +67,8 @@ class Ranker:
       baselines: those to fit; word2vecf only where the model directory has
         its vectors, since they take long to train.
       members: most entities in a query.
+      rankings: scores that the autoencoder can rank by, its usual one among
+        them.
       say: called with a line of text when something was done.
     """
     for name in baselines:
@@ -78,12 +81,12 @@ class Ranker:
     self.model = opened.model
     self.members = members
     self.ranking = opened.options.ranking
-    self.rankings = RANKINGS
+    self.rankings = tuple(rankings)
     self._options = opened.options
     self._width = batches.padded_length(members, 4)
     self._own: dict[str, systems.System] = {}
     self._tops: dict[str, Callable[[Sequence[Query], int], list]] = {}
-    for ranking in RANKINGS:
+    for ranking in self.rankings:
       self._fit_own(ranking)
     self._others: dict[str, systems.System] = {}
     for name in baselines:

@@ -99,7 +99,7 @@ def application(
   """
   from experiments.explorer import answers, app, batching, ranker
 
-  fitted = ranker.Ranker(opened, baselines, members, say)
+  fitted = ranker.Ranker(opened, baselines, members, say=say)
   began = time.monotonic()
   counted = Compilations()
   fitted.warm(answers.MOST_RESULTS)

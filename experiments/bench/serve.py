@@ -1,0 +1,198 @@
+"""The explorer under load: 64 clients with weighted queries (thesis 4.6).
+
+python -m experiments.bench --suite=serve [--size=full]
+
+The "full" size has 80,000 made-up entities with 105,448 features, a hidden
+layer of 500 and 50 latent numbers, not trained; each query has 1 to 20
+members with weights from -1 to 2, no two queries are the same. Clients run in
+a process of their own and send the next query as soon as they have their
+answer. "one at a time" is the same server without calls for many queries.
+Quality is what the clients saw: latencies in milliseconds, queries a second,
+queries in a call, and programs compiled while they asked, which must be none.
+A full run of one round takes about six minutes on two cores.
+"""
+
+import asyncio
+import functools
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.bench.harness import Case
+from experiments.explorer import load
+
+_MEMBERS = 20
+
+
+class _Shape(NamedTuple):
+  entities: int
+  features: int
+  clusters: int
+  hidden: int
+  latent: int
+  clients: int
+  queries: int
+
+
+_SHAPES = {
+  "full": _Shape(80_000, 105_448, 400, 500, 50, 64, 1024),
+  "small": _Shape(2_000, 1_500, 20, 16, 8, 16, 96),
+}
+# What a contender keeps between calls; each has a process of its own.
+_KEPT: dict[str, Any] = {}
+
+
+class Asking(NamedTuple):
+  """A model with queries to put to it.
+
+  Attributes:
+    shape: the sizes.
+    opened: the model, as a session of `experiments.nvse`.
+    queries: bodies of requests; each round takes the next part.
+  """
+
+  shape: _Shape
+  opened: Any
+  queries: list[dict[str, Any]]
+
+
+def asking(size: str, ranking: str, seed: int = 0) -> Asking:
+  """Makes entities up, an untrained model of them, and queries.
+
+  Args:
+    size: "small" or "full".
+    ranking: score that the model ranks by.
+    seed: of the draw.
+
+  Returns:
+    The data.
+  """
+  import jax
+
+  from experiments.nvse import session
+  from experiments.nvse.options import Options
+  from repr_jax.data import synthetic_worlds
+  from repr_jax.setexp import expand, features, sentences, vae
+
+  s = _SHAPES[size]
+  rng = np.random.default_rng(seed)
+  counts = synthetic_worlds.entity_corpus(
+    rng, s.entities, s.features, s.clusters
+  ).counts
+  ids = [f"e{i:06d}" for i in range(s.entities)]
+  none = np.zeros(0, np.int32)
+  held = sentences.Sentences(
+    none, np.zeros(1, np.int64), np.zeros(0, bool), none,
+    np.zeros(s.entities + 1, np.int64), none, [], [],
+  )  # fmt: skip
+  names = [f"word:f{i}" for i in range(s.features)]
+  table = features.FeatureTable(counts, ids, ids, names, held)
+  options = Options(hidden=(s.hidden,), latent=s.latent, ranking=ranking)
+  config = options.config()
+  params = vae.init_params(config, jax.random.key(seed), counts)
+  model = expand.build(config, params, vae.statistics(counts), counts)
+  known = np.flatnonzero(np.diff(counts.indptr))
+  # Enough for the rounds of the harness; what comes again is answered from
+  # memory.
+  queries = [_query(rng, ids, known, ranking) for _ in range(16 * s.queries)]
+  return Asking(s, session.Session(options, table, model), queries)
+
+
+def _query(rng, ids, known, ranking) -> dict[str, Any]:
+  chosen = rng.choice(known, rng.integers(1, _MEMBERS + 1), replace=False)
+  weights = rng.uniform(-1, 2, len(chosen)).round(3)
+  members = [
+    {"id": ids[row], "weight": weight}
+    for row, weight in zip(chosen.tolist(), weights.tolist())
+  ]
+  return {"members": members, "system": "nvse", "ranking": ranking}
+
+
+class _Served:
+  """A server in threads of this process."""
+
+  def __init__(self, data: Asking, largest: int):
+    import uvicorn
+
+    from experiments.explorer import answers, app, batching, ranker, server
+
+    ranking = data.opened.options.ranking
+    fitted = ranker.Ranker(data.opened, (), rankings=(ranking,))
+    fitted.warm(answers.MOST_RESULTS)
+    found = answers.Answers(fitted)
+    self.compilations = server.Compilations()
+    self.batcher = batching.Batcher(largest)
+    config = uvicorn.Config(
+      app.build(found, self.batcher),
+      log_config=None, access_log=False, lifespan="off", ws="none",
+    )  # fmt: skip
+    self._server = uvicorn.Server(config)
+    self._listening = server.bind("127.0.0.1", 0)
+    self.port = self._listening.getsockname()[1]
+    threading.Thread(target=self._serve, daemon=True).start()
+    self._queries = iter(data.queries)
+
+  def _serve(self) -> None:
+    asyncio.run(self._server.serve(sockets=[self._listening]))
+
+  def ask(self, data: Asking) -> dict[str, float]:
+    """Lets the clients ask their next queries."""
+    s = data.shape
+    part = [x for x, _ in zip(self._queries, range(s.queries))]
+    before, compiled = self.batcher.counts, self.compilations()
+    seen = load.run(self.port, "/api/expand", part, s.clients)
+    after = self.batcher.counts
+    return {
+      "p50 ms": 1e3 * seen.quantile(0.5),
+      "p99 ms": 1e3 * seen.quantile(0.99),
+      "queries/s": len(part) / seen.seconds,
+      "in a call": (after.requests - before.requests)
+      / max(after.calls - before.calls, 1),
+      "compiled": self.compilations() - compiled,
+      "errors": seen.errors,
+    }
+
+
+def ask(largest: int, data: Asking) -> dict[str, float]:
+  """Serves the model, and lets the clients ask.
+
+  Args:
+    largest: queries in a call at most.
+    data: the data.
+
+  Returns:
+    What the clients saw.
+  """
+  if "served" not in _KEPT:
+    _KEPT["served"] = _Served(data, largest)
+  return _KEPT["served"].ask(data)
+
+
+def cases(size: str) -> list[Case]:
+  """The cases of this suite.
+
+  Args:
+    size: "small" or "full".
+
+  Returns:
+    The cases.
+  """
+  s = _SHAPES[size]
+  return [
+    Case(
+      f"{s.queries} queries of {s.clients} clients ranked by {ranking}",
+      functools.partial(asking, size, ranking),
+      {
+        "ours": functools.partial(ask, 64),
+        "one at a time": functools.partial(ask, 1),
+      },
+      quality=_seen,
+    )
+    for ranking in ("decoded", "xi")
+  ]
+
+
+def _seen(data: Asking, result: dict[str, float]) -> dict[str, float]:
+  del data
+  return result
