@@ -18,6 +18,7 @@ import optax
 
 from repr_jax.kb import feasible, negatives, scores
 from repr_jax.kb.constraints import Constraints
+from repr_jax.ops import shuffle
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +157,7 @@ def train_pass(
   """
   steps = facts.shape[0] // options.batch
   order_key, draw_key = jax.random.split(key)
-  order = jax.random.permutation(order_key, facts.shape[0])
+  order = shuffle.random_order(order_key, facts.shape[0])
   batches = facts[order[: steps * options.batch]]
   batches = batches.reshape(steps, options.batch, 3)
 

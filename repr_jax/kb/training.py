@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 from repr_jax.kb import feasible, negatives, scores
 from repr_jax.kb.constraints import Constraints
+from repr_jax.ops import shuffle
 
 # Relations beyond which their gradients are added row by row.
 _ONE_HOT_LIMIT = 512
@@ -118,7 +119,9 @@ def update(
   Returns:
     Tables, which meet the rules, and the mean loss of the batch, scalar.
   """
-  rows = params.entities[pairs.entities]
+  # Barriers keep the gather, and the gradient, from being computed again
+  # inside each of their users.
+  rows = jax.lax.optimization_barrier(params.entities[pairs.entities])
   objective = functools.partial(_loss, options, pairs)
   loss, slope = jax.value_and_grad(objective)(
     params.relations[pairs.relations], rows
@@ -133,6 +136,7 @@ def update(
   )
   keep = pairs.fine[None, :, None]
   change = -rates.eta * (slope + 2 * rates.alpha * rows * keep)
+  change = jax.lax.optimization_barrier(change)
   ids = pairs.entities.reshape(-1)
   entities = params.entities.at[ids].add(change.reshape(ids.size, -1))
   if constraints is not None and constraints.region is not None:
@@ -171,7 +175,7 @@ def train_pass(
   count = facts.shape[0]
   steps = -(-count // options.batch)
   order_key, draw_key = jax.random.split(key)
-  order = jax.random.permutation(order_key, count)
+  order = shuffle.random_order(order_key, count)
   order = jnp.resize(order, (steps * options.batch,))
   pairs = draw_pairs(options, known, facts[order], draw_key)
   first_time = jnp.arange(order.size) < count
