@@ -28,7 +28,7 @@ _NOTE = (
   "A query is one mention of an entity; its other mentions are relevant, and "
   "those of other entities with the same name stay in the collection. Weights "
   "of ensembles are chosen on every second query, figures are of the other "
-  "half; infAP sees three quarters of what was retrieved. The thesis' figures are of "
+  "half; infAP sees three quarters of what was found. The thesis' are of "
   "TAC 2014 and not comparable: BM25 54.5, its best ensemble 55.8 infAP; "
   "alone LSA 40.1, MVLSA 37.1, multilabel VAE 41.0, multinomial VAE 50.9. "
   "python -m experiments.cmr --flagfile=experiments/presets/cmr_thesis.flags "

@@ -205,7 +205,7 @@ def _stream(options: Options) -> Iterator[entities.Sentence]:
     pairs = wordnet_entities.wordnet_instances(opened, "instances", True)
   else:
     if source == "wikipedia":
-      source = _gensim_dump()
+      source = gensim_dump()
     form = corpus_lib.form_of(source, options.form)
     if form == "sentences":
       yield from entities.read_sentences(source)
@@ -245,7 +245,8 @@ def _kinds(options: Options) -> dict[str, str]:
   }
 
 
-def _gensim_dump() -> str:
+def gensim_dump() -> str:
+  """Path of the small dump of Wikipedia that gensim's wheel has."""
   spec = importlib.util.find_spec("gensim")
   folder = pathlib.Path(spec.origin or "").parent if spec else pathlib.Path()
   path = folder / "test" / "test_data" / _DUMP

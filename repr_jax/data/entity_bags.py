@@ -58,6 +58,7 @@ def collect(
   window: int = 20,
   most_page: int = 1000,
   most_context: int = 1000,
+  skip_most_frequent: int = 0,
   wanted: Iterable[str] | None = None,
 ) -> Bags:
   """Gathers the bags in one pass.
@@ -69,6 +70,8 @@ def collect(
       it, half behind; known words only.
     most_page: words of a page that are kept, the first ones.
     most_context: words around an entity's mentions that are kept.
+    skip_most_frequent: the first words of the vocabulary, which is sorted by
+      frequency, that do not count.
     wanted: the entities to gather; by default all that are mentioned.
 
   Returns:
@@ -83,6 +86,7 @@ def collect(
   }
   for sentence in stream:
     ids = vocab.ids(token.lower() for token in sentence.tokens)
+    ids = np.where(ids < skip_most_frequent, -1, ids)
     if sentence.doc and (chosen is None or sentence.doc in chosen):
       page = pages.setdefault(sentence.doc, array.array("i"))
       _extend(page, ids[ids >= 0], most_page)

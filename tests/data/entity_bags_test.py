@@ -61,6 +61,17 @@ def test_wanted_entities_alone():
   assert _bag(bags, "context", "none") == []
 
 
+def test_frequent_words_can_be_passed_over():
+  bags = entity_bags.collect(
+    [_sentence(range(8), [(6, 7, "a")], "a")],
+    _VOCAB,
+    window=4,
+    skip_most_frequent=5,
+  )
+  assert _bag(bags, "context", "a") == [5, 7]
+  assert _bag(bags, "page", "a") == [5, 6, 7]
+
+
 def test_words_are_counted_without_marks():
   counts = entity_bags.count_words([Sentence("", ("A", "a", ",", "B"))])
   assert counts == {"a": 2, "b": 1}

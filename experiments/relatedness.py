@@ -1,0 +1,339 @@
+"""Vectors of entities, and how well their cosines tell related ones.
+
+python -m experiments.relatedness                 (WordNet, about two minutes)
+python -m experiments.relatedness --corpus=enwiki-pages-articles.xml.bz2 \
+    --queries=relatedness/test.svm --workdir=runs/relatedness
+
+Max-margin vectors on pages (U1) and then on contexts of mentions (U2),
+posterior means of an autoencoder, and the same untrained (thesis 6.2).
+--corpus is streamed, so that a whole dump of Wikipedia, which the thesis
+used, needs memory for its entities alone. --queries are SVMlight files of
+Ceccarelli et al. (NDCG@1, 5, 10 and MAP; the thesis' best: .646, .611, .639
+and .576) or KORE (Spearman's correlation for each seed); by default they are
+made of WordNet's classes: a seed, five of its class and twenty of others.
+"""
+
+import itertools
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from absl import flags
+
+from experiments import progress, runlib
+from experiments.cmr import task as cmr_task
+from experiments.ned import options as ned_options
+from experiments.ned import words as words_lib
+from experiments.nvse import corpus as corpus_lib
+from repr_jax.data import (
+  entities,
+  entity_bags,
+  relatedness,
+  wikipedia,
+  wordnet,
+  wordnet_entities,
+)
+from repr_jax.data.linked_documents import LinkedDocument, read_documents
+from repr_jax.errors import InputError
+from repr_jax.evaluation import relatedness as measures
+from repr_jax.linking import entity_vectors
+from repr_jax.setexp import vae
+
+OBJECTIVES = ("max_margin", "vae", "null")
+_THESIS = {
+  ("max_margin", "U1"): (0.616, 0.590, 0.616, 0.549),
+  ("max_margin", "U1+U2"): (0.646, 0.611, 0.639, 0.576),
+  ("vae", "U1"): (0.592, 0.559, 0.578, 0.514),
+  ("vae", "U1+U2"): (0.615, 0.571, 0.596, 0.542),
+  ("null", "U1"): (0.577, 0.537, 0.563, 0.503),
+  ("null", "U1+U2"): (0.615, 0.571, 0.596, 0.542),
+}
+_FORMS = ["auto", "sentences", "entities", "wikipedia", "documents"]
+
+_CORPUS = flags.DEFINE_list(
+  "corpus",
+  ["wordnet"],
+  "wordnet, wikipedia (the small dump in gensim's wheel), or files: dumps of "
+  "Wikipedia, JSON lines of sentences, of entities or of linked documents.",
+)
+_FORM = flags.DEFINE_enum("form", "auto", _FORMS, "Form of the files.")
+_WORDNET = flags.DEFINE_string(
+  "wordnet_path", None, "Folder of WordNet; by default the usual places."
+)
+_QUERIES = flags.DEFINE_list(
+  "queries", [], "Files of relatedness queries; by default WordNet's classes."
+)
+_OBJECTIVES = flags.DEFINE_list(
+  "objectives", list(OBJECTIVES), "Which vectors to learn."
+)
+_VECTORS = flags.DEFINE_string(
+  "word_vectors", None, "File of word vectors; by default MVLSA's of the text."
+)
+_DIM = flags.DEFINE_integer("dim", 100, "Numbers in a vector (thesis: 300).", 1)
+_VOCABULARY = flags.DEFINE_integer(
+  "vocabulary", 50_000, "Words that count, at most (thesis: 50,000).", 2
+)
+_MIN_COUNT = flags.DEFINE_integer(
+  "min_count", 3, "Rarer words are left out.", 1
+)
+_FREQUENT = flags.DEFINE_integer(
+  "drop_most_frequent", 100, "The most frequent words are in no bag.", 0
+)
+_WINDOW = flags.DEFINE_integer("window", 20, "Words around a mention.", 1)
+_MOST = flags.DEFINE_integer(
+  "most_words", 1000, "Words kept of a page, and of an entity's contexts.", 1
+)
+_STEPS = flags.DEFINE_integer("steps", 400, "Steps of max-margin vectors.", 0)
+_EPOCHS = flags.DEFINE_integer("epochs", 10, "Epochs of the autoencoder.", 1)
+_MISSING = flags.DEFINE_enum(
+  "missing",
+  "last",
+  ["last", "skip"],
+  "Candidates without a vector: ranked last, or left out of the query.",
+)
+
+
+def stream(
+  corpus: list[str], form: str, wordnet_path: str | None
+) -> Iterator[entities.Sentence]:
+  """Sentences of all sources, also those without a mention.
+
+  Args:
+    corpus: sources as --corpus names them.
+    form: of the files.
+    wordnet_path: folder of WordNet, None for the usual places.
+
+  Yields:
+    Sentences; what is about an entity has the entity's id as its document.
+  """
+  for source in corpus:
+    if source == "wordnet":
+      opened = wordnet.load(wordnet_path)
+      pairs = wordnet_entities.wordnet_instances(opened, "instances", True)
+      yield from itertools.chain.from_iterable(found for _, found in pairs)
+      continue
+    path = cmr_task.gensim_dump() if source == "wikipedia" else source
+    kind = corpus_lib.form_of(path, form)
+    if kind == "wikipedia":
+      yield from wikipedia.linked_sentences(path, all_sentences=True)
+    elif kind == "entities":
+      for info, found in entities.read_entity_file(path):
+        yield from (sentence._replace(doc=info.id) for sentence in found)
+    elif kind == "documents":
+      yield from map(_as_sentence, read_documents(path))
+    else:
+      yield from entities.read_sentences(path)
+
+
+def class_queries(
+  opened: wordnet.WordNet, seed: int, count: int = 400
+) -> list[relatedness.RelatednessQuery]:
+  """Queries from WordNet's classes: five of the seed's class, twenty others.
+
+  Args:
+    opened: the database.
+    seed: which ones.
+    count: queries, at most.
+  """
+  sets = wordnet_entities.wordnet_instance_sets(opened, min_members=6)
+  everyone = sorted({name for found in sets.values() for name in found})
+  rng = np.random.default_rng(seed)
+  queries = []
+  for number in range(count):
+    kind = list(sets)[int(rng.integers(len(sets)))]
+    own = rng.choice(sets[kind], 6, replace=False).tolist()
+    inside = {x for found in sets.values() if own[0] in found for x in found}
+    others = rng.choice(everyone, 60, replace=False).tolist()
+    others = [x for x in others if x not in inside][:20]
+    gold = (*[1.0] * 5, *[0.0] * len(others))
+    queries.append(
+      relatedness.RelatednessQuery(
+        f"{number}-{kind}", own[0], (*own[1:], *others), gold
+      )
+    )
+  return queries
+
+
+def read_queries(
+  path: str, corpus: list[str], known: set[str]
+) -> list[relatedness.RelatednessQuery]:
+  """Reads queries and names their entities as the corpus does.
+
+  Args:
+    path: the file.
+    corpus: where page numbers are looked up if queries have such.
+    known: ids of the corpus' entities.
+  """
+  found = relatedness.read_relatedness(path)
+  names = {x for query in found for x in (query.seed, *query.candidates)}
+  titles: dict[str, str] = {}
+  if all(name.isdecimal() for name in names) and not names & known:
+    for source in corpus:
+      if source != "wordnet" and corpus_lib.form_of(source) == "wikipedia":
+        titles |= wikipedia.read_page_ids(source)
+
+  def title(name: str) -> str:
+    name = titles.get(name, name)
+    return name if name in known else name.replace("_", " ")
+
+  return [
+    query._replace(
+      seed=title(query.seed), candidates=tuple(map(title, query.candidates))
+    )
+    for query in found
+  ]
+
+
+def learn(
+  objective: str, bags: entity_bags.Bags, known: words_lib.Words, seed: int
+) -> Iterator[tuple[str, np.ndarray]]:
+  """Vectors of one objective, on pages and on pages with contexts.
+
+  Args:
+    objective: one of `OBJECTIVES`.
+    bags: words of n entities.
+    known: words with vectors.
+    seed: of starts, draws and training.
+
+  Yields:
+    "U1" and "U1+U2", each with vectors [n, d].
+  """
+  key = jax.random.key(seed)
+  page = (bags.page_offsets, bags.page_words)
+  context = (bags.context_offsets, bags.context_words)
+  counts = known.vocabulary.counts
+  if objective == "max_margin":
+    first = entity_vectors.fit_max_margin(
+      known.vectors, *page, counts, key=key, steps=_STEPS.value
+    )
+    yield "U1", np.asarray(first)
+    second = entity_vectors.fit_max_margin(
+      known.vectors, *context, counts, key=key, steps=_STEPS.value, start=first
+    )
+    yield "U1+U2", np.asarray(second)
+    return
+  size, width = known.vectors.shape
+  config = vae.Config(
+    latent=width, hidden=(150,), weighting="bm25", lower_bounded_variance=True
+  )
+  epochs = _EPOCHS.value if objective == "vae" else 0
+  alone = entity_vectors.bag_counts(*page, size)
+  both = alone + entity_vectors.bag_counts(*context, size)
+  for name, table in (("U1", alone), ("U1+U2", both)):
+    yield (
+      name,
+      entity_vectors.posterior_means(
+        table, key=key, config=config, epochs=epochs
+      ),
+    )
+
+
+def evaluate(
+  run: runlib.Run, say: Callable[[str], None]
+) -> list[tuple[str, str, measures.Relatedness]]:
+  """Learns all vectors, writes them, and measures each.
+
+  Args:
+    run: the run.
+    say: called with a line of text when something was done.
+  """
+
+  def sentences() -> Iterator[entities.Sentence]:
+    return stream(_CORPUS.value, _FORM.value, _WORDNET.value)
+
+  known = _words(sentences(), run.directory)
+  size = len(known.vocabulary)
+  bags = entity_bags.collect(
+    sentences(), known.vocabulary, window=_WINDOW.value, most_page=_MOST.value,
+    most_context=_MOST.value,
+    skip_most_frequent=min(_FREQUENT.value, size // 10),
+  )  # fmt: skip
+  say(
+    f"{len(bags.entities):,} entities, {bags.without_page:,} of them without "
+    f"a page; {size:,} words"
+  )
+  rows = {name: i for i, name in enumerate(bags.entities)}
+  asked = {
+    pathlib.Path(path).name: read_queries(path, _CORPUS.value, set(rows))
+    for path in _QUERIES.value
+  } or {
+    "classes": class_queries(wordnet.load(_WORDNET.value), runlib.SEED.value)
+  }
+  found = []
+  for objective in _OBJECTIVES.value:
+    for contexts, vectors in learn(objective, bags, known, runlib.SEED.value):
+      run.vectors(bags.entities, vectors)
+      for name, queries in asked.items():
+        figures = measures.evaluate_relatedness(
+          queries, vectors, rows, missing=_MISSING.value
+        )
+        found.append((f"{objective} {contexts}", name, figures))
+        say(_line(found[-1]))
+  return found
+
+
+def main(argv: list[str]) -> None:
+  """Learns and measures what the flags name."""
+  del argv
+  for name in _OBJECTIVES.value:
+    if name not in OBJECTIVES:
+      raise InputError(f"--objectives: {name!r} is none of {OBJECTIVES}")
+  with runlib.Run("relatedness") as run:
+    if run.finished:
+      progress.say(f"relatedness: finished before; see {run.directory}")
+      return
+    for label, name, figures in evaluate(run, progress.say):
+      objective, contexts = label.split()
+      thesis: dict[str, float] = {}
+      if name.endswith((".svm", ".svm.gz")):
+        published = _THESIS[objective, contexts]
+        thesis = dict(zip(("NDCG@1", "NDCG@5", "NDCG@10", "MAP"), published))
+      for metric, value in figures.means.items():
+        run.row(f"{name}: {label}", metric, value, thesis=thesis.get(metric))
+      run.row(f"{name}: {label}", "coverage", figures.coverage)
+      run.row(f"{name}: {label}", "queries skipped", len(figures.skipped))
+      if "Spearman" in figures.means:
+        for seed, row in figures.queries.items():
+          run.row(f"{name}: {label}: {seed}", "Spearman", row["Spearman"])
+
+
+def _line(item: tuple[str, str, measures.Relatedness]) -> str:
+  label, name, figures = item
+  values = ", ".join(f"{k} {v:.3f}" for k, v in figures.means.items())
+  return (
+    f"{name}: {label}: {values or 'no query could be scored'} "
+    f"({len(figures.queries)} queries, {len(figures.skipped)} skipped, "
+    f"{figures.coverage:.0%} of candidates covered)"
+  )
+
+
+def _words(
+  sentences: Iterator[entities.Sentence], folder: pathlib.Path
+) -> words_lib.Words:
+  settings: dict[str, Any] = {
+    "word_vectors": _VECTORS.value,
+    "dim": _DIM.value,
+    "vocabulary": _VOCABULARY.value,
+    "min_count": _MIN_COUNT.value,
+    "seed": runlib.SEED.value,
+  }
+  documents = (LinkedDocument(x.doc, x.tokens, ()) for x in sentences)
+  chosen = ned_options.Options(**settings)
+  return words_lib.fit(documents, chosen, folder / "words")
+
+
+def _as_sentence(document: LinkedDocument) -> entities.Sentence:
+  """A linked document as one long sentence, named as its article is."""
+  found = tuple(
+    (m.start, m.end, m.entity.replace("_", " "))
+    for m in document.mentions
+    if m.entity is not None
+  )
+  name = document.id.replace("_", " ")
+  return entities.Sentence(name, document.tokens, found)
+
+
+if __name__ == "__main__":
+  runlib.launch(main)
