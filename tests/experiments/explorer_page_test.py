@@ -241,6 +241,9 @@ def test_keys_reach_everything(page):
   expect(help_).to_contain_text("Rationale")
   page.keyboard.press("Escape")
   expect(help_).to_be_hidden()
+  page.get_by_role("button", name="Help").click()
+  page.get_by_role("button", name="Close").click()
+  expect(help_).to_be_hidden()
 
 
 @pytest.mark.parametrize(
