@@ -1,0 +1,1 @@
+"""Entity disambiguation (thesis 6.3): `python -m experiments.ned`."""

@@ -1,0 +1,79 @@
+"""Chapter 6 in the main job: the links of a small Wikipedia, disambiguated."""
+
+import dataclasses
+import pathlib
+
+from experiments import report, runlib
+from experiments.ned import corpus, reporting, systems
+from experiments.ned.options import Options
+from experiments.ned.systems import Results
+
+_QUICK = Options(
+  dim=50, vector_steps=100, vae_epochs=3, epochs=4, patience=2, context=60
+)
+_FULL = Options()
+_THESIS = (
+  "python -m experiments.ned --flagfile=experiments/presets/ned_thesis.flags "
+  "--dump=enwiki-pages-articles.xml.bz2 --prior=p_e_m.txt "
+  "--word_vectors=GoogleNews-vectors-negative300.bin "
+  "--train=aida_train.csv --validation=aida_testA.csv "
+  "--tests=AIDA=aida_testB.csv,MSNBC=wned-msnbc.csv,AQUAINT=wned-aquaint.csv,"
+  "ACE04=wned-ace2004.csv"
+)
+
+
+def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+  """Trains and tests all systems on the dump that comes with gensim.
+
+  Args:
+    preset: "quick" or "full".
+    workdir: where words, answers and checkpoints go.
+  """
+  options = _QUICK if preset == "quick" else _FULL
+  config = {"preset": preset, **dataclasses.asdict(options)}
+  with runlib.Run("ned", directory=workdir, config=config) as run:
+    results = systems.run_all(run, options)
+    rows = reporting.rows(run, results, options)
+  return report.Chapter(
+    title="Entity disambiguation",
+    summary=_summary(results),
+    rows=rows,
+    tables=tables(results, options),
+    notes=notes(results),
+  )
+
+
+def _summary(results: Results) -> str:
+  found = results.corpus
+  mentions = sum(found.tests[test].recall.mentions for test in found.tests)
+  return (
+    f"Links of a small Wikipedia dump: {len(found.train.documents):,} training "
+    f"documents, {len(found.entities):,} entities, {mentions:,} mentions in "
+    f"the tests; the model of Ganea and Hofmann with vectors of three kinds."
+  )
+
+
+def tables(results: Results, options: Options) -> list[report.Table]:
+  """All tables of a run; errors are shown for the first test set."""
+  found = [
+    reporting.thesis_table(results, options),
+    reporting.steps_table(results),
+    reporting.gains_table(results, options),
+  ]
+  first = next(iter(results.corpus.tests))
+  return found + reporting.error_tables(results, first)
+
+
+def notes(results: Results) -> list[str]:
+  """What the figures rest on, and the command for the thesis' own."""
+  return [
+    "The thesis used a full Wikipedia dump for pages, mention contexts and "
+    "p(e|m), and word2vec of Google News. Here all of these come from the "
+    "training documents alone, so that fewer entities are among the "
+    "candidates; a mention without candidates counts as an error in F1. With "
+    f"the thesis' inputs: {_THESIS}",
+    "Coverage. " + "; ".join(corpus.describe(results.corpus)) + ".",
+    "Training documents do not count in the prior of their own mentions, nor "
+    "in the U2 vectors that they are trained with. Words are put into the "
+    "space of VAE and null vectors by the same encoder.",
+  ]

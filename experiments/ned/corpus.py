@@ -1,0 +1,309 @@
+"""Documents to learn from and to be tested on, and their candidates."""
+
+import itertools
+import pathlib
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from experiments.ned.options import Options
+from repr_jax.data import (
+  linked_documents,
+  linked_formats,
+  priors,
+  testsets,
+  wikipedia,
+)
+from repr_jax.data.linked_documents import LinkedDocument, LinkedMention
+from repr_jax.errors import InputError
+from repr_jax.linking import candidates as candidates_lib
+from repr_jax.linking.candidates import Candidates, Index
+
+_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+_PART = re.compile(r"#\d+$")
+_MENTIONS = 12  # of a part of an article, about
+_HELD = {8: "validation", 9: "test"}
+_LAYOUT = {
+  "train": (
+    "entity-fishing/wikipedia.jsonl.gz",
+    "entity-fishing/clueweb.jsonl.gz",
+    "entity-fishing/aida-train.mentions.jsonl.gz",
+  ),
+  "validation": ("elevant/aida-conll-dev.jsonl.gz",),
+  "tests": (
+    "AIDA=elevant/aida-conll-test.jsonl.gz",
+    "MSNBC=entity-fishing/msnbc.jsonl.gz",
+    "AQUAINT=entity-fishing/aquaint.jsonl.gz",
+    "ACE04=entity-fishing/ace.jsonl.gz",
+  ),
+}
+
+Say = Callable[[str], None]
+
+
+class Set(NamedTuple):
+  """Documents with the candidates of their mentions.
+
+  Attributes:
+    documents: the documents.
+    lists: for each document, for each mention, its candidates.
+  """
+
+  documents: list[LinkedDocument]
+  lists: list[list[Candidates]]
+
+  @property
+  def recall(self) -> candidates_lib.Recall:
+    """How far the candidates go."""
+    return candidates_lib.recall(zip(self.documents, self.lists))
+
+
+class Corpus(NamedTuple):
+  """What a run works on.
+
+  Attributes:
+    train: documents that the model is trained on; their own links do not
+      count in the prior of their mentions.
+    validation: documents that decide when to stop.
+    tests: documents to be tested on, by name.
+    index: where candidates come from.
+    entities: rows of the entities' table by name.
+    dump: a dump whose articles have more text and links, or None.
+  """
+
+  train: Set
+  validation: Set
+  tests: dict[str, Set]
+  index: Index
+  entities: dict[str, int]
+  dump: str | None
+
+  def stream(self) -> Iterator[LinkedDocument]:
+    """All that may be learned from: training documents, then the dump's."""
+    own = {document.id for document in self.train.documents}
+    yield from self.train.documents
+    if self.dump is not None:
+      for document in dump_documents(self.dump):
+        if document.id not in own and not self._held(document.id):
+          yield document
+
+  def _held(self, name: str) -> bool:
+    return "dump" in self.tests and held_out(name) != "train"
+
+
+def held_out(name: str) -> str:
+  """Whether a part of an article is for "train", "validation" or "test"."""
+  return _HELD.get(zlib.crc32(name.encode()) % 10, "train")
+
+
+def fold(name: str, folds: int) -> int:
+  """The fold of a document, the same in every run."""
+  return zlib.crc32(f"fold {name}".encode()) % folds
+
+
+def title(document: LinkedDocument) -> str:
+  """The article that a document is, or is a part of."""
+  return linked_documents.wikitext.normal_title(_PART.sub("", document.id))
+
+
+def dump_documents(path: str) -> Iterator[LinkedDocument]:
+  """Streams the articles of a dump in parts of about 12 mentions.
+
+  Args:
+    path: the dump.
+
+  Yields:
+    Documents named `TITLE#NUMBER`, for one article after the other.
+  """
+  sentences = wikipedia.linked_sentences(path)
+  for name, own in itertools.groupby(sentences, lambda s: s.doc):
+    tokens: list[str] = []
+    mentions: list[LinkedMention] = []
+    number = 0
+    for sentence in own:
+      base = len(tokens)
+      tokens += sentence.tokens
+      for start, end, entity in sentence.mentions:
+        surface = " ".join(sentence.tokens[start:end])
+        if surface:
+          mentions.append(
+            LinkedMention(base + start, base + end, surface, entity)
+          )
+      if len(mentions) >= _MENTIONS:
+        yield LinkedDocument(f"{name}#{number}", tuple(tokens), tuple(mentions))
+        tokens, mentions, number = [], [], number + 1
+    if mentions:
+      yield LinkedDocument(f"{name}#{number}", tuple(tokens), tuple(mentions))
+
+
+def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
+  """Reads the documents, counts the prior and looks candidates up.
+
+  Args:
+    options: of the run.
+    say: is told what was read.
+
+  Returns:
+    The corpus. Without --data and --train, the small dump that comes with
+    gensim is parted into training, validation and test documents.
+  """
+  train, validation, tests, dump = _documents(options)
+  corpus = Corpus(
+    Set(train, []),
+    Set(validation, []),
+    {name: Set(found, []) for name, found in tests.items()},
+    Index(*(priors.Prior({}) for _ in range(3))),
+    {},
+    dump,
+  )
+  if options.prior is not None:
+    prior = priors.read_prior(options.prior, options.top)
+  else:
+    prior = priors.count_links(_links(corpus.stream()))
+  if not prior.counts:
+    raise InputError("the training documents have no linked mention")
+  index = candidates_lib.build_index(prior)
+  corpus = corpus._replace(
+    index=index,
+    train=_look_up(index, train, options.top, options.prior is None),
+    validation=_look_up(index, validation, options.top),
+    tests={n: _look_up(index, t, options.top) for n, t in tests.items()},
+  )
+  corpus = corpus._replace(entities=_universe(corpus))
+  say(
+    f"{len(train):,} training documents, {len(prior.counts):,} mentions with "
+    f"a prior, {len(corpus.entities):,} entities among the candidates"
+  )
+  for name, found in corpus.tests.items():
+    part = found.recall
+    say(
+      f"{name}: {part.mentions:,} linked mentions, entity among {options.top} "
+      f"candidates {part.share:.1%}, no candidates {part.without:,}"
+    )
+  return corpus
+
+
+def known_entities(corpus: Corpus, found: Set) -> float:
+  """The share of gold entities that the prior knows under that name."""
+  names = {e for own in corpus.index.exact.counts.values() for e in own}
+  golds = [
+    mention.entity
+    for document in found.documents
+    for mention in document.mentions
+    if mention.entity is not None
+  ]
+  return sum(gold in names for gold in golds) / max(len(golds), 1)
+
+
+def _links(documents: Iterator[LinkedDocument]) -> Iterator[priors.Link]:
+  for document in documents:
+    for mention in document.mentions:
+      if mention.entity is not None:
+        yield mention.surface, mention.entity
+
+
+def _look_up(
+  index: Index,
+  documents: list[LinkedDocument],
+  top: int,
+  leave_out: bool = False,
+) -> Set:
+  find = candidates_lib.document_candidates
+  return Set(documents, [find(index, d, top, leave_out) for d in documents])
+
+
+def _universe(corpus: Corpus) -> dict[str, int]:
+  names: dict[str, None] = {}
+  for found in (corpus.train, corpus.validation, *corpus.tests.values()):
+    for lists in found.lists:
+      for listed in lists:
+        names.update((entity, None) for entity, _ in listed)
+  return {name: row for row, name in enumerate(sorted(names))}
+
+
+def _documents(options: Options):
+  """Training, validation and test documents, and the dump."""
+  if options.data is None and not options.train:
+    dump = options.dump or testsets.bundled(_DUMP)
+    return _from_dump(str(dump), options.max_documents)
+  named = {
+    key: getattr(options, key) or (_LAYOUT[key] if options.data else ())
+    for key in _LAYOUT
+  }
+  root = pathlib.Path(options.data or ".")
+  if options.data is not None and not root.is_dir():
+    raise InputError("--data: there is no such directory", path=root)
+  places = {
+    key: [
+      (name, root / path if options.data else pathlib.Path(path))
+      for name, path in map(_named, listed)
+    ]
+    for key, listed in named.items()
+  }
+  json = [
+    path for listed in places.values() for _, path in listed if _is_json(path)
+  ]
+  titles = linked_documents.read_titles(json)
+  train = [d for _, path in places["train"] for d in read(path, titles)]
+  train = train[: options.max_documents]
+  tests = {name: list(read(path, titles)) for name, path in places["tests"]}
+  validation = [d for _, p in places["validation"] for d in read(p, titles)]
+  if not validation:
+    # One document in ten is kept back where no others are named.
+    validation = [d for d in train if held_out(d.id) == "test"]
+    train = [d for d in train if held_out(d.id) != "test"]
+  return train, validation, tests, options.dump
+
+
+def _from_dump(path: str, most: int):
+  parts: dict[str, list[LinkedDocument]] = {"train": [], "validation": []}
+  parts["test"] = []
+  whole = True
+  for document in dump_documents(path):
+    own = parts[held_out(document.id)]
+    if len(own) < most:
+      own.append(document)
+    else:
+      whole = False
+  # A dump of which nothing is left over need not be read again.
+  rest = None if whole else path
+  return parts["train"], parts["validation"], {"dump": parts["test"]}, rest
+
+
+def read(
+  path: pathlib.Path, titles: dict[str, str]
+) -> Iterator[LinkedDocument]:
+  """Reads documents in the form that a file's name tells.
+
+  Args:
+    path: .tsv and .conll are AIDA's table, .csv that of Ganea and Hofmann,
+      all others JSON lines; .gz and .bz2 may follow.
+    titles: titles by Wikidata id.
+  """
+  if _is_json(path):
+    return linked_documents.read_documents(path, titles)
+  if ".csv" in path.suffixes:
+    return linked_formats.read_ganea(path)
+  return linked_formats.read_aida(path)
+
+
+def _is_json(path: pathlib.Path) -> bool:
+  return not {".tsv", ".conll", ".csv"} & set(path.suffixes)
+
+
+def _named(entry: str) -> tuple[str, str]:
+  """A test set as NAME=PATH, or its path alone."""
+  name, equals, path = entry.partition("=")
+  if equals:
+    return name, path
+  return pathlib.Path(entry).name.partition(".")[0], entry
+
+
+def describe(corpus: Corpus) -> list[str]:
+  """A line for each test set: coverage of entities and of candidates."""
+  return [
+    f"{name}: {known_entities(corpus, corpus.tests[name]):.1%} of the entities "
+    f"known, {corpus.tests[name].recall.share:.1%} among the candidates"
+    for name in corpus.tests
+  ]

@@ -1,0 +1,180 @@
+"""Tables of a run: the thesis' own, the steps to it, and where errors are."""
+
+import numpy as np
+
+from experiments import report, runlib
+from experiments.ned.options import Options
+from experiments.ned.systems import PRIOR, Results, System, listed
+from repr_jax import evaluation
+from repr_jax.evaluation import linking
+from repr_jax.linking import candidates
+
+# Micro F1 of the global model (thesis' table of 6.3): AIDA, MSNBC, AQUAINT,
+# ACE04; and the recall of its candidates.
+_TESTS = ("AIDA", "MSNBC", "AQUAINT", "ACE04")
+_THESIS = {
+  ("max_margin", "u1"): (89.5, 92.7, 84.9, 88.1),
+  ("max_margin", "u2"): (92.2, 93.7, 88.5, 88.5),
+  ("vae", "u1"): (83.9, 93.3, 84.6, 87.7),
+  ("vae", "u2"): (85.4, 94.7, 86.9, 86.5),
+  ("null", "u1"): (84.1, 92.6, 81.3, 88.1),
+  ("null", "u2"): (83.0, 93.2, 86.4, 88.1),
+}
+_RECALL = dict(zip(_TESTS, (98.2, 98.5, 94.2, 90.6)))
+_RANKS = (1, 2, 3, 6, 11)
+_FREQUENCIES = (0, 1, 10, 100)
+_DASH = "-"
+
+
+def thesis_figure(system: System, test: str) -> float | None:
+  """The thesis' micro F1 of a system, in percent, where it has one."""
+  found = _THESIS.get((system.objective, system.contexts))
+  if found is None or test not in _TESTS or not system.coherence:
+    return None
+  return found[_TESTS.index(test)]
+
+
+def rows(run: runlib.Run, results: Results, options: Options) -> list[dict]:
+  """Figures for `results.json`: micro F1 in percent, of all and in reach."""
+  found = []
+  for test in results.corpus.tests:
+    recall = results.corpus.tests[test].recall.share
+    found.append(
+      run.row(
+        test, "recall of candidates, %", 100 * recall, thesis=_RECALL.get(test)
+      )
+    )
+    for name in results.answers:
+      told = next(
+        (thesis_figure(s, test) for s in listed(options) if s.name == name),
+        None,
+      )
+      result = results.result(name, test)
+      label = f"{test}: {name}"
+      found.append(run.row(label, "micro F1, %", 100 * result.f1, thesis=told))
+      share = 100 * result.in_candidates
+      found.append(run.row(label, "right among candidates, %", share))
+  return found
+
+
+def thesis_table(results: Results, options: Options) -> report.Table:
+  """Objective by mention contexts, with recall in the header."""
+  tests = list(results.corpus.tests)
+  header = ["objective", "U2"]
+  for test in tests:
+    part = results.corpus.tests[test].recall
+    header += [f"{test} ({part.mentions}) ({part.share:.1%})", "thesis"]
+  lines = [_line(["prior alone", _DASH], results, PRIOR, tests, None)]
+  for system in listed(options):
+    if system.coherence:
+      mark = "yes" if system.contexts == "u2" else "no"
+      start = [system.objective.replace("_", "-"), mark]
+      lines.append(_line(start, results, system.name, tests, system))
+  title = "Micro F1 of the global model, % (mentions, recall of candidates)"
+  return report.Table(title, header, lines)
+
+
+def _line(start, results, name, tests, system):
+  cells = list(start)
+  for test in tests:
+    told = thesis_figure(system, test) if system else None
+    cells.append(round(100 * results.result(name, test).f1, 1))
+    cells.append(_DASH if told is None else told)
+  return cells
+
+
+def steps_table(results: Results) -> report.Table:
+  """All systems over mentions whose entity is among the candidates."""
+  tests = ["validation", *results.corpus.tests]
+  lines = [
+    [
+      name,
+      *(
+        round(100 * results.result(name, test).in_candidates, 2)
+        for test in tests
+      ),
+    ]
+    for name in results.answers
+  ]
+  return report.Table(
+    "Micro F1 over mentions whose entity is among the candidates, %",
+    ["system", *tests],
+    lines,
+  )
+
+
+def gains_table(results: Results, options: Options) -> report.Table:
+  """Local against prior, global against local: paired over mentions."""
+  systems = listed(options)
+  local = systems[0]
+  full = System(local.objective, local.contexts, True)
+  lines = []
+  rng = np.random.default_rng(options.seed)
+  for test in results.corpus.tests:
+    for a, b in ((PRIOR, local.name), (local.name, full.name)):
+      first, second = (_reach(results, name, test) for name in (a, b))
+      if not len(first):
+        continue
+      gain = evaluation.paired_bootstrap(first, second, rng, samples=2000)
+      cells = [100 * x for x in (gain.value, gain.lower, gain.upper)]
+      lines.append([test, f"{b} - {a}", *(round(x, 2) for x in cells),
+                    round(gain.p_value, 4)])  # fmt: skip
+  return report.Table(
+    "Gains over the same mentions, points, with 95 % intervals (bootstrap)",
+    ["test", "difference", "gain", "lower", "upper", "p"],
+    lines,
+  )
+
+
+def _reach(results: Results, name: str, test: str) -> np.ndarray:
+  """Which mentions with their entity among the candidates are right."""
+  predicted, gold = results.answers[name][test]
+  among = gold >= 0
+  return (predicted[among] == gold[among]).astype(float)
+
+
+def error_tables(results: Results, test: str) -> list[report.Table]:
+  """Accuracy of each system by rank of the entity and by frequency."""
+  mentions = results.mentions(test)
+  linked = np.asarray([m.entity is not None for m in mentions], bool)
+  folded = results.corpus.index.folded.counts
+  seen = np.asarray(
+    [sum(folded.get(candidates.normalise(m.surface), {}).values())
+     for m in mentions]
+  )  # fmt: skip
+  tables = []
+  for title, edges in (
+    ("rank of the entity among the candidates (0: absent)", (0, *_RANKS)),
+    ("frequency of the mention in training", _FREQUENCIES),
+  ):
+    lines, header = [], ["system"]
+    for name, answers in results.answers.items():
+      predicted, gold = (x[linked] for x in answers[test])
+      values = gold + 1 if "rank" in title else seen[linked]
+      correct = (predicted == gold) & (gold >= 0)
+      parts = linking.accuracy_by(values, correct, edges)
+      header = ["system", *(f"{p.label} ({p.mentions})" for p in parts)]
+      cells = [
+        _DASH if np.isnan(p.accuracy) else round(100 * p.accuracy, 1)
+        for p in parts
+      ]
+      lines.append([name, *cells])
+    tables.append(
+      report.Table(f"{test}: % right by {title} (mentions)", header, lines)
+    )
+  return tables
+
+
+def text(table: report.Table) -> str:
+  """A table for the terminal."""
+  cells = [list(map(str, table.header))]
+  cells += [[str(cell) for cell in row] for row in table.rows]
+  widths = [max(map(len, column)) for column in zip(*cells)]
+  lines = [table.title]
+  for row in cells:
+    padded = [
+      x.ljust(w) if i == 0 else x.rjust(w)
+      for i, (x, w) in enumerate(zip(row, widths))
+    ]
+    lines.append("  ".join(padded).rstrip())
+  return "\n".join(lines)

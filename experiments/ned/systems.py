@@ -1,0 +1,147 @@
+"""All systems of a run: prior alone, local, and global for each kind of vector.
+
+Answers are kept in the work directory, `answers/SYSTEM.npz`, so that a run
+that was stopped goes on with the system it was at.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments import progress, runlib
+from experiments.ned import corpus as corpus_lib
+from experiments.ned import entities, training, words
+from experiments.ned.corpus import Corpus
+from experiments.ned.options import Options
+from experiments.ned.training import Answers, Packs
+from repr_jax.data import files
+from repr_jax.data.linked_documents import LinkedMention
+from repr_jax.evaluation import linking
+from repr_jax.linking import packing
+from repr_jax.linking.disambiguation import Tables
+
+PRIOR = "prior alone"
+_NAMES = {"max_margin": "max-margin", "vae": "VAE", "null": "null"}
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+  """One system.
+
+  Attributes:
+    objective: of the entity vectors.
+    contexts: "u1" or "u2".
+    coherence: global or local.
+  """
+
+  objective: str
+  contexts: str
+  coherence: bool
+
+  @property
+  def name(self) -> str:
+    """What tables call it."""
+    kind = "global" if self.coherence else "local"
+    mark = "with U2" if self.contexts == "u2" else "without U2"
+    return f"{_NAMES[self.objective]} {mark}, {kind}"
+
+
+class Results(NamedTuple):
+  """What all systems answered.
+
+  Attributes:
+    corpus: the documents.
+    packs: the documents as arrays.
+    answers: for each system's name, for each test set, its answers;
+      "validation" among the test sets.
+  """
+
+  corpus: Corpus
+  packs: Packs
+  answers: dict[str, dict[str, Answers]]
+
+  def result(self, system: str, test: str) -> linking.LinkingResult:
+    """The figures of a system on a test set, "validation" among them."""
+    predicted, gold = self.answers[system][test]
+    linked = [m.entity is not None for m in self.mentions(test)]
+    return linking.evaluate_linking(predicted, gold, np.asarray(linked, bool))
+
+  def mentions(self, test: str) -> list[LinkedMention]:
+    """All mentions of a test set in the order of the answers."""
+    found = self.corpus.validation
+    if test != "validation":
+      found = self.corpus.tests[test]
+    return [m for document in found.documents for m in document.mentions]
+
+
+def listed(options: Options) -> list[System]:
+  """The systems of a run: the local model for the first kind of vectors."""
+  pairs = [(o, c) for o in options.objectives for c in options.contexts]
+  first = System(options.objectives[0], options.contexts[-1], False)
+  return [first, *(System(o, c, True) for o, c in pairs)]
+
+
+def run_all(run: runlib.Run, options: Options) -> Results:
+  """Trains what is not there yet and answers for every test set."""
+
+  def say(text: str) -> None:
+    progress.say(f"ned: {text}")
+
+  corpus = corpus_lib.open_corpus(options, say)
+  known = words.fit(corpus.stream(), options, run.directory / "words")
+  say(f"{len(known.vocabulary):,} words with {known.vectors.shape[1]} numbers")
+  bags = entities.collect(corpus, corpus.stream(), known, options)
+  packs = training.pack(corpus, known, options)
+  answers = {
+    PRIOR: {n: training.by_prior(groups) for n, groups in sets(packs).items()}
+  }
+  vectors: dict[tuple[str, str], entities.Vectors] = {}
+  resumed = run.restore(training.start(options, known.vectors.shape[1]))
+  for number, system in enumerate(listed(options)):
+    path = run.directory / "answers" / f"{number}.npz"
+    if not path.exists():
+      kind = system.objective, system.contexts
+      if kind not in vectors:
+        say(f"vectors of {len(corpus.entities):,} entities: {' '.join(kind)}")
+        count = len(corpus.entities)
+        vectors = {kind: entities.fit(*kind, bags, count, known, options)}
+      first = number * options.epochs
+      found = _answer(
+        run, system, first, resumed, vectors[kind], packs, options
+      )
+      path.parent.mkdir(exist_ok=True)
+      files.write_npz(path, **found)
+    answers[system.name] = _unpack(files.read_npz(path))
+  return Results(corpus, packs, answers)
+
+
+def _answer(run, system, first, resumed, vectors, packs, options):
+  figures, params = training.train(
+    run, system.name, first, resumed, system.coherence, vectors, packs, options
+  )
+  progress.say(
+    f"ned: {system.name}: {figures['validation']:.2%} of validation right "
+    f"after epoch {figures['epochs']}"
+  )
+  count = len(vectors.entities) // vectors.blocks
+  tables = Tables(vectors.entities[-count:], vectors.words)
+  config = options.config(system.coherence)
+  found = {}
+  for name, groups in sets(packs).items():
+    got = training.ask(config, params, tables, groups, options.cells)
+    found[f"{name}/predicted"], found[f"{name}/gold"] = got
+  return found
+
+
+def _unpack(stored: dict[str, np.ndarray]) -> dict[str, Answers]:
+  names = [key.removesuffix("/gold") for key in stored if key.endswith("/gold")]
+  return {
+    name: Answers(stored[f"{name}/predicted"], stored[f"{name}/gold"])
+    for name in names
+  }
+
+
+def sets(packs: Packs) -> dict[str, list[packing.Group]]:
+  """All documents to be asked about, "validation" first."""
+  return {"validation": packs.validation, **packs.tests}

@@ -1,0 +1,95 @@
+"""Quality of entity disambiguation: micro F1, and where the errors are."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class LinkingResult(NamedTuple):
+  """How a system linked the mentions of a test set.
+
+  Attributes:
+    f1: micro F1 over all linked mentions. Every mention is answered, and one
+      without candidates counts as answered wrongly, so that precision, recall
+      and F1 are one figure.
+    in_candidates: the same over mentions whose entity is a candidate.
+    recall: the share of mentions whose entity is a candidate.
+    mentions: how many were counted.
+    correct: which were right, bool [mentions].
+  """
+
+  f1: float
+  in_candidates: float
+  recall: float
+  mentions: int
+  correct: np.ndarray
+
+
+class Part(NamedTuple):
+  """Accuracy on some of the mentions.
+
+  Attributes:
+    label: which.
+    mentions: how many they are.
+    accuracy: the share that is right, NaN where there are none.
+  """
+
+  label: str
+  mentions: int
+  accuracy: float
+
+
+def evaluate_linking(
+  predicted: np.ndarray, gold: np.ndarray, linked: np.ndarray
+) -> LinkingResult:
+  """Micro F1 of predicted candidates.
+
+  Args:
+    predicted: places among the candidates, int [n]; -1 for no answer.
+    gold: the right place, int [n]; -1 where the entity is no candidate.
+    linked: which mentions have an entity, bool [n]; others do not count.
+
+  Returns:
+    The figures.
+  """
+  predicted, gold = (
+    np.asarray(x)[np.asarray(linked)] for x in (predicted, gold)
+  )
+  correct = (predicted == gold) & (gold >= 0)
+  count, found = len(gold), int((gold >= 0).sum())
+  right = int(correct.sum())
+  return LinkingResult(
+    right / max(count, 1),
+    right / max(found, 1),
+    found / max(count, 1),
+    count,
+    correct,
+  )
+
+
+def accuracy_by(
+  values: np.ndarray, correct: np.ndarray, edges: Sequence[int]
+) -> list[Part]:
+  """Accuracy by ranges of a whole number, such as rank or frequency.
+
+  Args:
+    values: of each mention, int [n].
+    correct: which are right, bool [n].
+    edges: where ranges begin, rising; values below the first are left out.
+
+  Returns:
+    A part for each range, the last without an end.
+  """
+  values, correct = np.asarray(values), np.asarray(correct)
+  parts = []
+  for low, high in zip(edges, [*edges[1:], None]):
+    inside = values >= low
+    label = f"{low}+"
+    if high is not None:
+      inside &= values < high
+      label = str(low) if high == low + 1 else f"{low}-{high - 1}"
+    count = int(inside.sum())
+    right = float(correct[inside].mean()) if count else float("nan")
+    parts.append(Part(label, count, right))
+  return parts

@@ -1,0 +1,156 @@
+"""Documents as padded arrays in few shapes, for one call on many of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from repr_jax.data import linked_documents
+from repr_jax.data.linked_documents import LinkedDocument
+from repr_jax.errors import InputError
+from repr_jax.linking.candidates import Candidates
+
+_FLOOR = 1e-4  # a prior below this says no more than "rare"
+
+
+class Packed(NamedTuple):
+  """Documents of like size; -1 is absence in every array of ids.
+
+  Attributes:
+    candidates: rows of the entities' table, int32 [n, m, c].
+    log_prior: log p(e|m), float32 [n, m, c].
+    words: rows of the words' table around each mention, int32 [n, m, k].
+    gold: which candidate is meant, int32 [n, m]; -1 where none is.
+  """
+
+  candidates: np.ndarray
+  log_prior: np.ndarray
+  words: np.ndarray
+  gold: np.ndarray
+
+
+class Group(NamedTuple):
+  """Documents of one shape.
+
+  Attributes:
+    places: which of the documents given they are, int64 [n].
+    mentions: the number of each mention among those of all documents given,
+      int64 [n, m]; -1 for padding.
+    packed: their arrays.
+  """
+
+  places: np.ndarray
+  mentions: np.ndarray
+  packed: Packed
+
+
+def pack(
+  documents: Sequence[LinkedDocument],
+  lists: Sequence[Sequence[Candidates]],
+  entities: Mapping[str, int],
+  words: Mapping[str, int],
+  *,
+  top: int = 30,
+  context: int = 100,
+  widths: Sequence[int] = (8, 16, 32, 64),
+) -> list[Group]:
+  """Pads documents to the smallest of a few widths that holds them.
+
+  Args:
+    documents: the documents.
+    lists: the candidates of each mention.
+    entities: rows of the entities' table; candidates outside it are an
+      `InputError`.
+    words: rows of the words' table by word in lower case; others are passed
+      over.
+    top: c, the most candidates of a mention.
+    context: k, words around a mention, half on each side where there are
+      as many.
+    widths: numbers of mentions to pad to; a longer document is cut into
+      parts of the last width, which then know nothing of each other.
+
+  Returns:
+    Groups by width. A document without mentions is in none; the parts of a
+    document follow one another.
+  """
+  if not widths or list(widths) != sorted(set(widths)) or widths[0] < 1:
+    raise InputError(f"widths must rise from 1 or more: {tuple(widths)}")
+  rows: dict[int, list[tuple[int, np.ndarray, Packed]]] = {}
+  seen = 0
+  for place, (document, listed) in enumerate(zip(documents, lists)):
+    for low in range(0, len(document.mentions), widths[-1]):
+      part = slice(low, low + widths[-1])
+      size = len(document.mentions[part])
+      width = next(w for w in widths if w >= size)
+      one = _pack_one(
+        document, listed, part, entities, words, (width, top, context)
+      )
+      numbers = np.full(width, -1)
+      numbers[:size] = np.arange(seen, seen + size)
+      seen += size
+      rows.setdefault(width, []).append((place, numbers, one))
+  groups = []
+  for width in sorted(rows):
+    places, mentions, packed = zip(*rows[width])
+    stacked = Packed(*(np.stack(field) for field in zip(*packed)))
+    groups.append(Group(np.asarray(places), np.stack(mentions), stacked))
+  return groups
+
+
+def _pack_one(document, listed, part, entities, words, shape) -> Packed:
+  width, top, context = shape
+  packed = Packed(
+    np.full((width, top), -1, np.int32),
+    np.zeros((width, top), np.float32),
+    np.full((width, context), -1, np.int32),
+    np.full(width, -1, np.int32),
+  )
+  for row, mention in enumerate(document.mentions[part]):
+    own = listed[part.start + row][:top]
+    for column, (entity, probability) in enumerate(own):
+      if entity not in entities:
+        raise InputError(
+          f"document {document.id!r}: the candidate {entity!r} of "
+          f"{mention.surface!r} has no vector"
+        )
+      packed.candidates[row, column] = entities[entity]
+      packed.log_prior[row, column] = np.log(max(probability, _FLOOR))
+      if entity == mention.entity:
+        packed.gold[row] = column
+    around = linked_documents.context(document, mention, context)
+    known = [i for w in around if (i := words.get(w.lower(), -1)) >= 0]
+    known = known[:context]
+    packed.words[row, : len(known)] = known
+  return packed
+
+
+def batches(
+  groups: Sequence[Group], cells: int, rng: np.random.Generator | None = None
+) -> Iterator[tuple[np.ndarray, Packed]]:
+  """Batches of one shape for each group, in random order.
+
+  Args:
+    groups: the documents.
+    cells: mentions in a batch, padding included; one document at least.
+    rng: shuffles documents and batches; None keeps the order.
+
+  Yields:
+    The numbers of the mentions, int64 [b, m], -1 for padding and in documents
+    that fill up the last batch of a group, which are empty; and the arrays.
+  """
+  plan = []
+  for number, group in enumerate(groups):
+    count, width = group.packed.gold.shape
+    size = min(max(1, cells // width), count)
+    order = np.arange(count) if rng is None else rng.permutation(count)
+    short = -count % size
+    order = np.append(order, np.full(short, -1))
+    plan += [(number, rows) for rows in order.reshape(-1, size)]
+  if rng is not None:
+    plan = [plan[i] for i in rng.permutation(len(plan))]
+  for number, rows in plan:
+    group, empty = groups[number], rows < 0
+    taken = Packed(*(field[rows] for field in group.packed))
+    for field in (taken.candidates, taken.words, taken.gold):
+      field[empty] = -1
+    yield np.where(empty[:, None], -1, group.mentions[rows]), taken

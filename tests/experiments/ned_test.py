@@ -1,0 +1,311 @@
+"""Disambiguation as a user runs it, on a small world of two topics."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from experiments import runlib
+from experiments.ned import (
+  chapter,
+  corpus,
+  entities,
+  reporting,
+  systems,
+  training,
+  words,
+)
+from experiments.ned.options import Options
+from repr_jax.data import linked_documents, priors
+from repr_jax.errors import InputError
+from repr_jax.linking import packing
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_TOPICS = {
+  "player": "goal match team coach ball league striker season cup penalty",
+  "senator": "vote law party election bill committee reform debate tax court",
+}
+_NAMES = ("Smith", "Jones", "Brown", "Clark", "Young", "Baker")
+
+
+def _document(rng, number):
+  """A document of one topic, whose names are those of either."""
+  topic = rng.choice(list(_TOPICS))
+  text, mentions = "", []
+  for name in rng.choice(_NAMES, 3, replace=False):
+    before, after = (
+      " ".join(rng.choice(_TOPICS[topic].split(), 4)) for _ in range(2)
+    )
+    start = len(text) + len(before) + 1
+    mentions.append(
+      {"start": start, "end": start + len(name), "surface": name,
+       "wikipedia_title": f"{name} ({topic})"}
+    )  # fmt: skip
+    text += f"{before} {name} {after} . "
+  text += "Nowhere"
+  lost = {"start": len(text) - 7, "end": len(text),
+          "wikipedia_title": "Unknown place"}  # fmt: skip
+  return {"doc_id": f"d{number}", "text": text, "mentions": [*mentions, lost]}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("world")
+  rng = np.random.default_rng(0)
+  for name, count in (("train", 60), ("dev", 12), ("test", 20)):
+    lines = [json.dumps(_document(rng, f"{name}{i}")) for i in range(count)]
+    if name == "train":
+      lines = [line.replace("Unknown place", "Elsewhere") for line in lines]
+    (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+  return folder
+
+
+def _options(world, **changes):
+  return Options(
+    train=[str(world / "train.jsonl")],
+    validation=[str(world / "dev.jsonl")],
+    tests=[f"small={world / 'test.jsonl'}"],
+    **{
+      "dim": 8, "vector_steps": 60, "vae_epochs": 2, "epochs": 3,
+      "drop_most_frequent": 0, "context": 10, "objectives": ("max_margin",),
+      "contexts": ("u2",), "cells": 64,
+    } | changes,
+  )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(world, tmp_path_factory):
+  folder = tmp_path_factory.mktemp("run")
+  options = _options(world)
+  with runlib.Run("ned", directory=folder, config={}) as run:
+    results = systems.run_all(run, options)
+    rows = reporting.rows(run, results, options)
+  return folder, options, results, rows
+
+
+def test_context_beats_the_prior_and_no_mention_is_dropped(finished):
+  folder, _, results, rows = finished
+  prior = results.result(systems.PRIOR, "small")
+  local = results.result("max-margin with U2, local", "small")
+  full = results.result("max-margin with U2, global", "small")
+  # 20 documents of 3 mentions and one whose entity nobody knows.
+  assert prior.mentions == local.mentions == full.mentions == 80
+  assert prior.recall == pytest.approx(0.75)
+  assert prior.f1 < 0.6
+  for result in (local, full):
+    assert result.in_candidates > 0.95
+    assert result.f1 == pytest.approx(0.75 * result.in_candidates)
+  stored = json.loads((folder / "results.json").read_text())
+  assert len(stored["rows"]) == len(rows) == 7
+
+
+def test_answers_are_kept_and_taken_up_again(finished, world):
+  folder, options, results, _ = finished
+  before = sorted((folder / "answers").iterdir())
+  changed = {path: path.stat().st_mtime_ns for path in before}
+  assert len(before) == 2
+  with runlib.Run("ned", directory=folder, config={}) as run:
+    again = systems.run_all(run, options)
+  assert changed == {p: p.stat().st_mtime_ns for p in before}
+  for name, answers in results.answers.items():
+    for test, found in answers.items():
+      np.testing.assert_array_equal(found, again.answers[name][test])
+
+
+def test_a_stopped_training_ends_as_one_that_was_not(finished, tmp_path):
+  _, options, results, _ = finished
+  # Stops after the first epoch of the second system.
+
+  class Stop(Exception):
+    pass
+
+  class Stopping(runlib.Run):
+    def save(self, step, tree, *, check=True):
+      super().save(step, tree, check=check)
+      if step == options.epochs:
+        raise Stop
+
+  stopping = Stopping("ned", directory=tmp_path, config={})
+  with pytest.raises(Stop), stopping as run:
+    systems.run_all(run, options)
+  with runlib.Run("ned", directory=tmp_path, config={}) as run:
+    again = systems.run_all(run, options)
+  for name, answers in results.answers.items():
+    for test, found in answers.items():
+      np.testing.assert_array_equal(found, again.answers[name][test])
+
+
+def test_tables_have_a_line_for_each_system(finished):
+  _, options, results, _ = finished
+  tables = chapter.tables(results, options)
+  assert len(tables) == 5
+  for table in tables:
+    assert table.rows
+    assert all(len(row) == len(table.header) for row in table.rows)
+    assert table.title in reporting.text(table)
+  assert "(80) (75.0%)" in tables[0].header[2]
+  by_rank = tables[3]
+  assert by_rank.header[1] == "0 (20)"
+  assert all(row[1] == 0 for row in by_rank.rows)
+  assert any("ned_thesis.flags" in note for note in chapter.notes(results))
+
+
+def test_training_rows_come_from_vectors_without_the_document(world):
+  options = _options(world)
+  found = corpus.open_corpus(options)
+  folder = world / "words"
+  known = words.fit(found.stream(), options, folder)
+  again = words.fit([], options, folder)
+  np.testing.assert_array_equal(known.vectors, again.vectors)
+  bags = entities.collect(found, found.stream(), known, options)
+  count = len(found.entities)
+  packs = training.pack(found, known, options)
+  moved = training.shift(packs.train, packs.folds, count)
+  for old, new in zip(packs.train, moved):
+    there = old.packed.candidates >= 0
+    block = new.packed.candidates // count
+    expected = packs.folds[old.places][:, None, None] * np.ones_like(block)
+    np.testing.assert_array_equal(block[there], expected[there])
+    assert (new.packed.candidates[~there] == -1).all()
+  for objective in ("max_margin", "vae", "null"):
+    vectors = entities.fit(objective, "u2", bags, count, known, options)
+    assert vectors.entities.shape == (3 * count, 8)
+    assert vectors.words.shape == known.vectors.shape
+    assert np.isfinite(vectors.entities).all()
+    alone = entities.fit(objective, "u1", bags, count, known, options)
+    assert alone.entities.shape == (count, 8) and alone.blocks == 1
+
+
+def test_bags_leave_out_a_fold_and_keep_titles(world):
+  options = _options(world)
+  found = corpus.open_corpus(options)
+  known = words.fit(found.stream(), options, world / "words")
+  bags = entities.collect(found, found.stream(), known, options)
+  count = len(found.entities)
+  whole, _ = bags.select(count, np.ones(len(bags.fold), bool))
+  parts = [bags.select(count, bags.fold == f)[0] for f in (-1, 0, 1)]
+  np.testing.assert_array_equal(whole, sum(parts))
+  few = entities.collect(
+    found, found.stream(), known, dataclasses.replace(options, bag=3)
+  )
+  sizes = np.diff(few.select(count, few.fold >= 0)[0])
+  assert sizes.max() == 3
+
+
+def test_wrong_options_are_named(world):
+  with pytest.raises(InputError, match="--objectives"):
+    Options(objectives=("best",))
+  with pytest.raises(InputError, match="--folds"):
+    Options(folds=1)
+  with pytest.raises(InputError, match="belong together"):
+    Options(train=["x"])
+  with pytest.raises(InputError, match="no such directory"):
+    corpus.open_corpus(Options(data=str(world / "none")))
+
+
+def test_a_prior_may_come_from_a_file(world, tmp_path):
+  path = tmp_path / "p_e_m.txt"
+  priors.write_prior(
+    path, priors.count_links([("Smith", "Smith (senator)"), ("Smith", "S")])
+  )
+  found = corpus.open_corpus(_options(world, prior=str(path)))
+  assert set(found.entities) == {"Smith (senator)", "S"}
+
+
+def test_articles_of_a_dump_are_parted_and_held_out(tmp_path):
+  path = tmp_path / "dump.xml"
+  path.write_text(_dump(40))
+  parts = list(corpus.dump_documents(str(path)))
+  assert {corpus.title(part) for part in parts} == {
+    f"Page {i}" for i in range(40)
+  }
+  options = Options(dump=str(path), max_documents=10)
+  found = corpus.open_corpus(options)
+  held = {document.id for document in found.tests["dump"].documents}
+  stream = [document.id for document in found.stream()]
+  assert len(found.train.documents) == 10 < len(stream)
+  assert not held & set(stream)
+  assert len(stream) == len(set(stream))
+
+
+def _dump(pages):
+  body = "".join(
+    f"<page><title>Page {i}</title><ns>0</ns><revision><text>"
+    + " ".join(f"See [[Page {j}|page]] and words here." for j in range(30))
+    + "</text></revision></page>\n"
+    for i in range(pages)
+  )
+  return f"<mediawiki>{body}</mediawiki>"
+
+
+def test_memory_does_not_grow_with_the_dump(tmp_path):
+  peaks = []
+  for pages in (40, 400):
+    path = tmp_path / f"{pages}.xml"
+    path.write_text(_dump(pages))
+    tracemalloc.start()
+    links = (
+      (mention.surface, mention.entity)
+      for document in corpus.dump_documents(str(path))
+      for mention in document.mentions
+    )
+    prior = priors.count_links(links, limit=200)
+    peaks.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    assert sum(map(len, prior.counts.values())) <= 200
+  assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_the_program(world, tmp_path):
+  program = [
+    sys.executable, "-m", "experiments.ned", f"--train={world}/train.jsonl",
+    f"--validation={world}/dev.jsonl", f"--tests=small={world}/test.jsonl",
+    "--dim=8", "--vector_steps=20", "--epochs=1", "--objectives=null",
+    "--contexts=u1", "--drop_most_frequent=0", f"--workdir={tmp_path}/run",
+  ]  # fmt: skip
+  environment = {**os.environ, "REPR_JAX_SETTINGS": "off"}
+
+  def call(*more):
+    return subprocess.run(
+      [*program, *more], cwd=_ROOT, env=environment, capture_output=True,
+      text=True,
+    )  # fmt: skip
+
+  ended = call()
+  assert ended.returncode == 0, ended.stderr
+  assert "small (80) (75.0%)" in ended.stdout
+  assert (tmp_path / "run" / "report.html").exists()
+  wrong = call(f"--train={world}/none.jsonl", f"--workdir={tmp_path}/other")
+  assert wrong.returncode == 2
+  assert "none.jsonl" in wrong.stderr and "Traceback" not in wrong.stderr
+
+
+def test_real_documents_are_covered_as_published(shared_data):
+  folder = shared_data / "ned"
+  if not folder.is_dir():
+    pytest.skip(f"no entity linking documents at {folder}")
+  found = corpus.open_corpus(Options(data=str(folder)))
+  assert {name: s.recall.mentions for name, s in found.tests.items()} == {
+    "AIDA": 4485, "MSNBC": 656, "AQUAINT": 727, "ACE04": 257,
+  }  # fmt: skip
+  # The entities that the training documents name bound what can be found.
+  for name, part in found.tests.items():
+    assert (
+      0.2 < part.recall.share <= corpus.known_entities(found, found.tests[name])
+    )
+
+
+def test_cut_documents_keep_their_mentions_in_order():
+  mentions = tuple(
+    linked_documents.LinkedMention(i, i + 1, "m", None) for i in range(150)
+  )
+  document = linked_documents.LinkedDocument("d", ("m",) * 150, mentions)
+  groups = packing.pack([document], [[[]] * 150], {}, {})
+  seen = np.concatenate([g.mentions[g.mentions >= 0] for g in groups])
+  assert sorted(seen) == list(range(150))

@@ -1,0 +1,246 @@
+"""The model against plain numpy, on corpora with one right answer."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from repr_jax.data import synthetic_worlds
+from repr_jax.linking import disambiguation, ned_training, packing
+from repr_jax.linking.disambiguation import Config, Params, Tables
+from repr_jax.ops import precision
+
+_CONFIG = Config(keep=3, hidden=5, margin=0.1)
+
+
+_scores = jax.jit(disambiguation.document_scores, static_argnums=0)
+
+
+def _document(rng, m=4, c=3, k=6, entities=9, words=11):
+  """A document with gaps: a mention without candidates, one without words."""
+  candidates = rng.integers(entities, size=(m, c))
+  candidates[rng.random((m, c)) < 0.3] = -1
+  candidates[0] = -1
+  candidates[1:, 0] = rng.integers(entities, size=m - 1)
+  around = rng.integers(words, size=(m, k))
+  around[rng.random((m, k)) < 0.3] = -1
+  around[-1] = -1
+  gold = np.where(candidates[:, 0] >= 0, 0, -1)
+  prior = np.log(rng.uniform(0.01, 1, (m, c)))
+  return packing.Packed(candidates, prior, around, gold)
+
+
+def _world(seed, d=4):
+  rng = np.random.default_rng(seed)
+  params = disambiguation.init_params(_CONFIG, d, jax.random.key(seed))
+  params = Params(*(x + 0.3 * rng.standard_normal(x.shape) for x in params))
+  tables = Tables(rng.standard_normal((9, d)), rng.standard_normal((11, d)))
+  return rng, params, tables
+
+
+def _plain_scores(config, params, tables, document):
+  """The thesis' local model, one mention and one candidate at a time."""
+  params = Params(*map(np.asarray, params))
+  scores = np.full(document.candidates.shape, -np.inf)
+  for row, ids in enumerate(document.candidates):
+    known = [w for w in document.words[row] if w >= 0]
+    there = [e for e in ids if e >= 0]
+    votes = {
+      place: max(
+        tables.entities[e] @ (params.attention * tables.words[w]) for e in there
+      )
+      for place, w in enumerate(known)
+      if there
+    }
+    kept = sorted(votes, key=votes.__getitem__, reverse=True)[: config.keep]
+    weights = np.exp([votes[place] for place in kept])
+    for column, e in enumerate(ids):
+      if e < 0:
+        continue
+      score = 0.0
+      for place, weight in zip(kept, weights / weights.sum()):
+        word = tables.words[known[place]]
+        score += weight * tables.entities[e] @ (params.context * word)
+      inputs = np.array([score, document.log_prior[row, column], 1.0])
+      scores[row, column] = np.maximum(inputs @ params.inner, 0) @ params.outer
+  return scores
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_local_scores_equal_plain_numpy(seed):
+  with precision.enable_x64():
+    rng, params, tables = _world(seed)
+    document = _document(rng)
+    config = Config(coherence=False, keep=3, hidden=5)
+    found = _scores(config, params, tables, document)
+    expected = _plain_scores(config, params, tables, document)
+    mask = document.candidates >= 0
+    np.testing.assert_allclose(found[mask], expected[mask], rtol=1e-10)
+    assert (np.asarray(found)[~mask] < -1e8).all()
+
+
+def test_pairs_are_bilinear_and_shared_by_the_mentions_that_count():
+  with precision.enable_x64():
+    rng, params, tables = _world(0)
+    entities = tables.entities[rng.integers(9, size=(4, 3))]
+    mask = np.ones((4, 3), bool)
+    mask[0] = False
+    found = disambiguation.pair_scores(params, entities, mask)
+    c = np.diag(params.pair)
+    expected = 2 / (3 - 1) * entities[1, 2] @ c @ entities[3, 0]
+    np.testing.assert_allclose(found[1, 3, 2, 0], expected)
+    np.testing.assert_allclose(found[3, 1, 0, 2], expected)
+
+
+@pytest.mark.parametrize("coherence", [True, False])
+def test_gradients_equal_finite_differences(coherence):
+  with precision.enable_x64():
+    rng, params, tables = _world(1)
+    batch = jax.tree.map(lambda *x: np.stack(x), _document(rng), _document(rng))
+    config = Config(coherence, keep=3, hidden=5, iterations=4, margin=0.5)
+
+    @jax.jit
+    def loss(params):
+      return ned_training.batch_loss(config, params, tables, batch)[0]
+
+    slopes = jax.jit(jax.grad(loss))(params)
+    assert loss(params) > 0
+    for name, slope in slopes._asdict().items():
+      direction = rng.standard_normal(slope.shape)
+      ends = [
+        loss(params._replace(**{name: getattr(params, name) + s * direction}))
+        for s in (1e-6, -1e-6)
+      ]
+      numeric = (ends[0] - ends[1]) / 2e-6
+      np.testing.assert_allclose(
+        np.sum(slope * direction), numeric, rtol=1e-5, atol=1e-9
+      )
+
+
+def test_what_is_masked_changes_nothing():
+  rng, params, tables = _world(2)
+  document = _document(rng)
+  batch = packing.Packed(*(np.asarray(x)[None] for x in document))
+  mask = batch.candidates >= 0
+  other = packing.Packed(
+    np.where(mask, batch.candidates, -7),
+    np.where(mask, batch.log_prior, np.nan),
+    np.where(batch.words >= 0, batch.words, -3),
+    batch.gold,
+  )
+  run = jax.jit(
+    jax.value_and_grad(
+      lambda params, batch: ned_training.batch_loss(
+        _CONFIG, params, tables, batch
+      ),
+      has_aux=True,
+    )
+  )
+  clean, same = run(params, batch), run(params, other)
+  jax.tree.map(np.testing.assert_array_equal, clean, same)
+  # A wider form of the same document has the same scores.
+  wider = packing.Packed(
+    *(
+      np.pad(x, [(0, 0), (0, 2), *[(0, 1)] * (x.ndim - 2)], constant_values=-1)
+      for x in batch
+    )
+  )
+  np.testing.assert_allclose(run(params, wider)[0][0], clean[0][0], rtol=1e-5)
+
+
+def test_one_mention_and_none():
+  rng, params, tables = _world(3)
+  document = packing.Packed(*(np.asarray(x)[None, 1:2] for x in _document(rng)))
+  found = disambiguation.predict(_CONFIG, params, tables, document)
+  assert found.shape == (1, 1) and found[0, 0] >= 0
+  empty = document._replace(
+    candidates=np.full_like(document.candidates, -1), gold=np.full((1, 1), -1)
+  )
+  assert disambiguation.predict(_CONFIG, params, tables, empty)[0, 0] == -1
+  loss, right = jax.jit(ned_training.batch_loss, static_argnums=0)(
+    _CONFIG, params, tables, empty
+  )
+  assert loss == 0 and right == 0
+
+
+def test_the_margin_loss():
+  scores = jnp.array([[1.0, 0.95, 2.0, 9.0], [0.0, 0.0, 0.0, 0.0]])
+  mask = jnp.array([[True, True, True, False], [True, True, True, True]])
+  config = Config(margin=0.1)
+  loss, count = disambiguation.margin_loss(
+    config, scores, mask, jnp.array([0, -1])
+  )
+  np.testing.assert_allclose(loss, 0.05 + 1.1, rtol=1e-6)
+  assert count == 1
+
+
+def _train(world, config, steps=150):
+  # A prior that is drawn apart: that of the world is lowest where it is right,
+  # which a network can learn.
+  size = world.candidates.shape
+  prior = np.random.default_rng(5).dirichlet(np.ones(size[-1]), size[:-1])
+  world = world._replace(prior=prior.astype(np.float32))
+  packed = packing.Packed(
+    world.candidates, np.log(world.prior), world.context, world.gold
+  )
+  tables = Tables(
+    jnp.asarray(world.entity_vectors), jnp.asarray(world.word_vectors)
+  )
+  half = len(world.gold) // 2
+  first = packing.Packed(*(jnp.asarray(x[:half]) for x in packed))
+  rest = packing.Packed(*(x[half:] for x in packed))
+  size = world.entity_vectors.shape[1]
+  state = ned_training.init(config, size, jax.random.key(0))
+  for _ in range(steps):
+    state, info = ned_training.update(config, tables, state, first, 1e-2)
+  found = disambiguation.predict(config, state.params, tables, rest)
+  by_prior = rest.log_prior.argmax(-1) == rest.gold
+  return np.mean(found == rest.gold), by_prior.mean(), info
+
+
+def test_context_decides_against_the_prior():
+  rng = np.random.default_rng(0)
+  world = synthetic_worlds.linked_documents(rng, "context", documents=80)
+  right, prior, _ = _train(world, Config(coherence=False, hidden=20))
+  assert right > 0.95 > prior
+
+
+def test_only_coherence_decides():
+  rng = np.random.default_rng(1)
+  world = synthetic_worlds.linked_documents(
+    rng, "coherence", documents=240, mentions=7
+  )
+  together, _, _ = _train(world, Config(True, hidden=20, margin=0.1))
+  alone, _, _ = _train(world, Config(False, hidden=20, margin=0.1))
+  assert together > 0.95
+  assert alone < 0.6
+
+
+def test_schedule_lowers_the_rate_once_and_counts_what_it_waits():
+  advance = functools.partial(
+    ned_training.advance, threshold=0.9, lower_rate=1e-5
+  )
+  schedule = ned_training.Schedule(1e-4)
+  for epoch, score in enumerate((0.5, 0.4, 0.91, 0.92, 0.91)):
+    schedule = advance(schedule, epoch, score)
+    assert schedule.lowered == (epoch >= 2)
+    assert schedule.rate == (1e-5 if epoch >= 2 else 1e-4)
+  assert schedule.best == 0.92 and schedule.best_epoch == 3
+  assert schedule.waited == 1
+
+
+def test_a_step_compiles_once(compilations):
+  rng, _, tables = _world(4)
+  batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
+  state = ned_training.init(_CONFIG, 4, jax.random.key(0))
+  tables = Tables(*map(jnp.asarray, tables))
+  state, _ = ned_training.update(_CONFIG, tables, state, batch, 1e-3)
+  disambiguation.predict(_CONFIG, state.params, tables, batch)
+
+  def again():
+    new, _ = ned_training.update(_CONFIG, tables, state, batch, 1e-4)
+    return disambiguation.predict(_CONFIG, new.params, tables, batch)
+
+  assert compilations.during(again) == 0
