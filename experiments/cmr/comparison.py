@@ -1,7 +1,7 @@
 """One run: reads the corpus, scores, measures, and writes all files."""
 
 from experiments import progress, runlib
-from experiments.cmr import evaluating
+from experiments.cmr import evaluating, systems
 from experiments.cmr import task as task_lib
 
 
@@ -18,6 +18,8 @@ def compare(
   def say(text: str) -> None:
     progress.say(f"cmr: {text}")
 
+  for text in chosen.systems:
+    systems.parse(text)  # before minutes go into the others
   task = task_lib.load(chosen)
   for reason, count in task.excluded.items():
     say(f"{count:,} {reason} are no queries")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from repr_jax import multiview, ops, setexp
+from repr_jax import linking, multiview, ops, setexp
+from repr_jax.linking import retrieval
 from repr_jax.ops import topk
 
 
@@ -59,8 +60,33 @@ def _setexp_expand(seed: int) -> Any:
   return setexp.expand.expand(model, query, 5)
 
 
+def _max_margin(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  words = rng.integers(0, 30, 12).astype(np.int32)
+  return linking.fit_max_margin(
+    rng.normal(size=(30, 4)).astype(np.float32),
+    np.array([0, 5, 12]),
+    words,
+    np.ones(30),
+    key=jax.random.key(seed),
+    steps=3,
+    block=2,
+  )
+
+
+def _retrieval(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  table = ops.from_scipy(rng.poisson(1, (20, 9)).astype(np.float32) + 1)
+  rows = np.array([seed, 3])
+  found = retrieval.search_on_device(table, np.ones((2, 9)), rows, 5)
+  vectors = rng.normal(size=(20, 4)).astype(np.float32)
+  return retrieval.rerank(vectors, rows, found.ids)
+
+
 # Public entry points: functions of a seed, which changes values, not shapes.
 _ENTRIES: dict[str, Callable[[int], Any]] = {
+  "linking.fit_max_margin": _max_margin,
+  "linking.retrieval": _retrieval,
   "multiview.fit": _mvlsa_fit,
   "multiview.gcca_exact": _gcca_exact,
   "ops.pca_fit": _pca_fit,

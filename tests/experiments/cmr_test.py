@@ -1,0 +1,253 @@
+"""Mention retrieval as a user runs it, on a small world of namesakes."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from experiments import runlib
+from experiments.cmr import analysis, comparison, evaluating, systems
+from experiments.cmr import task as task_lib
+from repr_jax.data import trec
+from repr_jax.errors import InputError
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_TOPICS = [
+  "music symphony opera piano violin",
+  "election senate vote law congress",
+  "water valley delta basin stream",
+  "engine wheel motor fuel brake",
+]
+
+
+def _entities():
+  """Namesakes: each full name belongs to two entities of other topics."""
+  rng = np.random.default_rng(0)
+  for i in range(12):
+    name = f"first{i % 6} last{i % 3}"
+    topic = _TOPICS[(i + i // 6) % 4].split()
+    sentences = []
+    for j in range(1 if i == 11 else 5):
+      called = name if j % 2 == 0 else name.split()[1]
+      sentences.append(f"{called} has " + " ".join(rng.choice(topic, 4)))
+    yield {"id": f"e{i}", "name": name.title(), "sentences": sentences}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+  path = tmp_path_factory.mktemp("cmr") / "entities.jsonl"
+  path.write_text("".join(json.dumps(x) + "\n" for x in _entities()))
+  return path
+
+
+@pytest.fixture(scope="module")
+def options(corpus):
+  return task_lib.Options(
+    corpus=str(corpus),
+    systems=("lsa:k=8", "vae:epochs=0:latent=6:hidden=8"),
+    min_mentions=1,
+    judged_share=0.8,
+  )
+
+
+@pytest.fixture(scope="module")
+def finished(options, tmp_path_factory):
+  folder = tmp_path_factory.mktemp("run")
+  config = dataclasses.asdict(options)
+  with runlib.Run("cmr", directory=folder, config=config) as run:
+    found = comparison.compare(run, options)
+  return folder, *found
+
+
+def test_queries_are_mentions_with_others_of_their_entity(finished):
+  _, task, _, _ = finished
+  assert len(task.queries) == 11
+  assert task.excluded == {"entities with one mention": 1}
+  entity = {mention.id: mention.entity for mention in task.mentions}
+  for query, relevance in task.judgements.items():
+    assert query not in relevance
+    assert len(relevance) == 4
+    assert {entity[name] for name in relevance} == {entity[query]}
+  # Sentences that use a part of the name are mentions with words too.
+  assert all(mention.words for mention in task.mentions)
+  # Namesakes are candidates.
+  found = [m.entity for m in task.mentions if m.words[0].lower() == "first0"]
+  assert set(found) == {"e0", "e6"}
+
+
+def test_figures_are_those_of_trec_eval_on_the_files(finished):
+  pytrec_eval = pytest.importorskip(
+    "pytrec_eval", reason="pytrec-eval-terrier is not installed"
+  )
+  folder, task, _, lines = finished
+  judgements = trec.read_judgements(folder / "qrels.txt")
+  pool = trec.read_judgements(folder / "pool.txt")
+  assert judgements == task.judgements
+  names = {
+    "bm25": "bm25",
+    "lsa:k=8": "lsa-k8",
+    "lsa:k=8+bm25": "lsa-k8+bm25",
+    "lsa:k=8+bm25 mean": "lsa-k8+bm25-mean",
+  }
+  by_name = {line.name: line for line in lines}
+  held = sorted(by_name["bm25"].values)
+  assert len(held) == 5
+  families = {"map", "ndcg", "recip_rank", "P.5,10"}
+  for name, file in names.items():
+    run = trec.read_run(folder / "runs" / f"{file}.run.gz")
+    assert set(run) == set(judgements)
+    peer = pytrec_eval.RelevanceEvaluator(judgements, families).evaluate(run)
+    inferred = pytrec_eval.RelevanceEvaluator(pool, {"infAP"}).evaluate(run)
+    line = by_name[name]
+    for measure in evaluating.MEASURES:
+      found = inferred if measure == "infAP" else peer
+      values = [found[query][measure] for query in held if query in found]
+      assert line.means[measure] == pytest.approx(np.mean(values), abs=1e-6)
+
+
+def test_a_pool_has_unjudged_mentions_and_only_what_was_found(finished):
+  _, task, scored, _ = finished
+  values = {v for rows in scored.pool.values() for v in rows.values()}
+  assert values == {-1, 0, 1}
+  names = [mention.id for mention in task.mentions]
+  for query, rows in zip(task.queries.tolist(), scored.candidates):
+    pool = scored.pool.get(names[query], {})
+    assert set(pool) <= {names[row] for row in rows if row >= 0}
+  whole = task_lib.make_pool(task, scored.candidates, 1.0, 0)
+  for query, rows in whole.items():
+    for name, value in rows.items():
+      assert value == task.judgements[query].get(name, 0)
+  with pytest.raises(InputError, match="judged_share"):
+    task_lib.make_pool(task, scored.candidates, 0.0, 0)
+
+
+def test_context_tells_namesakes_apart(finished):
+  _, _, _, lines = finished
+  figures = {line.name: line.means["map"] for line in lines}
+  assert figures["lsa:k=8+bm25"] > figures["bm25"] + 0.05
+  best = next(line for line in lines if line.name == "lsa:k=8+bm25")
+  assert best.weight in evaluating.WEIGHTS
+  assert best.differences["map"].value == pytest.approx(
+    figures["lsa:k=8+bm25"] - figures["bm25"]
+  )
+
+
+def test_error_analysis_has_every_held_out_query_once(finished):
+  _, task, _, lines = finished
+  for table in analysis.tables(task, lines):
+    assert sum(row[1] for row in table.rows) == len(lines[0].values)
+    assert all(len(row) == len(table.header) for row in table.rows)
+  frequency, ambiguity = analysis.tables(task, lines)
+  assert [row[0] for row in frequency.rows] == ["4-9"]
+  assert "others have the same name" in [row[0] for row in ambiguity.rows]
+
+
+def test_scores_are_kept_and_not_made_again(finished, options):
+  folder, task, scored, _ = finished
+  again = evaluating.score(task, options, folder)
+  for name, values in scored.scores.items():
+    np.testing.assert_array_equal(values, again.scores[name])
+  # What is there is taken as it is.
+  path = folder / "scores" / "lsa-k8.npz"
+  before = path.stat().st_mtime_ns
+  evaluating.score(task, options, folder)
+  assert path.stat().st_mtime_ns == before
+
+
+def test_own_judgements_name_the_queries(options, tmp_path):
+  path = tmp_path / "qrels.txt"
+  path.write_text("m0 0 m1 1\nm0 0 m7 0\nm5 0 m6 0\n")
+  task = task_lib.load(dataclasses.replace(options, qrels=str(path)))
+  assert task.queries.tolist() == [0]
+  assert task.excluded == {"queries without a relevant mention": 1}
+  path.write_text("m0 0 m1 1\nm0 0 m9999 1\n")
+  with pytest.raises(InputError, match="no mention 'm9999'"):
+    task_lib.load(dataclasses.replace(options, qrels=str(path)))
+  path.write_text("m5 0 m6 0\n")
+  with pytest.raises(InputError, match="no query with a relevant"):
+    task_lib.load(dataclasses.replace(options, qrels=str(path)))
+
+
+def test_a_pool_of_ones_own(options, finished, tmp_path):
+  _, task, _, _ = finished
+  query = task.mentions[task.queries[0]].id
+  path = tmp_path / "pool.txt"
+  path.write_text(f"{query} 0 m1 1\n{query} 0 m2 -1\nother 0 m1 1\n")
+  assert task_lib.read_pool(str(path), task) == {query: {"m1": 1, "m2": -1}}
+
+
+def test_queries_outside_the_pool_have_no_infap():
+  run = {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}}
+  judgements = {"a": {"y": 1}, "b": {"x": 1}}
+  found = evaluating.measure(run, judgements, {"a": {"y": 1}}, ["a", "b"])
+  assert "infAP" in found["a"]
+  assert "infAP" not in found["b"]
+  means = evaluating.means(found)
+  assert means["infAP"] == found["a"]["infAP"]
+  assert means["map"] == pytest.approx(0.75)
+
+
+def test_specifications():
+  spec = systems.parse("vae:epochs=2:beta=0.4:smooth=0.5")
+  assert (spec.epochs, spec.beta, spec.smooth) == (2, 0.4, 0.5)
+  assert systems.thesis(spec) == (0.4962, 0.5553)
+  assert systems.thesis(systems.parse("lsa:k=7")) == (None, None)
+  for text, message in (
+    ("svd:k=3", "none of lsa"),
+    ("lsa:size=3", "no setting 'size'"),
+    ("lsa:k=many", "not a number"),
+  ):
+    with pytest.raises(InputError, match=message):
+      systems.parse(text)
+
+
+def test_every_setting_of_the_thesis_preset_has_its_figure():
+  path = _ROOT / "experiments" / "presets" / "cmr_thesis.flags"
+  (line,) = (x for x in path.read_text().split("\n") if "--systems=" in x)
+  texts = line.partition("=")[2].split(",")
+  assert len(texts) == 20
+  for text in texts:
+    assert systems.thesis(systems.parse(text))[0] is not None
+
+
+def test_one_mention_each_is_nothing_to_ask(tmp_path):
+  path = tmp_path / "entities.jsonl"
+  path.write_text('{"id": "a", "sentences": ["a b"]}\n')
+  with pytest.raises(InputError, match="nothing to ask"):
+    task_lib.load(task_lib.Options(corpus=str(path)))
+
+
+@pytest.mark.parametrize(
+  ("text", "message"),
+  [
+    (
+      '{"text": "Bach", "mentions": [{"start": 0, "end": 9, "entity": "b"}]}',
+      "lies outside",
+    ),
+    ("<mediawiki><page><title>A</title></mediawiki>", "not the XML"),
+    ("plain words", "neither JSON lines nor"),
+  ],
+)
+def test_bad_files_are_named(tmp_path, text, message):
+  path = tmp_path / "corpus"
+  path.write_text(text + "\n")
+  with pytest.raises(InputError, match=message) as error:
+    task_lib.load(task_lib.Options(corpus=str(path)))
+  assert str(path) in str(error.value)
+
+
+def test_the_program_ends_with_2_on_bad_flags(corpus, tmp_path):
+  ended = subprocess.run(
+    [sys.executable, "-m", "experiments.cmr", f"--corpus={corpus}",
+     "--systems=svd:k=3", f"--workdir={tmp_path}"],
+    cwd=_ROOT, env={**os.environ, "REPR_JAX_SETTINGS": "off"},
+    capture_output=True, text=True, timeout=120,
+  )  # fmt: skip
+  assert ended.returncode == 2
+  assert "none of lsa" in ended.stderr
+  assert "Traceback" not in ended.stderr

@@ -1,0 +1,112 @@
+"""Entity vectors as a user learns them, on a small dump of two topics."""
+
+import bz2
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_TOPICS = (
+  "music symphony opera piano violin concerto sonata fugue chorus organ",
+  "water valley delta basin stream flood bridge canal shore rapids",
+)
+
+
+def _dump(rng):
+  """Six articles in each topic, which link to one of their own topic."""
+  pages = []
+  for topic, words in enumerate(_TOPICS):
+    names = [f"Entity {topic}{i}" for i in range(6)]
+    for i, name in enumerate(names):
+      text = f"{name} begins. "
+      for _ in range(6):
+        some = " ".join(rng.choice(words.split(), 8))
+        text += f"It {some} and [[{names[(i + 1) % 6]}]] {some}. "
+      pages.append(
+        f"<page><title>{name}</title><ns>0</ns><id>{100 * topic + i}</id>"
+        f"<revision><id>7</id><text>{text}</text></revision></page>"
+      )
+  return f"<mediawiki>{''.join(pages)}</mediawiki>"
+
+
+def _run(*arguments):
+  return subprocess.run(
+    [sys.executable, "-m", "experiments.relatedness", *arguments],
+    cwd=_ROOT,
+    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
+    capture_output=True,
+    text=True,
+    timeout=300,
+  )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("relatedness")
+  dump = folder / "dump.xml.bz2"
+  dump.write_bytes(bz2.compress(_dump(np.random.default_rng(0)).encode()))
+  labelled, ranked = folder / "test.svm", folder / "kore.tsv"
+  lines = [
+    f"{int(i < 5)} qid:{seed} 1:0 # {seed}-{other}"
+    for seed in (0, 1)
+    for i, other in enumerate([x for x in range(6) if x != seed] + [100, 101])
+  ]
+  lines += [f"{i % 2} qid:9 # 9-{100 + i}" for i in range(3)]
+  labelled.write_text("\n".join(lines) + "\n")
+  ranked.write_text(
+    "".join(
+      f"Entity_00\t{i + 1}\tEntity_{name}\n"
+      for i, name in enumerate(["01", "02", "03", "10", "11", "12"])
+    )
+  )
+  ended = _run(
+    f"--corpus={dump}", f"--queries={labelled},{ranked}", "--dim=6",
+    "--objectives=max_margin,null", "--steps=60", "--min_count=1",
+    "--drop_most_frequent=0", f"--workdir={folder / 'run'}",
+  )  # fmt: skip
+  assert ended.returncode == 0, ended.stderr
+  results = json.loads((folder / "run" / "results.json").read_text())
+  return folder, results["rows"], ended.stderr
+
+
+def _value(rows, name, metric):
+  (row,) = (x for x in rows if x["name"] == name and x["metric"] == metric)
+  return row
+
+
+def test_related_entities_are_near(finished):
+  _, rows, _ = finished
+  name = "test.svm: max_margin U1"
+  assert _value(rows, name, "MAP")["value"] > 0.95
+  assert _value(rows, name, "NDCG@5")["thesis"] == 0.590
+  assert _value(rows, "kore.tsv: max_margin U1+U2", "Spearman")["value"] > 0.5
+  assert any(x["name"].endswith("U1: Entity_00") for x in rows)
+
+
+def test_page_numbers_become_titles_and_an_unknown_seed_is_counted(finished):
+  _, rows, said = finished
+  name = "test.svm: null U1+U2"
+  assert _value(rows, name, "queries skipped")["value"] == 1
+  assert _value(rows, name, "coverage")["value"] == pytest.approx(14 / 17)
+  assert "12 entities, 0 of them without a page" in said
+
+
+def test_vectors_are_written(finished):
+  folder, _, _ = finished
+  assert (folder / "run" / "vectors.npz").exists()
+  first = (folder / "run" / "vectors.txt").read_text().split("\n")[0]
+  assert first == "12 6"
+
+
+def test_bad_input_ends_with_2(tmp_path):
+  bad = tmp_path / "bad.xml"
+  bad.write_text("<mediawiki><page><title>A</title></mediawiki>")
+  ended = _run(f"--corpus={bad}", f"--workdir={tmp_path / 'run'}")
+  assert ended.returncode == 2
+  assert f"{bad}:1" in ended.stderr
+  assert "Traceback" not in ended.stderr
