@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import repr_jax
-from experiments.explorer import schema
+from experiments.explorer import openapi, schema
 from experiments.explorer.answers import Answers, Question
 from experiments.explorer.batching import Batcher, Busy, Job
 from repr_jax.errors import InputError
@@ -88,11 +88,13 @@ class _Api:
     return {**counts, "compilations": self._compilations()}
 
   async def _entities(self, values: _Values) -> _Values:
-    search = self._answers.entities
+    search = self._answers.entities.search
     return await asyncio.to_thread(search, values["q"], values["limit"])
 
   async def _resolve(self, values: _Values) -> _Values:
-    return await asyncio.to_thread(self._answers.resolve, values["text"])
+    return await asyncio.to_thread(
+      self._answers.entities.resolve, values["text"]
+    )
 
   async def _expand(self, values: _Values) -> _Values:
     question = self._question(values)
@@ -124,7 +126,7 @@ class _Api:
     if len(set(entities)) < len(entities):
       raise InputError("entities names an entity twice")
     for entity in entities:
-      self._answers.known(entity)
+      self._answers.entities.row(entity)
     argument = question, entities, values["sentences"]
 
     def run(jobs):
@@ -174,12 +176,13 @@ def build(
     Route(path, _endpoint(api.handlers[path], endpoint), methods=[endpoint[0]])
     for path, endpoint in schema.ENDPOINTS.items()
   ]
-  document = json.dumps(schema.openapi(repr_jax.__version__)).encode()
+  document = json.dumps(openapi.document(repr_jax.__version__)).encode()
   routes.append(Route("/openapi.json", _constant(document, "application/json")))
   for path, (name, kind) in _FILES.items():
     routes.append(Route(path, _constant((_STATIC / name).read_bytes(), kind)))
   inner = Starlette(
-    routes=routes, exception_handlers={HTTPException: _http_error}
+    routes=routes,
+    exception_handlers={HTTPException: _http_error, Exception: _failure},
   )
   inner.router.redirect_slashes = False
   return _guarded(inner, hosts)
@@ -262,6 +265,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
   response = _error(error.status_code, message)
   response.headers.update(error.headers or {})
   return response
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+  """The server's log tells what happened, its answer does not."""
+  del request, error
+  return _error(500, "this is a fault of the server; its log says more")
 
 
 def _guarded(inner, hosts: frozenset[str] | None):

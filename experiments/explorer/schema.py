@@ -1,7 +1,7 @@
 """What each address of the API takes: one table checks input and documents it.
 
 `ENDPOINTS` is the only description; `check` holds a request to it, and
-`openapi` writes it down as OpenAPI 3.1.
+`openapi.document` writes it down.
 """
 
 import json
@@ -15,7 +15,8 @@ from experiments.nvse.systems import SYSTEMS
 from repr_jax.errors import InputError
 
 LARGEST_BODY = 64 * 1024
-_MEMBERS, _LARGEST_WEIGHT = 1000, 100.0
+LARGEST_WEIGHT = 100.0
+_MEMBERS = 1000
 
 
 class Field(NamedTuple):
@@ -257,10 +258,9 @@ def _members(
     weight = item.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, (int, float)):
       raise InputError(f"{place}.weight must be a number")
-    if not abs(weight) <= _LARGEST_WEIGHT or not math.isfinite(weight):
+    if not abs(weight) <= LARGEST_WEIGHT or not math.isfinite(weight):
       raise InputError(
-        f"{place}.weight must be from -{_LARGEST_WEIGHT:g} to "
-        f"{_LARGEST_WEIGHT:g}"
+        f"{place}.weight must be from -{LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
       )
     found.append((entity, float(weight)))
   return tuple(found)
@@ -273,119 +273,3 @@ _CHECKS: dict[str, Callable[[str, Field, Any], Any]] = {
   "strings": _strings,
   "members": _members,
 }
-
-
-def openapi(version: str) -> dict[str, Any]:
-  """The API as an OpenAPI 3.1 document.
-
-  Args:
-    version: of this package.
-  """
-  paths = {}
-  for path, (method, text, fields) in ENDPOINTS.items():
-    operation: dict[str, Any] = {
-      "summary": text,
-      "operationId": path.rpartition("/")[2],
-      "responses": _RESPONSES,
-    }
-    if method == "GET":
-      operation["parameters"] = [
-        {
-          "name": name,
-          "in": "query",
-          "description": field.text,
-          "required": field.default is None,
-          "schema": _schema(field),
-        }
-        for name, field in fields.items()
-      ]
-    else:
-      operation["requestBody"] = {
-        "required": True,
-        "content": {"application/json": {"schema": _object(fields)}},
-      }
-    paths[path] = {method.lower(): operation}
-  return {
-    "openapi": "3.1.0",
-    "info": {"title": "Explorer of entity sets", "version": version},
-    "paths": paths,
-    "components": {"schemas": {"Error": _ERROR}},
-  }
-
-
-_ERROR = {
-  "type": "object",
-  "properties": {"error": {"type": "string"}},
-  "required": ["error"],
-}
-_FAILURE = {
-  "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
-}
-_MEANINGS = {
-  "400": "Not JSON, or a strange host.",
-  "404": "No such address.",
-  "405": "Another method is needed.",
-  "413": f"A body of more than {LARGEST_BODY} bytes.",
-  "415": "Not sent as application/json.",
-  "422": "A value is missing, unknown or out of range.",
-  "503": "Too many requests; try again.",
-}
-_RESPONSES: dict[str, Any] = {
-  "200": {
-    "description": "The answer.",
-    "content": {"application/json": {"schema": {"type": "object"}}},
-  },
-  **{
-    code: {"description": text, "content": _FAILURE}
-    for code, text in _MEANINGS.items()
-  },
-}
-
-
-def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
-  return {
-    "type": "object",
-    "additionalProperties": False,
-    "required": [k for k, x in fields.items() if x.default is None],
-    "properties": {
-      name: {**_schema(field), "description": field.text}
-      for name, field in fields.items()
-    },
-  }
-
-
-def _schema(field: Field) -> dict[str, Any]:
-  text = {"type": "string", "minLength": 1, "maxLength": 1000}
-  found: dict[str, Any]
-  if field.kind == "boolean":
-    found = {"type": "boolean"}
-  elif field.kind == "integer":
-    found = {"type": "integer", "minimum": field.least, "maximum": field.most}
-  elif field.kind == "string":
-    found = {"type": "string", "minLength": field.least}
-    found["maxLength"] = field.most
-    if field.choices:
-      found = {"type": "string", "enum": list(field.choices)}
-  else:
-    weight = {
-      "type": "number",
-      "minimum": -_LARGEST_WEIGHT,
-      "maximum": _LARGEST_WEIGHT,
-      "default": 1.0,
-    }
-    member = {
-      "type": "object",
-      "additionalProperties": False,
-      "required": ["id"],
-      "properties": {"id": text, "weight": weight},
-    }
-    found = {
-      "type": "array",
-      "items": text if field.kind == "strings" else member,
-      "minItems": field.least,
-      "maxItems": field.most,
-    }
-  if field.default is not None:
-    default = field.default
-    found["default"] = list(default) if default == () else default
-  return found

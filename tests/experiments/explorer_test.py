@@ -150,8 +150,7 @@ def test_a_rationale_tells_what_changed(client):
   assert entered and entered <= words
   assert left and not left & words
   assert all(x["features"] for x in why["concepts"])
-  levels = [abs(x["level"]) for x in why["concepts"]]
-  assert levels == sorted(levels, reverse=True)
+  assert len({x["dimension"] for x in why["concepts"]}) == 4
   same = _post(client, "/api/rationale", members=rivers, previous=rivers)
   assert same["entered"] == same["left"] == []
 
@@ -193,6 +192,10 @@ def test_a_pasted_list_is_resolved(client):
   (unknown,) = found["unknown"]
   assert unknown["name"] == "Compsoer 4"
   assert unknown["nearest"][0]["id"] == "composer4"
+  for text in ("River 1\n" * 13, "a\x00b,c\n" * 7):
+    response = client.post("/api/resolve", json={"text": text})
+    assert response.status_code == 422, text
+    assert response.json()["error"]
   nasty = _post(client, "/api/expand", members=[{"id": "nasty id~&#"}])
   name = nasty["members"][0]["name"]
   assert _post(client, "/api/resolve", text=name)["found"][0]["name"] == name

@@ -1,0 +1,113 @@
+"""Entities as people name them: typed, pasted, or by id."""
+
+import csv
+from typing import Any
+
+from experiments.nvse import querying
+from repr_jax.errors import InputError
+from repr_jax.setexp import features
+
+_NEAREST = 3  # Names that stand in for an unknown one.
+_HELPED = 20  # Unknown names that the nearest are looked for.
+
+
+class Entities:
+  """The entities of a model, to be found."""
+
+  def __init__(self, table: features.FeatureTable, most: int):
+    """Prepares the search.
+
+    Args:
+      table: the entities.
+      most: how many a pasted list may name.
+    """
+    self._table = table
+    self._most = most
+    table.name_index.prepare()
+
+  def search(self, text: str, limit: int) -> dict[str, Any]:
+    """Entities by the beginning of their names, then by likeness.
+
+    Args:
+      text: what was typed.
+      limit: entities at most.
+    """
+    text = text.strip()
+    index = self._table.name_index
+    rows = [self._table.rows[text]] if text in self._table.rows else []
+    rows += [x for x in index.begin(text, limit) if x not in rows]
+    near = []
+    if len(rows) < limit and len(text) > 2:
+      near = [x for x in index.suggest(text, limit) if x not in rows]
+    found = [{**self.describe(row), "match": "prefix"} for row in rows]
+    found += [{**self.describe(row), "match": "similar"} for row in near]
+    return {"entities": found[:limit]}
+
+  def resolve(self, text: str) -> dict[str, Any]:
+    """Entities that a pasted list names.
+
+    Args:
+      text: names or ids, one on each line or between commas, with weights
+        as in "Bach:2".
+
+    Returns:
+      Those found, and the others with the nearest names of the first few.
+    """
+    found: list[dict[str, Any]] = []
+    unknown: list[dict[str, Any]] = []
+    for line in text.splitlines():
+      if not line.strip():
+        continue
+      for member in self._members(line):
+        row = self._find(member.name)
+        if len(found) + len(unknown) == self._most:
+          raise InputError(f"the list has more than {self._most} names")
+        if row is None:
+          near = []
+          if len(unknown) < _HELPED:
+            near = self._table.name_index.suggest(member.name, _NEAREST)
+          unknown.append(
+            {"name": member.name, "nearest": [self.describe(x) for x in near]}
+          )
+        else:
+          found.append({**self.describe(row), "weight": member.weight})
+    return {"found": found, "unknown": unknown}
+
+  def row(self, entity: str) -> int:
+    """The row of an entity's id; `InputError` where there is none."""
+    row = self._table.rows.get(entity)
+    if row is None:
+      raise InputError(
+        f"there is no entity with the id {entity[:100]!r}: look ids up at "
+        "/api/entities"
+      )
+    return row
+
+  def describe(self, row: int) -> dict[str, Any]:
+    """What the page shows of an entity."""
+    return {
+      "id": self._table.entities[row],
+      "name": self._table.names[row],
+      "sentences": len(self._table.sentences.of(row)),
+      "usable": self._size(row) > 0,
+    }
+
+  def _members(self, line: str) -> list[querying.Member]:
+    """Members of a line, which may be a name that has commas itself."""
+    if self._find(line.strip()) is not None:
+      return [querying.Member(line.strip(), 1.0)]
+    try:
+      return querying.parse(self._table, line, self._most)
+    except csv.Error as error:
+      raise InputError(f"a line cannot be read: {error}") from None
+
+  def _find(self, name: str) -> int | None:
+    """The entity of an id or a name; of several, the one told of most."""
+    if name in self._table.rows:
+      return self._table.rows[name]
+    found = self._table.name_index.find(name)
+    return max(found, key=self._size, default=None)
+
+  def _size(self, row: int) -> int:
+    starts = self._table.counts.indptr
+    return int(starts[row + 1] - starts[row])
