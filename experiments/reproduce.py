@@ -27,6 +27,7 @@ CHAPTERS: dict[str, str] = {
   "rescal": "experiments.rescal:chapter",
   "elkb": "experiments.kb_chapter:chapter",
   "nvse": "experiments.nvse.chapter:chapter",
+  "cmr": "experiments.cmr.chapter:chapter",
 }
 
 _CHAPTERS = flags.DEFINE_list(

@@ -113,7 +113,10 @@ def main(argv: list[str]) -> None:
       progress.say(f"cmr: finished before; see {run.directory}/results.json")
       return
     task, _, lines = comparison.compare(run, options())
-    for table in (evaluating.table(lines), *analysis.tables(task, lines)):
+    compared = analysis.pairs(lines)
+    for table in (
+      evaluating.table(lines), compared, *analysis.tables(task, lines)
+    ):  # fmt: skip
       print(f"\n{table.title}")
       cells = [[str(cell) for cell in row] for row in table.rows]
       print(text_table(table.header, cells))

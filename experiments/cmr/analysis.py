@@ -1,13 +1,42 @@
 """Error analysis: which queries each system wins, and of what kind."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from experiments import report
+from experiments.cmr import evaluating
 from experiments.cmr import task as task_lib
 from experiments.cmr.evaluating import Line
 from repr_jax.linking import mentions
+
+
+def pairs(lines: Sequence[Line], seed: int = 0) -> report.Table:
+  """Each two systems compared, alone and in their ensembles.
+
+  Args:
+    lines: from `evaluating.evaluate`.
+    seed: of the bootstrap.
+
+  Returns:
+    A table of differences with intervals and p, the better system first.
+  """
+  kinds = (
+    ("alone", [x for x in lines[1:] if x.weight is None]),
+    ("with BM25", [x for x in lines[1:] if x.name.endswith("+bm25")]),
+  )
+  rows = []
+  for kind, group in kinds:
+    order = sorted(group, key=lambda line: -line.means["map"])
+    for better, worse in itertools.combinations(order, 2):
+      gaps = evaluating.compare(worse.values, better.values, seed)
+      cells = [
+        evaluating.show(gaps[x]) if x in gaps else "" for x in ("map", "infAP")
+      ]
+      rows.append([kind, better.name, worse.name, *cells])
+  header = ["", "better in AP", "than", "AP, difference", "infAP, difference"]
+  return report.Table("Each two systems", header, rows)
 
 
 def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:

@@ -61,6 +61,6 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       if row["metric"] in ("map", "infAP")
       and not str(row["name"]).endswith(" mean")
     ],
-    tables=[found, *analysis.tables(task, lines)],
+    tables=[found, analysis.pairs(lines), *analysis.tables(task, lines)],
     notes=[_NOTE],
   )

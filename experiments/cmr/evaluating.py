@@ -163,7 +163,7 @@ def evaluate(
       Line(
         name,
         means(values),
-        _against(base, values, seed),
+        compare(base, values, seed),
         weight,
         values,
         thesis,
@@ -231,7 +231,7 @@ def table(lines: Sequence[Line]) -> report.Table:
     cells += [round(line.means.get(name, float("nan")), 4) for name in MEASURES]
     for name in ("map", "infAP"):
       gap = line.differences.get(name)
-      cells.append("" if gap is None or line is lines[0] else _gap(gap))
+      cells.append("" if gap is None or line is lines[0] else show(gap))
     cells.append("" if line.thesis is None else line.thesis)
     rows.append(cells)
   header = ["system", "weight", "AP", "infAP", "NDCG", "MRR", "P@5", "P@10",
@@ -239,14 +239,25 @@ def table(lines: Sequence[Line]) -> report.Table:
   return report.Table("Re-ranking the best 100 of two-field BM25", header, rows)
 
 
-def _gap(gap: significance.Difference) -> str:
+def show(gap: significance.Difference) -> str:
+  """A difference with its interval and p."""
   text = f"{gap.value:+.4f} [{gap.lower:+.4f}, {gap.upper:+.4f}]"
   return f"{text} p={gap.p_value:.4f}"
 
 
-def _against(
+def compare(
   base: Values, values: Values, seed: int
 ) -> dict[str, significance.Difference]:
+  """Differences of "map" and "infAP" by paired bootstrap over queries.
+
+  Args:
+    base: measures of one system for each query.
+    values: of the other.
+    seed: of the bootstrap.
+
+  Returns:
+    The other less the one, where both have the measure.
+  """
   found = {}
   for name in ("map", "infAP"):
     known = [q for q in base if name in base[q] and name in values[q]]

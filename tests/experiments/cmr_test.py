@@ -147,6 +147,17 @@ def test_error_analysis_has_every_held_out_query_once(finished):
   assert "others have the same name" in [row[0] for row in ambiguity.rows]
 
 
+def test_pairs_are_compared_once_the_better_first(finished):
+  _, _, _, lines = finished
+  table = analysis.pairs(lines)
+  assert [row[0] for row in table.rows] == ["alone", "with BM25"]
+  figures = {line.name: line.means["map"] for line in lines}
+  for _, better, worse, gap, _ in table.rows:
+    assert figures[better] >= figures[worse]
+    expected = figures[better] - figures[worse]
+    assert float(gap.split()[0]) == pytest.approx(expected, abs=1e-4)
+
+
 def test_scores_are_kept_and_not_made_again(finished, options):
   folder, task, scored, _ = finished
   again = evaluating.score(task, options, folder)
