@@ -155,10 +155,12 @@ def _search(kind, power, own_share, k, table, decoder, concepts, own, members):
   logits = decoder[:, :-1] @ concepts.T + decoder[:, -1:]
   if kind == "multilabel":
     found = jax.nn.sigmoid(logits)
+    if own_share:
+      found = found / jnp.sum(found, axis=0)
   else:
     found = jax.nn.softmax(logits, axis=0)
   if own_share:
-    found = (1 - own_share) * found / jnp.sum(found, axis=0) + own
+    found = (1 - own_share) * found + own
   weights = jnp.exp(power * jnp.log(found))
   scores = sparse.matmat(table, weights).T
 
