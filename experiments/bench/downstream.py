@@ -7,8 +7,9 @@ Two-field retrieval: 1,000 queries of two words, the 100 best of 50,000
 sentences of 25 words, each with a mention; bm25s, with its numpy backend, is
 asked for the same words in the sentences alone, all queries in one call.
 Max-margin vectors: 10,000 entities, 50 steps each, against a loop over the
-entities in numpy. With --scaling: bags of words of all entities from a dump of
-Wikipedia that repeats its pages; the increase of memory stays as it is.
+entities in numpy. Belief propagation: see the suite of that name. With
+--scaling: bags of words of all entities from a dump of Wikipedia that repeats
+its pages; the increase of memory stays as it is.
 """
 
 import bz2
@@ -23,7 +24,7 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.bench import harness
+from experiments.bench import belief_propagation, harness
 from repr_jax.data import entity_bags, vocab, wikipedia
 from repr_jax.linking import entity_vectors, mentions, retrieval
 
@@ -233,6 +234,7 @@ def cases(size: str) -> list[harness.Case]:
       quality=_kept_words,
       sizes=(1, 2) if size == "small" else (1, 2, 4, 8),
     ),
+    *belief_propagation.cases(size),
   ]
 
 

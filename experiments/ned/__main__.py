@@ -42,6 +42,8 @@ _INTEGERS = {
   "max_documents": "Training documents at most; a dump's others still count "
   "in prior and vectors.",
   "top": "Candidates of a mention (thesis: 30).",
+  "train_top": "Candidates of a mention in training, the likeliest; the time "
+  "of a global step grows with the square (Ganea and Hofmann: 7).",
   "dim": "Numbers in MVLSA's word vectors and in VAE's (thesis: 300).",
   "vocabulary": "Words at most (thesis: 50,000).",
   "min_count": "Rarer words are dropped.",

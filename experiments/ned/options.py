@@ -22,6 +22,7 @@ class Options:
   prior: str | None = None
   max_documents: int = 5_000
   top: int = 30
+  train_top: int = 4
   word_vectors: str | None = None
   dim: int = 100
   vocabulary: int = 50_000
@@ -52,8 +53,18 @@ class Options:
       chosen = getattr(self, name)
       if not chosen or not set(chosen) <= set(known):
         raise InputError(f"--{name}: choose among {', '.join(known)}")
-    positive = ("top", "dim", "vocabulary", "window", "bag", "epochs", "cells")
-    for name in (*positive, "context", "keep", "patience", "max_documents"):
+    positive = (
+      "top",
+      "train_top",
+      "dim",
+      "vocabulary",
+      "window",
+      "bag",
+      "epochs",
+      "cells",
+    )
+    positive += ("epochs", "cells", "context", "keep", "patience")
+    for name in (*positive, "max_documents"):
       if getattr(self, name) < 1:
         raise InputError(f"--{name} must be 1 or more")
     for name in ("vector_steps", "vae_epochs", "drop_most_frequent"):

@@ -69,10 +69,13 @@ class Results(NamedTuple):
 
   def mentions(self, test: str) -> list[LinkedMention]:
     """All mentions of a test set in the order of the answers."""
-    found = self.corpus.validation
-    if test != "validation":
-      found = self.corpus.tests[test]
-    return [m for document in found.documents for m in document.mentions]
+    return mentions_of(self.corpus, test)
+
+
+def mentions_of(corpus: Corpus, test: str) -> list[LinkedMention]:
+  """All mentions of a test set, or of "validation", in their order."""
+  found = corpus.validation if test == "validation" else corpus.tests[test]
+  return [m for document in found.documents for m in document.mentions]
 
 
 def listed(options: Options) -> list[System]:
@@ -93,8 +96,12 @@ def run_all(run: runlib.Run, options: Options) -> Results:
   say(f"{len(known.vocabulary):,} words with {known.vectors.shape[1]} numbers")
   bags = entities.collect(corpus, corpus.stream(), known, options)
   packs = training.pack(corpus, known, options)
+  sizes = {name: len(mentions_of(corpus, name)) for name in sets(packs)}
   answers = {
-    PRIOR: {n: training.by_prior(groups) for n, groups in sets(packs).items()}
+    PRIOR: {
+      name: training.by_prior(groups, sizes[name])
+      for name, groups in sets(packs).items()
+    }
   }
   vectors: dict[tuple[str, str], entities.Vectors] = {}
   resumed = run.restore(training.start(options, known.vectors.shape[1]))
@@ -108,7 +115,7 @@ def run_all(run: runlib.Run, options: Options) -> Results:
         vectors = {kind: entities.fit(*kind, bags, count, known, options)}
       first = number * options.epochs
       found = _answer(
-        run, system, first, resumed, vectors[kind], packs, options
+        run, system, first, resumed, vectors[kind], packs, sizes, options
       )
       path.parent.mkdir(exist_ok=True)
       files.write_npz(path, **found)
@@ -116,7 +123,7 @@ def run_all(run: runlib.Run, options: Options) -> Results:
   return Results(corpus, packs, answers)
 
 
-def _answer(run, system, first, resumed, vectors, packs, options):
+def _answer(run, system, first, resumed, vectors, packs, sizes, options):
   figures, params = training.train(
     run, system.name, first, resumed, system.coherence, vectors, packs, options
   )
@@ -129,7 +136,9 @@ def _answer(run, system, first, resumed, vectors, packs, options):
   config = options.config(system.coherence)
   found = {}
   for name, groups in sets(packs).items():
-    got = training.ask(config, params, tables, groups, options.cells)
+    got = training.ask(
+      config, params, tables, groups, sizes[name], options.cells
+    )
     found[f"{name}/predicted"], found[f"{name}/gold"] = got
   return found
 

@@ -47,24 +47,38 @@ class Answers(NamedTuple):
 
 
 def pack(corpus: Corpus, words: Words, options: Options) -> Packs:
-  """Makes the arrays of all documents."""
+  """Makes the arrays of all documents.
 
-  def one(found: Set) -> list[Group]:
+  Training documents have fewer candidates, and those in which no mention has
+  both the right candidate and another are left out: they have no loss.
+  """
+
+  def one(found: Set, top: int) -> list[Group]:
     return packing.pack(
       found.documents, found.lists, corpus.entities, words.telling,
-      top=_most(corpus, options.top), context=options.context,
+      top=top, context=options.context,
     )  # fmt: skip
 
+  most = _most(corpus, options.top)
   folds = [
     corpus_lib.fold(document.id, options.folds)
     for document in corpus.train.documents
   ]
+  train = one(corpus.train, min(most, options.train_top))
   return Packs(
-    one(corpus.train),
+    [kept for group in train if len((kept := _telling(group)).places)],
     np.asarray(folds),
-    one(corpus.validation),
-    {name: one(found) for name, found in corpus.tests.items()},
+    one(corpus.validation, most),
+    {name: one(found, most) for name, found in corpus.tests.items()},
   )
+
+
+def _telling(group: Group) -> Group:
+  """The documents of a group that have a loss."""
+  others = (group.packed.candidates >= 0).sum(axis=2) > 1
+  kept = (others & (group.packed.gold >= 0)).any(axis=1)
+  packed = packing.Packed(*(field[kept] for field in group.packed))
+  return Group(group.places[kept], group.mentions[kept], packed)
 
 
 def _most(corpus: Corpus, top: int) -> int:
@@ -101,10 +115,11 @@ def ask(
   params: disambiguation.Params,
   tables: Tables,
   groups: list[Group],
+  count: int,
   cells: int,
 ) -> Answers:
-  """Predictions for documents, one batch after the other."""
-  answers = unanswered(groups)
+  """Predictions for documents with `count` mentions, batch by batch."""
+  answers = unanswered(groups, count)
   for mentions, batch in packing.batches(groups, cells):
     found = disambiguation.predict(config, params, tables, batch)
     there = mentions >= 0
@@ -112,9 +127,8 @@ def ask(
   return answers
 
 
-def unanswered(groups: list[Group]) -> Answers:
-  """The gold places, and no answer yet."""
-  count = sum(int((group.mentions >= 0).sum()) for group in groups)
+def unanswered(groups: list[Group], count: int) -> Answers:
+  """The gold places of `count` mentions, and no answer yet."""
   answers = Answers(np.full(count, -1), np.full(count, -1))
   for group in groups:
     there = group.mentions >= 0
@@ -122,9 +136,9 @@ def unanswered(groups: list[Group]) -> Answers:
   return answers
 
 
-def by_prior(groups: list[Group]) -> Answers:
+def by_prior(groups: list[Group], count: int) -> Answers:
   """The first candidate, which has the highest prior, of each mention."""
-  answers = unanswered(groups)
+  answers = unanswered(groups, count)
   for group in groups:
     known = (group.mentions >= 0) & (group.packed.candidates[..., 0] >= 0)
     answers.predicted[group.mentions[known]] = 0
@@ -191,6 +205,7 @@ def train(
   groups = packs.train
   if vectors.blocks > 1:
     groups = shift(groups, packs.folds, count)
+  seen = 1 + max(int(g.mentions.max()) for g in packs.validation)
   begin, now = 0, start(options, vectors.words.shape[1])
   if resumed is not None and first <= resumed[0] < first + options.epochs:
     begin, now = resumed[0] - first + 1, resumed[1]
@@ -211,7 +226,7 @@ def train(
       )
       losses.append(info.loss)
     score = in_candidates(
-      ask(config, state.params, last, packs.validation, options.cells)
+      ask(config, state.params, last, packs.validation, seen, options.cells)
     )
     if score > schedule.best:
       best = jax.tree.map(jnp.copy, state.params)

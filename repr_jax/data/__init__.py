@@ -13,6 +13,15 @@ from repr_jax.data.files import read_npz as read_npz
 from repr_jax.data.files import write_npz as write_npz
 from repr_jax.data.judged import JudgedQuery as JudgedQuery
 from repr_jax.data.judged import read_judged_queries as read_judged_queries
+from repr_jax.data.linked_documents import LinkedDocument as LinkedDocument
+from repr_jax.data.linked_documents import LinkedMention as LinkedMention
+from repr_jax.data.linked_documents import read_documents as read_documents
+from repr_jax.data.linked_formats import read_aida as read_aida
+from repr_jax.data.linked_formats import read_ganea as read_ganea
+from repr_jax.data.priors import Prior as Prior
+from repr_jax.data.priors import count_links as count_links
+from repr_jax.data.priors import read_prior as read_prior
+from repr_jax.data.priors import write_prior as write_prior
 from repr_jax.data.relatedness import RelatednessQuery as RelatednessQuery
 from repr_jax.data.relatedness import read_relatedness as read_relatedness
 from repr_jax.data.rules import Rule as Rule

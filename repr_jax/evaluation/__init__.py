@@ -13,6 +13,8 @@ from repr_jax.evaluation.judgements import held_out_ranks as held_out_ranks
 from repr_jax.evaluation.judgements import leave_one_out as leave_one_out
 from repr_jax.evaluation.judgements import pair_agreement as pair_agreement
 from repr_jax.evaluation.judgements import rank_summary as rank_summary
+from repr_jax.evaluation.linking import accuracy_by as accuracy_by
+from repr_jax.evaluation.linking import evaluate_linking as evaluate_linking
 from repr_jax.evaluation.relatedness import (
   evaluate_relatedness as evaluate_relatedness,
 )

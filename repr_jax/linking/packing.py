@@ -66,29 +66,28 @@ def pack(
     top: c, the most candidates of a mention.
     context: k, words around a mention, half on each side where there are
       as many.
-    widths: numbers of mentions to pad to; a longer document is cut into
+    widths: numbers of mentions to pad to; a document with more is cut into
       parts of the last width, which then know nothing of each other.
 
   Returns:
-    Groups by width. A document without mentions is in none; the parts of a
-    document follow one another.
+    Groups by width. A mention without candidates is in none: it has nothing
+    to say to the others, and whoever scores must count it as an error.
   """
   if not widths or list(widths) != sorted(set(widths)) or widths[0] < 1:
     raise InputError(f"widths must rise from 1 or more: {tuple(widths)}")
   rows: dict[int, list[tuple[int, np.ndarray, Packed]]] = {}
   seen = 0
   for place, (document, listed) in enumerate(zip(documents, lists)):
-    for low in range(0, len(document.mentions), widths[-1]):
-      part = slice(low, low + widths[-1])
-      size = len(document.mentions[part])
-      width = next(w for w in widths if w >= size)
-      one = _pack_one(
-        document, listed, part, entities, words, (width, top, context)
-      )
+    known = [i for i, own in enumerate(listed) if own]
+    for low in range(0, len(known), widths[-1]):
+      part = known[low : low + widths[-1]]
+      width = next(w for w in widths if w >= len(part))
+      shape = (width, top, context)
+      one = _pack_one(document, listed, part, entities, words, shape)
       numbers = np.full(width, -1)
-      numbers[:size] = np.arange(seen, seen + size)
-      seen += size
+      numbers[: len(part)] = seen + np.asarray(part)
       rows.setdefault(width, []).append((place, numbers, one))
+    seen += len(document.mentions)
   groups = []
   for width in sorted(rows):
     places, mentions, packed = zip(*rows[width])
@@ -105,9 +104,9 @@ def _pack_one(document, listed, part, entities, words, shape) -> Packed:
     np.full((width, context), -1, np.int32),
     np.full(width, -1, np.int32),
   )
-  for row, mention in enumerate(document.mentions[part]):
-    own = listed[part.start + row][:top]
-    for column, (entity, probability) in enumerate(own):
+  for row, place in enumerate(part):
+    mention = document.mentions[place]
+    for column, (entity, probability) in enumerate(listed[place][:top]):
       if entity not in entities:
         raise InputError(
           f"document {document.id!r}: the candidate {entity!r} of "

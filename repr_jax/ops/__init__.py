@@ -6,7 +6,7 @@ jitted, for those who call it from outside.
 
 import jax
 
-from repr_jax.ops import gaussian, pca, spectral
+from repr_jax.ops import belief_propagation, gaussian, pca, spectral
 from repr_jax.ops.gaussian import Natural as Natural
 from repr_jax.ops.gaussian import to_natural as to_natural
 from repr_jax.ops.operators import Operator as Operator
@@ -24,3 +24,6 @@ truncated_svd = jax.jit(
 pca_fit = jax.jit(pca.pca_fit, static_argnames=("k", "tolerance"))
 ppca_log_likelihood = jax.jit(pca.ppca_log_likelihood)
 product_of_experts = jax.jit(gaussian.product_of_experts)
+max_product = jax.jit(
+  belief_propagation.max_product, static_argnames=("iterations", "damping")
+)

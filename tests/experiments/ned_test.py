@@ -306,6 +306,7 @@ def test_cut_documents_keep_their_mentions_in_order():
     linked_documents.LinkedMention(i, i + 1, "m", None) for i in range(150)
   )
   document = linked_documents.LinkedDocument("d", ("m",) * 150, mentions)
-  groups = packing.pack([document], [[[]] * 150], {}, {})
+  lists = [[[("e", 1.0)]] * 150]
+  groups = packing.pack([document], lists, {"e": 0}, {})
   seen = np.concatenate([g.mentions[g.mentions >= 0] for g in groups])
   assert sorted(seen) == list(range(150))

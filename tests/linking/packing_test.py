@@ -48,10 +48,12 @@ def test_documents_are_grouped_by_width_and_long_ones_cut():
 
 
 def test_a_mention_without_candidates_and_a_gold_that_is_not_among_them():
-  documents = [_document(2)]
-  lists = [[[], [("A", 1.0)]]]
+  documents = [_document(2), _document(1)]
+  lists = [[[], [("A", 1.0)]], [[]]]
   (group,) = packing.pack(documents, lists, _ENTITIES, _WORDS, widths=(2,))
-  assert (group.packed.candidates[0, 0] == -1).all()
+  assert group.places.tolist() == [0]
+  assert group.mentions.tolist() == [[1, -1]]
+  assert group.packed.candidates[0, :, 0].tolist() == [0, -1]
   assert (group.packed.gold == -1).all()
 
 
