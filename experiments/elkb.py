@@ -189,10 +189,8 @@ def _print_answers(kb, systems, text, top):
     progress.say("no rule touches this relation")
 
 
-def _link(run: runlib.Run) -> None:
-  kb = load_kb()
-  if _ASK.value:
-    kb_data.parse_query(kb, _ASK.value)  # a bad query fails before training
+def _link(run: runlib.Run, kb: kb_data.KnowledgeBase) -> dict[str, Any]:
+  """Trains, ranks and writes; the systems by name."""
   setting = setting_from_flags()
   other = kb_evaluation.load_params(_COMBINE.value) if _COMBINE.value else None
   system = kb_training.prepare(kb, setting)
@@ -235,8 +233,17 @@ def _link(run: runlib.Run) -> None:
   run.vectors(kb.shown, params.entities)
   with files.atomic_write(run.directory / "relations.npz", "wb") as out:
     np.savez(out, names=np.array(kb.relations), vectors=params.relations)
-  if _ASK.value:
-    _print_answers(kb, systems, _ASK.value, _TOP.value)
+  return systems
+
+
+def _finished(run: runlib.Run) -> dict[str, Any]:
+  """The systems of a run that has ended, by name."""
+  model, params = kb_evaluation.load_params(str(run.directory))
+  found = {model + (" + rules" if _CONSTRAINED.value else ""): (model, params)}
+  if _COMBINE.value:
+    other = kb_evaluation.load_params(_COMBINE.value)
+    found[other[0]] = other
+  return found
 
 
 def main(argv: list[str]) -> None:
@@ -249,10 +256,16 @@ def main(argv: list[str]) -> None:
         run, _RUNS.value, runlib.SEED.value, _MIXING.value, _CAP.value
       )
     else:
-      _link(run)
+      kb = load_kb()
+      if _ASK.value:
+        kb_data.parse_query(kb, _ASK.value)  # a bad one fails before training
+      again = run.finished and (run.directory / "params.npz").exists()
+      systems = _finished(run) if again else _link(run, kb)
   for row in json.loads((run.directory / "results.json").read_text())["rows"]:
     beside = f"  (thesis {row['thesis']})" if "thesis" in row else ""
     progress.say(f"{row['name']}: {row['metric']} {row['value']:.4g}{beside}")
+  if _TASK.value == "link" and _ASK.value:
+    _print_answers(kb, systems, _ASK.value, _TOP.value)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """The README's commands and examples are true."""
 
+import os
+import pathlib
 import re
 import subprocess
 import sys
 
+import pytest
 import source
 
 _TEXT = (source.ROOT / "README.md").read_text("utf-8")
@@ -36,6 +39,40 @@ def test_examples_run_as_written():
       text=True,
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def _commands() -> list[str]:
+  """Lines of the examples for each kind of user, as they stand."""
+  section = _TEXT.partition("## For whom")[2].partition("\n## ")[0]
+  found = re.findall(r"^```bash\n(.*?)^```", section, re.M | re.S)
+  lines = "".join(found).replace("\\\n", " ").splitlines()
+  return [line for line in lines if not line.startswith("pip ")]
+
+
+def test_there_is_an_example_for_each_user():
+  assert {re.findall(r"python -m ([\w.]+)", x)[0] for x in _commands()} >= {
+    "experiments.rescal",
+    "experiments.nvse",
+    "launch.sweep",
+  }
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_commands_of_the_examples_run_as_written(command, tmp_path):
+  # The checkout's programs, but a folder of its own for what they write.
+  for name in ("experiments", "launch", "repr_jax"):
+    (tmp_path / name).symlink_to(source.ROOT / name)
+  place = pathlib.Path(sys.executable).parent
+  ended = subprocess.run(
+    ["bash", "-euo", "pipefail", "-c", command],
+    cwd=tmp_path,
+    env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"},
+    stdin=subprocess.DEVNULL,
+    capture_output=True,
+    text=True,
+  )
+  assert ended.returncode == 0, ended.stderr
+  assert ended.stdout.strip()
 
 
 def test_named_programs_and_places_exist():
