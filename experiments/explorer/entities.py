@@ -8,6 +8,7 @@ from repr_jax.errors import InputError
 from repr_jax.setexp import features
 
 _NEAREST = 3  # Names that stand in for an unknown one.
+_LOOKED_AT = 200  # Names with a common beginning that are put in order.
 _HELPED = 20  # Unknown names that the nearest are looked for.
 
 
@@ -28,14 +29,20 @@ class Entities:
   def search(self, text: str, limit: int) -> dict[str, Any]:
     """Entities by the beginning of their names, then by likeness.
 
+    Names that have the text as whole words come first, and among those the
+    entities that most is told about.
+
     Args:
       text: what was typed.
       limit: entities at most.
     """
     text = text.strip()
     index = self._table.name_index
-    rows = [self._table.rows[text]] if text in self._table.rows else []
-    rows += [x for x in index.begin(text, limit) if x not in rows]
+    begun = index.begin(text, _LOOKED_AT)
+    rows = sorted(begun, key=lambda row: self._rank(row, text))[:limit]
+    if text in self._table.rows:
+      own = self._table.rows[text]
+      rows = [own, *(row for row in rows if row != own)][:limit]
     near = []
     if len(rows) < limit and len(text) > 2:
       near = [x for x in index.suggest(text, limit) if x not in rows]
@@ -100,6 +107,11 @@ class Entities:
       return querying.parse(self._table, line, self._most)
     except csv.Error as error:
       raise InputError(f"a line cannot be read: {error}") from None
+
+  def _rank(self, row: int, text: str) -> tuple[bool, bool, int]:
+    """Smaller for an entity that is likelier meant."""
+    name, wanted = self._table.names[row].casefold(), text.casefold()
+    return name != wanted, f" {wanted} " not in f" {name} ", -self._size(row)
 
   def _find(self, name: str) -> int | None:
     """The entity of an id or a name; of several, the one told of most."""

@@ -173,6 +173,10 @@ def test_entities_are_found(client):
     return found["entities"]
 
   assert find("river 1")[0]["id"] == "river1"
+  # Whole words come before longer ones.
+  assert {x["id"] for x in find("1", limit=3)} == {
+    "river1", "composer1", "president1",
+  }  # fmt: skip
   assert find("RIVER", limit=3)[2]["match"] == "prefix"
   assert len(find("river", limit=3)) == 3
   near = find("compsoer 3")[0]

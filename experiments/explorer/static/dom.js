@@ -24,7 +24,7 @@ export function bar(share, label = "") {
 export function figure(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(2);
-  return value.toPrecision(3);
+  return size >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
 export const signed = (value) =>
