@@ -202,7 +202,7 @@ def gather_bags(path: str) -> entity_bags.Bags:
 
   counts = entity_bags.count_words(stream())
   words = vocab.Vocab.from_counts(counts, 20_000, 1)
-  return entity_bags.collect(stream(), words, most_page=500, most_context=500)
+  return entity_bags.collect(stream(), words, most_page=200, most_context=40)
 
 
 def cases(size: str) -> list[harness.Case]:
