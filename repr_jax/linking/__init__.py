@@ -1,6 +1,8 @@
 """Representations at work: mentions and entities of real text."""
 
 from repr_jax.linking import entity_vectors as entity_vectors
+from repr_jax.linking import mentions as mentions
+from repr_jax.linking import retrieval as retrieval
 from repr_jax.linking.candidates import build_index as build_index
 from repr_jax.linking.candidates import (
   document_candidates as document_candidates,

@@ -1,0 +1,119 @@
+"""Text and queries for vectors of entities, whatever form they have."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from experiments.cmr import task as cmr_task
+from experiments.nvse import corpus as corpus_lib
+from repr_jax.data import (
+  entities,
+  relatedness,
+  wikipedia,
+  wordnet,
+  wordnet_entities,
+)
+from repr_jax.data.linked_documents import LinkedDocument, read_documents
+
+
+def stream(
+  corpus: list[str], form: str, wordnet_path: str | None
+) -> Iterator[entities.Sentence]:
+  """Sentences of all sources, also those without a mention.
+
+  Args:
+    corpus: sources as --corpus names them.
+    form: of the files.
+    wordnet_path: folder of WordNet, None for the usual places.
+
+  Yields:
+    Sentences; what is about an entity has the entity's id as its document.
+  """
+  for source in corpus:
+    if source == "wordnet":
+      opened = wordnet.load(wordnet_path)
+      pairs = wordnet_entities.wordnet_instances(opened, "instances", True)
+      yield from itertools.chain.from_iterable(found for _, found in pairs)
+      continue
+    path = cmr_task.gensim_dump() if source == "wikipedia" else source
+    kind = corpus_lib.form_of(path, form)
+    if kind == "wikipedia":
+      yield from wikipedia.linked_sentences(path, all_sentences=True)
+    elif kind == "entities":
+      for info, found in entities.read_entity_file(path):
+        yield from (sentence._replace(doc=info.id) for sentence in found)
+    elif kind == "documents":
+      yield from map(_as_sentence, read_documents(path))
+    else:
+      yield from entities.read_sentences(path)
+
+
+def class_queries(
+  opened: wordnet.WordNet, seed: int, count: int = 400
+) -> list[relatedness.RelatednessQuery]:
+  """Queries from WordNet's classes: five of the seed's class, twenty others.
+
+  Args:
+    opened: the database.
+    seed: which ones.
+    count: queries, at most.
+  """
+  sets = wordnet_entities.wordnet_instance_sets(opened, min_members=6)
+  everyone = sorted({name for found in sets.values() for name in found})
+  rng = np.random.default_rng(seed)
+  queries = []
+  for number in range(count):
+    kind = list(sets)[int(rng.integers(len(sets)))]
+    own = rng.choice(sets[kind], 6, replace=False).tolist()
+    inside = {x for found in sets.values() if own[0] in found for x in found}
+    others = rng.choice(everyone, 60, replace=False).tolist()
+    others = [x for x in others if x not in inside][:20]
+    gold = (*[1.0] * 5, *[0.0] * len(others))
+    queries.append(
+      relatedness.RelatednessQuery(
+        f"{number}-{kind}", own[0], (*own[1:], *others), gold
+      )
+    )
+  return queries
+
+
+def read_queries(
+  path: str, corpus: list[str], known: set[str]
+) -> list[relatedness.RelatednessQuery]:
+  """Reads queries and names their entities as the corpus does.
+
+  Args:
+    path: the file.
+    corpus: where page numbers are looked up if queries have such.
+    known: ids of the corpus' entities.
+  """
+  found = relatedness.read_relatedness(path)
+  names = {x for query in found for x in (query.seed, *query.candidates)}
+  titles: dict[str, str] = {}
+  if all(name.isdecimal() for name in names) and not names & known:
+    for source in corpus:
+      if source != "wordnet" and corpus_lib.form_of(source) == "wikipedia":
+        titles |= wikipedia.read_page_ids(source)
+
+  def title(name: str) -> str:
+    name = titles.get(name, name)
+    return name if name in known else name.replace("_", " ")
+
+  return [
+    query._replace(
+      seed=title(query.seed), candidates=tuple(map(title, query.candidates))
+    )
+    for query in found
+  ]
+
+
+def _as_sentence(document: LinkedDocument) -> entities.Sentence:
+  """A linked document as one long sentence, named as its article is."""
+  found = tuple(
+    (m.start, m.end, m.entity.replace("_", " "))
+    for m in document.mentions
+    if m.entity is not None
+  )
+  name = document.id.replace("_", " ")
+  return entities.Sentence(name, document.tokens, found)

@@ -1,0 +1,57 @@
+"""Text and queries of entity vectors: every form, one kind of sentence."""
+
+import json
+
+import pytest
+
+from experiments import relatedness_data
+from repr_jax.data import wordnet, wordnet_entities
+
+
+@pytest.fixture(scope="module")
+def opened():
+  return wordnet.load()
+
+
+def test_classes_make_queries_with_five_related(opened):
+  found = relatedness_data.class_queries(opened, seed=0, count=20)
+  assert len(found) == 20
+  sets = wordnet_entities.wordnet_instance_sets(opened)
+  for query in found:
+    kind = query.name.partition("-")[2]
+    assert query.seed in sets[kind]
+    assert sum(query.gold) == 5
+    assert query.seed not in query.candidates
+    assert len(set(query.candidates)) == len(query.candidates)
+    together = {x for own in sets.values() if query.seed in own for x in own}
+    for name, gold in zip(query.candidates, query.gold):
+      assert (name in together) == bool(gold)
+  assert relatedness_data.class_queries(opened, 0, 20) == found
+  assert relatedness_data.class_queries(opened, 1, 20) != found
+
+
+def test_forms_give_sentences_with_the_entity_as_document(tmp_path):
+  one = tmp_path / "entities.jsonl"
+  one.write_text('{"id": "bach", "sentences": ["Bach wrote fugues"]}\n')
+  (sentence,) = relatedness_data.stream([str(one)], "auto", None)
+  assert sentence.doc == "bach"
+  two = tmp_path / "documents.jsonl"
+  record = {
+    "doc_id": "J._S._Bach",
+    "text": "He taught Krebs.",
+    "mentions": [
+      {"start": 10, "end": 15, "surface": "Krebs", "wikipedia_title": "J_Krebs"}
+    ],
+  }
+  two.write_text(json.dumps(record) + "\n")
+  (document,) = relatedness_data.stream([str(two)], "documents", None)
+  assert document.doc == "J. S. Bach"
+  assert document.mentions == ((2, 3, "J Krebs"),)
+
+
+def test_names_are_written_as_the_corpus_has_them(tmp_path):
+  path = tmp_path / "kore.tsv"
+  path.write_text("A_B\t1\tC_D\nA_B\t2\tE_F\n")
+  (query,) = relatedness_data.read_queries(str(path), [], {"A B", "C_D"})
+  assert query.seed == "A B"
+  assert query.candidates == ("C_D", "E F")
