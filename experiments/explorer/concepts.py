@@ -1,11 +1,14 @@
 """Features by name, and the dimensions that a query stands out in."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
+from repr_jax.ops import topk
 from repr_jax.setexp import expand, explain
 
 _DIMENSIONS, _EACH = 5, 6  # Dimensions that are told, and features of each.
@@ -34,9 +37,9 @@ class Concepts:
     self.usual = means.mean(axis=1)
     self.spread = np.maximum(means.std(axis=1), 1e-6)
     self._names = names
-    self._decoder = np.asarray(model.params.decoder)
+    self._decoder = jnp.asarray(model.params.decoder)
     self._multilabel = model.config.decoder == "multilabel"
-    self._squares = self._decoder[:, :-1] ** 2
+    self.active(self.usual)  # Compiles.
 
   def active(self, concept: np.ndarray) -> list[dict[str, Any]]:
     """The dimensions that the query's features depend on most.
@@ -48,33 +51,45 @@ class Concepts:
     Args:
       concept: of the query, [d].
     """
-    difference = concept - self.usual
-    weights, bias = self._decoder[:, :-1], self._decoder[:, -1]
-    logits = weights @ concept + bias
-    logs = self._logs(logits)
-    p = np.exp(logs)
-    if self._multilabel:
-      variance = (p * (1 - p)) @ self._squares
-    else:
-      variance = p @ self._squares - (p @ weights) ** 2
-    order = np.argsort(-(difference**2 * variance), kind="stable")
-    chosen = order[:_DIMENSIONS]
-    without = logits[:, None] - weights[:, chosen] * difference[chosen]
-    gains = p[:, None] * (logs[:, None] - self._logs(without))
+    found = _active(self._multilabel, self._decoder, self.usual, concept)
+    chosen, gains, features = (np.asarray(x) for x in found)
+    level = (concept - self.usual) / self.spread
     return [
       {
-        "dimension": dimension,
-        "level": float(difference[dimension] / self.spread[dimension]),
-        "features": named(explain.top_features(gain, self._names, _EACH)),
+        "dimension": int(dimension),
+        "level": float(level[dimension]),
+        "features": named(
+          [
+            explain.Named(self._names[i], float(gain))
+            for i, gain in zip(row, values)
+          ]
+        ),
       }
-      for dimension, gain in zip(chosen.tolist(), gains.T)
+      for dimension, values, row in zip(chosen, gains, features)
     ]
 
-  def _logs(self, logits: np.ndarray) -> np.ndarray:
-    """Log-probabilities of features, [F, ...]."""
-    if self._multilabel:
-      return special.log_expit(logits)
-    return special.log_softmax(logits, axis=0)
+
+@functools.partial(jax.jit, static_argnums=0)
+def _active(multilabel, decoder, usual, concept):
+  """Dimensions [m], and gains [m, k] and places [m, k] of their features."""
+  weights, bias = decoder[:, :-1], decoder[:, -1]
+  difference = concept - usual
+  log_p = jax.nn.log_sigmoid if multilabel else jax.nn.log_softmax
+  logits = weights @ concept + bias
+  logs = log_p(logits)
+  p = jnp.exp(logs)
+  if multilabel:
+    variance = (p * (1 - p)) @ weights**2
+  else:
+    variance = p @ weights**2 - (p @ weights) ** 2
+  count = min(_DIMENSIONS, weights.shape[1])
+  _, chosen = jax.lax.top_k(difference**2 * variance, count)
+
+  def gains(dimension):
+    without = log_p(logits - weights[:, dimension] * difference[dimension])
+    return topk.top_k(p * (logs - without), min(_EACH, len(p)))
+
+  return chosen, *jax.vmap(gains)(chosen)
 
 
 def named(chosen: Sequence[explain.Named]) -> list[dict[str, Any]]:
