@@ -3,6 +3,7 @@
 from repr_jax.setexp import bayesian_sets as bayesian_sets
 from repr_jax.setexp import bm25 as bm25
 from repr_jax.setexp import decoded as decoded
+from repr_jax.setexp import decoded_batch as decoded_batch
 from repr_jax.setexp import expand as expand
 from repr_jax.setexp import explain as explain
 from repr_jax.setexp import features as features
