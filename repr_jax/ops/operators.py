@@ -4,6 +4,7 @@ An operator is three products. Dense, sparse, centred and row-weighted views
 share every algorithm of `repr_jax.ops.spectral`, and no matrix is ever formed.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
-from repr_jax.ops import sparse
+from repr_jax.ops import sharded, sparse
+from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
 
@@ -24,6 +26,8 @@ class Operator(NamedTuple):
     matmat: Q [d, k] to X Q [n, k].
     rmatmat: P [n, k] to X' P [d, k].
     normal: Q [d, k] to X'X Q [d, k].
+    tall_qr: Q R decomposition of arrays [n, k] in rows as X has them, which
+      may be on many devices.
   """
 
   shape: tuple[int, int]
@@ -31,9 +35,10 @@ class Operator(NamedTuple):
   matmat: Callable[[Array], Array]
   rmatmat: Callable[[Array], Array]
   normal: Callable[[Array], Array]
+  tall_qr: Callable[[Array], tuple[Array, Array]] = jnp.linalg.qr
 
 
-def as_operator(x: Array | Sparse | Operator) -> Operator:
+def as_operator(x: Array | Sparse | Sharded | Operator) -> Operator:
   """The operator of a dense or sparse matrix [n, d], or the one given."""
   if isinstance(x, Operator):
     return x
@@ -44,6 +49,15 @@ def as_operator(x: Array | Sparse | Operator) -> Operator:
       matmat=lambda q: sparse.matmat(x, q),
       rmatmat=lambda p: sparse.rmatmat(x, p),
       normal=lambda q: sparse.normal_matmat(x, q),
+    )
+  if isinstance(x, Sharded):
+    return Operator(
+      shape=x.shape,
+      dtype=x.dtype,
+      matmat=functools.partial(sharded.matmat, x),
+      rmatmat=functools.partial(sharded.rmatmat, x),
+      normal=functools.partial(sharded.normal_matmat, x),
+      tall_qr=functools.partial(sharded.tall_qr, x.mesh, x.axes),
     )
   chex.assert_rank(x, 2)
   return Operator(
@@ -66,7 +80,9 @@ def transposed(x: Operator) -> Operator:
   )
 
 
-def column_means(x: Array | Sparse | Operator, rows: Array | None) -> Array:
+def column_means(
+  x: Array | Sparse | Sharded | Operator, rows: Array | None
+) -> Array:
   """Column means mu over the rows that are marked (thesis 3.3.1, with its 1/N).
 
   Args:
@@ -84,7 +100,7 @@ def column_means(x: Array | Sparse | Operator, rows: Array | None) -> Array:
 
 
 def centred(
-  x: Array | Sparse | Operator, mean: Array, rows: Array | None = None
+  x: Array | Sparse | Sharded | Operator, mean: Array, rows: Array | None = None
 ) -> Operator:
   """Y - k mu' without forming it (thesis 3.3.1 and 3.3.2).
 
@@ -115,16 +131,21 @@ def centred(
     matmat=lambda q: op.matmat(q) - k[:, None] * (mu @ q),
     rmatmat=lambda p: op.rmatmat(p) - mu[:, None] * (k @ p),
     normal=normal,
+    tall_qr=op.tall_qr,
   )
 
 
-def row_scaled(x: Array | Sparse | Operator, scale: Array) -> Operator:
+def row_scaled(
+  x: Array | Sparse | Sharded | Operator, scale: Array
+) -> Operator:
   """diag(scale) X for a scale [n] and X [n, d], without forming it.
 
-  A `Sparse` is scaled once, entry by entry, so that its fused product stays.
+  What is stored by entries is scaled once, so that its fused product stays.
   """
   if isinstance(x, Sparse):
     return as_operator(sparse.scale_rows(x, scale.astype(x.dtype)))
+  if isinstance(x, Sharded):
+    return as_operator(sharded.scale_rows(x, scale.astype(x.dtype)))
   op = as_operator(x)
   chex.assert_shape(scale, (op.shape[0],))
   w = scale.astype(op.dtype)[:, None]
@@ -134,4 +155,5 @@ def row_scaled(x: Array | Sparse | Operator, scale: Array) -> Operator:
     matmat=lambda q: w * op.matmat(q),
     rmatmat=lambda p: op.rmatmat(w * p),
     normal=lambda q: op.rmatmat(w * w * op.matmat(q)),
+    tall_qr=op.tall_qr,
   )

@@ -91,13 +91,37 @@ def from_scipy(
   Returns:
     The matrix with explicit zeros removed, [n, max(d, columns)].
   """
+  csr = checked_csr(matrix, name, dtype)
+  n, d = csr.shape
+  width = max(d, columns or d)
+  blocks = max(1, min(blocks, n // 8))
+  rows = -(-n // blocks)
+  parts = [csr[start::blocks] for start in range(blocks)]
+  capacity = bucket_size(max(part.nnz for part in parts))
+  by_row = pack(parts, rows, capacity)
+  by_column = pack([part.T.tocsr() for part in parts], width, capacity)
+  v, i, p, tv, ti, tp = (jnp.asarray(f) for f in (*by_row, *by_column))
+  return Sparse(v, i, p, tv, ti, tp, (n, width))
+
+
+def checked_csr(
+  matrix: scipy.sparse.spmatrix | scipy.sparse.sparray | np.ndarray,
+  name: str = "matrix",
+  dtype=np.float32,
+) -> scipy.sparse.csr_matrix:
+  """A matrix [n, d] as canonical CSR without zeros, if it can be used.
+
+  Args:
+    matrix: any scipy sparse format, or dense.
+    name: how error messages call it.
+    dtype: type of the entries.
+  """
   csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
   if not csr.has_canonical_format or not csr.data.all():
     csr = csr.copy()
     csr.sum_duplicates()
     csr.eliminate_zeros()
-  n, d = csr.shape
-  if n == 0 or d == 0 or csr.nnz == 0:
+  if csr.nnz == 0:
     raise InputError(f"{name} of shape {csr.shape} is empty: no nonzero entry")
   largest = float(max(csr.data.max(), -csr.data.min()))
   if not np.isfinite(largest):
@@ -108,15 +132,14 @@ def from_scipy(
       f"{name} has an entry of {largest:g}, whose products overflow; "
       f"scale the matrix to entries below {_LARGEST:g}"
     )
-  width = max(d, columns or d)
-  blocks = max(1, min(blocks, n // 8))
-  rows = -(-n // blocks)
-  parts = [csr[start::blocks] for start in range(blocks)]
-  capacity = bucket_size(max(part.nnz for part in parts))
-  by_row = pack(parts, rows, capacity)
-  by_column = pack([part.T.tocsr() for part in parts], width, capacity)
-  v, i, p, tv, ti, tp = (jnp.asarray(f) for f in (*by_row, *by_column))
-  return Sparse(v, i, p, tv, ti, tp, (n, width))
+  return csr
+
+
+def check_finite(dense: np.ndarray, name: str) -> None:
+  """Raises `InputError` where a dense matrix [n, d] has a NaN or infinity."""
+  if not np.isfinite(dense).all():
+    row = int(np.argmax(~np.isfinite(dense).all(axis=1)))
+    raise InputError(f"{name} has a NaN or infinite entry in row {row}")
 
 
 def pack(

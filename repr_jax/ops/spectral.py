@@ -21,6 +21,7 @@ from jax import Array, lax
 
 from repr_jax.errors import InputError
 from repr_jax.ops.operators import Operator, as_operator, transposed
+from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
 
@@ -65,7 +66,7 @@ class _Basis(NamedTuple):
 
 
 def truncated_svd(
-  x: Array | Sparse | Operator,
+  x: Array | Sparse | Sharded | Operator,
   k: int,
   key: Array,
   *,
@@ -115,26 +116,24 @@ def truncated_svd(
 
 
 def top_eigenpairs(
-  matrix: Array, k: int, key: Array, *, tolerance: float = 1e-5
+  matrix: Array | Operator, k: int, key: Array, *, tolerance: float = 1e-5
 ) -> tuple[Array, Array]:
   """The k largest eigenpairs of a positive semidefinite matrix [c, c].
 
   Small matrices are decomposed directly, large ones by the iteration of
-  `truncated_svd`.
+  `truncated_svd`. Of an operator only `matmat` is used.
 
   Returns:
     Eigenvalues [k], descending, and eigenvectors [c, k].
   """
-  chex.assert_rank(matrix, 2)
   size = matrix.shape[0]
+  product = as_operator(matrix).matmat
   plan = _plan(k, None, None)
   if size <= 512 or plan.size + plan.block > size // 2:
+    if isinstance(matrix, Operator):
+      matrix = product(jnp.eye(size, dtype=matrix.dtype))
     values, vectors = jnp.linalg.eigh(matrix)
     return values[::-1][:k], vectors[:, ::-1][:, :k]
-
-  def product(q):
-    return matrix @ q
-
   op = Operator((size, size), matrix.dtype, product, product, product)
   state = _krylov(op, k, key, tolerance, plan, 40)
   return state.values[:k], state.q[:, : plan.size] @ state.vectors[:, :k]
@@ -342,7 +341,7 @@ def _errors(state: _Basis, k: int, plan: _Plan) -> tuple[Array, Array]:
 def _small_svd(op: Operator, k: int) -> tuple[SVD, SVDInfo]:
   """Direct decomposition where d is too small for an iteration to pay."""
   d = op.shape[1]
-  q, r = jnp.linalg.qr(op.matmat(jnp.eye(d, dtype=op.dtype)))
+  q, r = op.tall_qr(op.matmat(jnp.eye(d, dtype=op.dtype)))
   left, s, right_t = jnp.linalg.svd(r)
   s = jnp.where(s > _cut(d, op.dtype) * s[0], s, 0)[:k]
   svd = SVD(q @ left[:, :k] * (s > 0), s, right_t[:k].T)

@@ -1,0 +1,239 @@
+"""Matrices whose rows are spread over the devices of a mesh.
+
+Rows are dealt: of P shards, shard p gets rows p, p + P, p + 2 P, ..., so that
+shards hold about as many entries each when rows are sorted by frequency, and
+short shards are padded with empty rows. Dense arrays that belong to such a
+matrix (row weights, left factors) have their rows in the same dealt order;
+`deal` and `gather_rows` go there and back on the host.
+
+A product X Q needs no communication, X' P is one sum over the devices, and
+so the spectral code sees an operator like any other.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax import Array, lax
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
+
+from repr_jax.ops import mesh as meshes
+from repr_jax.ops import sparse
+from repr_jax.ops.sparse import Sparse
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Sharded:
+  """A matrix [n, d] in S shards of n / S rows, one on each device.
+
+  Attributes:
+    parts: a dense array [S, n / S, d], or the fields of a `Sparse` with an
+      axis of S in front, whose `shape` is (n / S, d).
+    shape: (n, d) with the padding, static.
+    mesh: the devices, static.
+    axes: names of the axes of the mesh that rows go over, static.
+  """
+
+  parts: Array | Sparse
+  shape: tuple[int, int] = dataclasses.field(metadata={"static": True})
+  mesh: Mesh = dataclasses.field(metadata={"static": True})
+  axes: tuple[str, ...] = dataclasses.field(metadata={"static": True})
+
+  @property
+  def dtype(self):
+    """Type of the entries."""
+    return self.parts.dtype
+
+
+def deal(array: np.ndarray, shards: int, axis: int = 0) -> np.ndarray:
+  """Puts rows into the order of the shards, on the host.
+
+  Args:
+    array: rows along one axis, [..., n, ...].
+    shards: P.
+    axis: which one.
+
+  Returns:
+    The same with ceil(n / P) P rows, zero where there was none.
+  """
+  n = array.shape[axis]
+  order = dealt_order(n, shards)
+  more = [(0, 0)] * array.ndim
+  more[axis] = (0, len(order) - n)
+  return np.take(np.pad(array, more), order, axis=axis)
+
+
+def dealt_order(n: int, shards: int) -> np.ndarray:
+  """The row at each place, int [ceil(n / P) P]; from n on for padding."""
+  rows = -(-n // shards)
+  return np.arange(rows * shards).reshape(rows, shards).T.ravel()
+
+
+def gather_rows(array: Any, n: int, shards: int) -> np.ndarray:
+  """The inverse of `deal`: rows of an array [n', ...] in order, [n, ...]."""
+  host = meshes.to_host(array)
+  found = np.empty((n, *host.shape[1:]), host.dtype)
+  order = dealt_order(n, shards)
+  found[order[order < n]] = host[order < n]
+  return found
+
+
+def from_host(
+  matrix: Any,
+  mesh: Mesh,
+  axes: tuple[str, ...],
+  shards: int,
+  *,
+  blocks: int = 16,
+  columns: int | None = None,
+  name: str = "matrix",
+) -> Sharded:
+  """Lays a matrix out on a mesh; each process packs its own shards alone.
+
+  Args:
+    matrix: scipy or numpy, [n, d]; the same on all processes.
+    mesh: the devices.
+    axes: the axes that rows go over.
+    shards: P, which rows are dealt to; a multiple of the devices along the
+      axes, so that parts of a mesh and the whole of it agree on the order.
+    blocks: blocks of rows in a device's part, as in `sparse.from_scipy`.
+    columns: pads a sparse matrix with empty columns up to this number.
+    name: how error messages call the matrix.
+
+  Returns:
+    The matrix, [ceil(n / P) P, max(d, columns)].
+  """
+  size = meshes.axis_size(mesh, axes)
+  order = dealt_order(matrix.shape[0], shards)
+  if not scipy.sparse.issparse(matrix):
+    dense = np.asarray(matrix, np.float32)
+    sparse.check_finite(dense, name)
+    dealt = deal(dense, shards)
+    parts = meshes.place(dealt.reshape(size, -1, dense.shape[1]), mesh, axes)
+    return Sharded(parts, (len(order), dense.shape[1]), mesh, axes)
+  csr = sparse.checked_csr(matrix, name)
+  width = max(csr.shape[1], columns or 0)
+  return Sharded(
+    _sparse_parts(csr, order.reshape(size, -1), width, blocks, mesh, axes),
+    (len(order), width),
+    mesh,
+    axes,
+  )
+
+
+def matmat(x: Sharded, q: Array) -> Array:
+  """X Q for Q [d, k] on all devices, as [n, k] in rows as X has them."""
+  return _mapped(x, _times, (P(),), P(x.axes))(x.parts, q)
+
+
+def rmatmat(x: Sharded, p: Array) -> Array:
+  """X' P for P [n, k] in rows as X has them, as [d, k] on all devices."""
+
+  def local(part, p):
+    return lax.psum(_transposed_times(part, p), x.axes)
+
+  return _mapped(x, local, (P(x.axes),), P())(x.parts, p)
+
+
+def normal_matmat(x: Sharded, q: Array) -> Array:
+  """X'X Q for Q [d, k], as [d, k]; both on all devices, one sum of [d, k]."""
+
+  def local(part, q):
+    if isinstance(part, Sparse):
+      return lax.psum(sparse.normal_matmat(part, q), x.axes)
+    return lax.psum(part.T @ (part @ q), x.axes)
+
+  return _mapped(x, local, (P(),), P())(x.parts, q)
+
+
+def scale_rows(x: Sharded, scale: Array) -> Sharded:
+  """diag(scale) X for a scale [n] in rows as X has them."""
+
+  def local(part, scale):
+    if isinstance(part, Sparse):
+      return jax.tree.map(lambda a: a[None], sparse.scale_rows(part, scale))
+    return (part * scale[:, None])[None]
+
+  parts = _mapped(x, local, (P(x.axes),), P(x.axes))(x.parts, scale)
+  return dataclasses.replace(x, parts=parts)
+
+
+def tall_qr(mesh: Mesh, axes: tuple[str, ...], x: Array) -> tuple[Array, Array]:
+  """X = Q R of a tall array [n, d] in rows over the mesh, by two levels.
+
+  Each device decomposes its own rows, and all of them the triangles of all:
+  what moves is [d, d] for each device, never a row of X.
+
+  Returns:
+    Q [n, d], in rows as X is, and R [d, d] on all devices.
+  """
+
+  def local(x):
+    q, r = jnp.linalg.qr(x)
+    rows = r.shape[0]
+    triangles = lax.all_gather(r, axes, tiled=True)
+    inner, r = jnp.linalg.qr(triangles)
+    mine = lax.axis_index(axes) * rows
+    return q @ lax.dynamic_slice_in_dim(inner, mine, rows), r
+
+  return meshes.shard_map(local, mesh, (P(axes),), (P(axes), P()))(x)
+
+
+def _times(part, q):
+  return sparse.matmat(part, q) if isinstance(part, Sparse) else part @ q
+
+
+def _transposed_times(part, p):
+  return sparse.rmatmat(part, p) if isinstance(part, Sparse) else part.T @ p
+
+
+def _mapped(x: Sharded, function: Callable, in_specs, out_specs) -> Callable:
+  """The function on each device's part, without the axis of shards."""
+
+  def local(parts, *rest):
+    return function(jax.tree.map(lambda a: a[0], parts), *rest)
+
+  return meshes.shard_map(local, x.mesh, (P(x.axes), *in_specs), out_specs)
+
+
+def _sparse_parts(csr, order, width, blocks, mesh, axes) -> Sparse:
+  """Shards' rows `order` [S, n / S] as the fields of one `Sparse`."""
+  size, rows = order.shape
+  blocks = max(1, min(blocks, rows // 8))
+  # Padding is one more row, an empty one.
+  counts = np.append(np.diff(csr.indptr), 0)
+  place = np.minimum(order, csr.shape[0])
+  entries = [counts[place[:, b::blocks]].sum(axis=1) for b in range(blocks)]
+  capacity = sparse.bucket_size(int(np.max(entries)))
+  csr = scipy.sparse.csr_matrix(
+    (csr.data, csr.indices, np.append(csr.indptr, csr.indptr[-1])),
+    shape=(csr.shape[0] + 1, width),
+  )
+  packed: dict[int, tuple[np.ndarray, ...]] = {}
+
+  def fields(shard: int):
+    if shard not in packed:
+      cut = [csr[place[shard, b::blocks]] for b in range(blocks)]
+      by_row = sparse.pack(cut, -(-rows // blocks), capacity)
+      turned = [part.T.tocsr() for part in cut]
+      packed[shard] = (*by_row, *sparse.pack(turned, width, capacity))
+    return packed[shard]
+
+  tall = -(-rows // blocks) + 1
+  widths = [capacity, capacity, tall, capacity, capacity, width + 1]
+
+  def field(i: int):
+    def part(index: Any) -> np.ndarray:
+      return fields(index[0].start or 0)[i][None]
+
+    shape = (size, blocks, widths[i])
+    return jax.make_array_from_callback(shape, meshes.spec(mesh, axes), part)
+
+  v, i, p, tv, ti, tp = (field(i) for i in range(len(widths)))
+  return Sparse(v, i, p, tv, ti, tp, (rows, width))
