@@ -29,6 +29,7 @@ from repr_jax.ops.operators import (
   column_means,
   row_scaled,
 )
+from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 from repr_jax.ops.spectral import SVDInfo, top_eigenpairs, truncated_svd
 from repr_jax.ops.svd_updates import (
@@ -127,7 +128,7 @@ def gcca_exact(
 
 
 def factor_view(
-  x: Array | Sparse | Operator,
+  x: Array | Sparse | Sharded | Operator,
   m: int,
   row_weights: Array,
   key: Array,
@@ -218,12 +219,27 @@ def combine(blocks: Sequence[Array], k: int, key: Array) -> tuple[Array, Array]:
     mirrored = [rows[j][i].T for j in range(i)]
     rows.append(mirrored + [_inner(left, right) for right in blocks[i:]])
   values, vectors = _top_eigenpairs(jnp.block(rows), k, key)
-  floor = columns * jnp.finfo(values.dtype).eps * values[0]
+  scaled, values = scaled_eigenvectors(values, vectors)
+  parts = jnp.split(scaled, _offsets(blocks), axis=0)
+  v = sum(block @ part for block, part in zip(blocks, parts))
+  return jnp.asarray(v), values
+
+
+def scaled_eigenvectors(values: Array, vectors: Array) -> tuple[Array, Array]:
+  """Eigenpairs of M~' M~ as what M~ is multiplied with to give V.
+
+  Args:
+    values: eigenvalues, descending, [k].
+    vectors: eigenvectors, [c, k].
+
+  Returns:
+    E diag(values)^(-1/2) [c, k] and the values [k]; both are zero where a
+    value is under the rounding level.
+  """
+  floor = vectors.shape[0] * jnp.finfo(values.dtype).eps * values[0]
   present = values > floor
   inverse = jnp.where(present, 1 / jnp.sqrt(jnp.abs(values)), 0)
-  parts = jnp.split(vectors * inverse, _offsets(blocks), axis=0)
-  v = sum(block @ part for block, part in zip(blocks, parts))
-  return jnp.asarray(v), jnp.where(present, values, 0)
+  return vectors * inverse, jnp.where(present, values, 0)
 
 
 def combine_init(n: int, k: int, dtype=jnp.float32) -> IncrementalSVD:

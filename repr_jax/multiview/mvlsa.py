@@ -6,24 +6,23 @@ vectors of all the factors, in memory or streamed one view at a time.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import Array
+from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
-from repr_jax.multiview import gcca, weighting
+from repr_jax.multiview import gcca, placement, weighting
 from repr_jax.multiview.gcca import GCCA, ViewFactor
-from repr_jax.ops import sparse
+from repr_jax.multiview.placement import HostMatrix, HostView
+from repr_jax.multiview.placement import load as load
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops.operators import as_operator, centred, row_scaled
-from repr_jax.ops.sparse import Sparse
-
-# A scipy sparse matrix or a dense numpy array.
-HostMatrix: TypeAlias = Any
-HostView: TypeAlias = HostMatrix | Callable[[], HostMatrix]
+from repr_jax.ops.svd_updates import IncrementalSVD
 
 
 class MVLSA(NamedTuple):
@@ -63,6 +62,7 @@ def fit(
   projections: bool = True,
   seed: int = 0,
   report: Callable[[int, float], None] | None = None,
+  mesh: Mesh | None = None,
 ) -> MVLSA:
   """Fits word vectors to many views.
 
@@ -87,6 +87,9 @@ def fit(
     projections: also compute U_j (streaming then reads each view again).
     seed: seed of the SVDs' starting blocks.
     report: called with a view's number and its error after each SVD.
+    mesh: devices with axes "rows" and "views": rows of a view go over the
+      first, and as many views as the second has are decomposed at a time.
+      The embedding then comes back on the host.
 
   Returns:
     The fit. `truncate` cuts it to fewer dimensions without fitting again.
@@ -99,24 +102,28 @@ def fit(
       f"k = {k}, but only {int(kept.sum())} of {len(kept)} words are observed "
       f"in {min_support} views or more; lower k or min_support"
     )
-  device_weights = jnp.asarray(weights)
-  scale = gcca.support_scale(device_weights)
+  place = placement.make(mesh, weights)
+  scale = place.scale
   keys = jax.random.split(jax.random.key(seed), len(views) + 1)
-  combiner: _Stream | _Memory = _Memory(k)
-  if method == "stream":
-    combiner = _Stream(len(kept), k, min(k + m, len(kept)))
+  combiner = _combiner(method, place, k, m, len(views))
   factors, errors = [], []
-  for j, view in enumerate(views):
-    x = load(view, f"view {j}")
-    factor, info = _factor_view(
-      x, m, device_weights[j], keys[j], centre=centre, tolerance=tolerance,
-      max_cycles=max_cycles,
-    )  # fmt: skip
-    combiner.add(_weighted_basis(factor, device_weights[j], scale, ridge))
-    factors.append(factor._replace(left=jnp.zeros((0, 0))))
-    errors.append(float(jnp.max(info.estimate)))
-    if report is not None:
-      report(j, errors[-1])
+  for group in place.groups(len(views)):
+    found = []
+    for j in group:
+      rows = place.weights_of(j)
+      factor, info = _factor_view(
+        place.load(views[j], j), m, rows, keys[j], centre=centre,
+        tolerance=tolerance, max_cycles=max_cycles,
+      )  # fmt: skip
+      basis = _weighted_basis(factor, rows, place.scale_of(j), ridge)
+      found.append((basis, factor._replace(left=jnp.zeros((0, 0))), info))
+    for basis in place.spread([basis for basis, _, _ in found]):
+      combiner.add(basis)
+    for j, (_, factor, info) in zip(group, found):
+      factors.append(place.settle(factor))
+      errors.append(float(np.max(meshes.to_host(info.estimate))))
+      if report is not None:
+        report(j, errors[-1])
   v, values, lost = combiner.finish(keys[-1])
   if not bool(jnp.isfinite(v).all()) or float(values[-1]) <= 0:
     rank = int((np.asarray(values) > 0).sum())
@@ -126,10 +133,12 @@ def fit(
   if projections:
     inside = combiner.inside(v)
     if inside is None:
-      inside = _inside_again(views, factors, device_weights, scale, ridge, v)
+      inside = _inside_again(views, factors, place, ridge, v)
   model = _assemble(
-    factors, inside, v, values, device_weights, scale, ridge, normalisation
+    factors, inside, v, values, place.weights, scale, ridge, normalisation
   )
+  embedding: Any = place.gather(model.embedding)
+  model = model._replace(embedding=embedding)
   return MVLSA(model, support, kept, normalisation, lost, np.asarray(errors))
 
 
@@ -180,19 +189,6 @@ def transform(
   return vectors * root[:, None]
 
 
-def load(view: HostView, name: str = "view") -> Sparse | Array:
-  """Brings a host view [n, d] to the device, padded to shared shapes."""
-  matrix = view() if callable(view) else view
-  if not scipy.sparse.issparse(matrix):
-    dense = np.asarray(matrix, np.float32)
-    if not np.isfinite(dense).all():
-      row = int(np.argmax(~np.isfinite(dense).all(axis=1)))
-      raise InputError(f"{name} has a NaN or infinite entry in row {row}")
-    return jnp.asarray(dense)
-  columns = sparse.bucket_size(matrix.shape[1])
-  return sparse.from_scipy(matrix, columns=columns, name=name)
-
-
 _factor_view = jax.jit(
   gcca.factor_view, static_argnames=("m", "centre", "tolerance", "max_cycles")
 )
@@ -200,30 +196,18 @@ _weighted_basis = jax.jit(gcca.weighted_basis)
 _combine_update = jax.jit(gcca.combine_update)
 
 
-class _Memory:
-  """Holds every view's block of M~ side by side."""
-
-  def __init__(self, k: int):
-    self._k = k
-    self._blocks: list[Array] = []
-
-  def add(self, basis: Array) -> None:
-    self._blocks.append(basis)
-
-  def finish(self, key: Array) -> tuple[Array, Array, float]:
-    v, values = gcca.combine(self._blocks, self._k, key)
-    return v, values, 0.0
-
-  def inside(self, v: Array) -> list[Array] | None:
-    return [gcca.view_coordinates(block, v) for block in self._blocks]
+def _combiner(method, place, k: int, m: int, views: int):
+  if method == "stream":
+    return _Stream(place.stream(min(k + m, place.rows)), k)
+  return place.memory(k, m, views)
 
 
 class _Stream:
-  """Holds `rank` left singular vectors of the blocks seen so far."""
+  """Holds a few left singular vectors of the blocks seen so far."""
 
-  def __init__(self, n: int, k: int, rank: int):
+  def __init__(self, state: IncrementalSVD, k: int):
     self._k = k
-    self._state = gcca.combine_init(n, rank)
+    self._state = state
 
   def add(self, basis: Array) -> None:
     self._state = _combine_update(self._state, basis)
@@ -247,9 +231,11 @@ def _inside_view(x, factor: ViewFactor, weights, scale, ridge, v) -> Array:
   return root[:, None] * (factor.right.T @ image)
 
 
-def _inside_again(views, factors, weights, scale, ridge, v) -> list[Array]:
+def _inside_again(views, factors, place, ridge, v) -> list[Array]:
   return [
-    _inside_view(load(view, f"view {j}"), factor, weights[j], scale, ridge, v)
+    _inside_view(
+      place.load_whole(view, j), factor, place.weights[j], place.scale, ridge, v
+    )
     for j, (view, factor) in enumerate(zip(views, factors))
   ]
 
