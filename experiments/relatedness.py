@@ -11,6 +11,8 @@ used, needs memory for its entities alone. --queries are SVMlight files of
 Ceccarelli et al. (NDCG@1, 5, 10 and MAP; the thesis' best: .646, .611, .639
 and .576) or KORE (Spearman's correlation for each seed); by default they are
 made of WordNet's classes: a seed, five of its class and twenty of others.
+--workdir gets the vectors of each objective, and those of the first one, with
+contexts, as vectors.npz and in word2vec's format.
 """
 
 import pathlib
@@ -25,6 +27,7 @@ from experiments import progress, relatedness_data, runlib
 from experiments.ned import options as ned_options
 from experiments.ned import words as words_lib
 from repr_jax.data import entities, entity_bags, wordnet
+from repr_jax.data import vectors as vectors_lib
 from repr_jax.data.linked_documents import LinkedDocument
 from repr_jax.errors import InputError
 from repr_jax.evaluation import relatedness as measures
@@ -167,7 +170,11 @@ def evaluate(
   found = []
   for objective in _OBJECTIVES.value:
     for contexts, vectors in learn(objective, bags, known, runlib.SEED.value):
-      run.vectors(bags.entities, vectors)
+      label = f"{objective}-{contexts}.npz"
+      learned = vectors_lib.Vectors(bags.entities, vectors)
+      vectors_lib.write_vectors(run.directory / label, learned, "npz")
+      if objective == _OBJECTIVES.value[0]:
+        run.vectors(bags.entities, vectors)
       for name, queries in asked.items():
         figures = measures.evaluate_relatedness(
           queries, vectors, rows, missing=_MISSING.value

@@ -345,6 +345,8 @@ def _check_bags(offsets: Any, words: Any, size: int) -> None:
       f"offsets must go from 0 to the number of words, {len(words)}, not from "
       f"{offsets[0]} to {offsets[-1]}"
     )
+  if len(words) >= 2**31:
+    raise InputError(f"{len(words)} words are too many for one fit; split it")
   falling = np.flatnonzero(np.diff(offsets) < 0)
   if falling.size:
     raise InputError(f"offsets fall after entity {falling[0]}")

@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+from repr_jax.data import vectors
+
 _ROOT = pathlib.Path(__file__).parents[2]
 _TOPICS = (
   "music symphony opera piano violin concerto sonata fugue chorus organ",
@@ -98,7 +100,11 @@ def test_page_numbers_become_titles_and_an_unknown_seed_is_counted(finished):
 
 def test_vectors_are_written(finished):
   folder, _, _ = finished
-  assert (folder / "run" / "vectors.npz").exists()
+  own = vectors.read_vectors(folder / "run" / "vectors.npz")
+  first = vectors.read_vectors(folder / "run" / "max_margin-U1+U2.npz")
+  np.testing.assert_array_equal(own.array, first.array)
+  null = vectors.read_vectors(folder / "run" / "null-U1.npz")
+  assert null.words == own.words
   first = (folder / "run" / "vectors.txt").read_text().split("\n")[0]
   assert first == "12 6"
 
