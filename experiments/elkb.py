@@ -16,6 +16,7 @@ python -m experiments.elkb ... --combine_with=runs/elkb_t
 
 import dataclasses
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,20 @@ from experiments import (
   kb_data,
   kb_evaluation,
   kb_puzzle,
+  kb_together,
   kb_training,
   progress,
   runlib,
+  together,
 )
 from repr_jax import errors
 from repr_jax.data import files
 from repr_jax.kb import scores
 
+# Flags in which runs of one program may differ; see `run_together`.
+VMAP_OVER = ("seed", "eta", "alpha", "scale")
+
+_VOLATILE = ("ask", "top", "block")
 _DEFAULT = kb_training.Setting()
 _TASK = flags.DEFINE_enum(
   "task", "link", ["link", "puzzle"], "Link prediction, or the puzzle."
@@ -151,11 +158,18 @@ _THESIS_WN18 = {
 }
 
 
-def load_kb() -> kb_data.KnowledgeBase:
-  """The knowledge base that the flags name."""
+def load_kb(seed: int) -> kb_data.KnowledgeBase:
+  """The knowledge base that the flags name.
+
+  Args:
+    seed: of the facts that are held out of WordNet.
+
+  Returns:
+    The knowledge base.
+  """
   train, valid, test = _TRAIN.value, _VALID.value, _TEST.value
   if not (train or valid or test):
-    return kb_data.from_wordnet(_HELD_OUT.value, runlib.SEED.value, _ROOT.value)
+    return kb_data.from_wordnet(_HELD_OUT.value, seed, _ROOT.value)
   if not (train and valid and test):
     raise errors.InputError("--train, --valid and --test go together")
   return kb_data.read(
@@ -163,13 +177,29 @@ def load_kb() -> kb_data.KnowledgeBase:
   )
 
 
-def setting_from_flags() -> kb_training.Setting:
-  """The setting that the flags give."""
-  values: dict[str, Any] = {
-    field.name: flags.FLAGS[field.name].value
-    for field in dataclasses.fields(kb_training.Setting)
-  }
-  return kb_training.Setting(**values)
+def setting_from(values: Mapping[str, Any]) -> kb_training.Setting:
+  """The setting that a run's flags give.
+
+  Args:
+    values: the flags by name.
+
+  Returns:
+    The setting.
+  """
+  fields = dataclasses.fields(kb_training.Setting)
+  return kb_training.Setting(
+    **{field.name: values[field.name] for field in fields}
+  )
+
+
+def _schedule() -> kb_training.Schedule:
+  return kb_training.Schedule(
+    _EPOCHS.value,
+    _EVAL_EVERY.value,
+    _EVAL_LIMIT.value,
+    _PATIENCE.value,
+    _BLOCK.value,
+  )
 
 
 def _print_answers(kb, systems, text, top):
@@ -191,19 +221,23 @@ def _print_answers(kb, systems, text, top):
 
 def _link(run: runlib.Run, kb: kb_data.KnowledgeBase) -> dict[str, Any]:
   """Trains, ranks and writes; the systems by name."""
-  setting = setting_from_flags()
-  other = kb_evaluation.load_params(_COMBINE.value) if _COMBINE.value else None
+  setting = setting_from(flags.FLAGS.flag_values_dict())
+  if _COMBINE.value:
+    kb_evaluation.load_params(_COMBINE.value)  # fails before training
   system = kb_training.prepare(kb, setting)
-  params = kb_training.train(
-    run,
-    kb,
-    system,
-    _EPOCHS.value,
-    _EVAL_EVERY.value,
-    _EVAL_LIMIT.value,
-    _PATIENCE.value,
-    _BLOCK.value,
-  )
+  params = kb_training.train(run, kb, system, *_schedule())
+  return _report(run, kb, system, params)
+
+
+def _report(
+  run: runlib.Run,
+  kb: kb_data.KnowledgeBase,
+  system: kb_training.System,
+  params: scores.Params,
+) -> dict[str, Any]:
+  """Ranks and writes what was trained; the systems by name."""
+  setting = system.setting
+  other = kb_evaluation.load_params(_COMBINE.value) if _COMBINE.value else None
   label = setting.model + (" + rules" if setting.constrained else "")
   thesis = None
   if kb.name == "wn18":
@@ -246,17 +280,52 @@ def _finished(run: runlib.Run) -> dict[str, Any]:
   return found
 
 
+def _puzzle(run: runlib.Run, seed: int) -> None:
+  kb_puzzle.puzzle_rows(run, _RUNS.value, seed, _MIXING.value, _CAP.value)
+
+
+def run_together(members: Sequence[together.Member]) -> list[str | None]:
+  """Executes runs that differ in the flags of VMAP_OVER in one program.
+
+  Args:
+    members: the runs; the program's flags are those that they share.
+
+  Returns:
+    What went wrong in each run, None where nothing did.
+  """
+  seeds = [member.flags["seed"] for member in members]
+  with together.Group("elkb", members, _VOLATILE) as group:
+    if _TASK.value == "puzzle":
+      for i in group.active():  # the compiled program serves all of them
+        group.attempt(i, _puzzle, group.runs[i], seeds[i])
+        group.finish(i)
+      return group.failures
+    # Files are the same for all seeds; WordNet's held-out facts are not.
+    one = bool(_TRAIN.value)
+    kbs = {s: load_kb(s) for s in ({seeds[0]} if one else set(seeds))}
+    systems: dict[int, kb_together.Member] = {}
+    for i in group.active():
+      kb = kbs[seeds[0] if one else seeds[i]]
+      setting = setting_from(members[i].flags)
+      system = group.attempt(i, kb_training.prepare, kb, setting)
+      if system is not None:
+        systems[i] = kb_together.Member(kb, system)
+    trained = kb_together.train(group, systems, _schedule())
+    for i, params in trained.items():
+      kb, system = systems[i]
+      group.attempt(i, _report, group.runs[i], kb, system, params)
+      group.finish(i)
+    return group.failures
+
+
 def main(argv: list[str]) -> None:
   """Runs the task that the flags name."""
   del argv
-  volatile = ("ask", "top", "block")
-  with runlib.Run("elkb", volatile=volatile) as run:
+  with runlib.Run("elkb", volatile=_VOLATILE) as run:
     if _TASK.value == "puzzle":
-      kb_puzzle.puzzle_rows(
-        run, _RUNS.value, runlib.SEED.value, _MIXING.value, _CAP.value
-      )
+      _puzzle(run, runlib.SEED.value)
     else:
-      kb = load_kb()
+      kb = load_kb(runlib.SEED.value)
       if _ASK.value:
         kb_data.parse_query(kb, _ASK.value)  # a bad one fails before training
       again = run.finished and (run.directory / "params.npz").exists()

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -59,12 +59,17 @@ class System:
     constraints: compiled rules, or None.
     state: what an epoch changes.
     epoch: (state, key) -> (state, mean loss).
+    inputs: known facts and training facts.
+    pure: (inputs, state, key, eta, alpha) -> (state, mean loss), to be mapped
+      over runs and compiled.
   """
 
   setting: Setting
   constraints: kb_constraints.Constraints | None
   state: Any
   epoch: Callable[[Any, jax.Array], tuple[Any, jax.Array]]
+  inputs: tuple[negatives.Known, jax.Array]
+  pure: Callable[..., tuple[Any, jax.Array]]
 
   @property
   def params(self) -> scores.Params:
@@ -134,12 +139,14 @@ def prepare(kb: kb_data.KnowledgeBase, setting: Setting) -> System:
   return _many(setting, compiled, params, known, facts)
 
 
-def make_optimizer(name: str, rate: float) -> optax.GradientTransformation:
+def make_optimizer(
+  name: str, rate: float | jax.Array
+) -> optax.GradientTransformation:
   """An optax optimiser by name.
 
   Args:
     name: "sgd", "adagrad", "adam" or "rmsprop".
-    rate: step size.
+    rate: step size, scalar.
 
   Returns:
     The optimiser.
@@ -188,6 +195,96 @@ def rank_facts(
   )
 
 
+class Schedule(NamedTuple):
+  """How long to train, and when to look at validation facts.
+
+  Attributes:
+    epochs: at most.
+    eval_every: epochs between looks.
+    eval_limit: validation facts looked at.
+    patience: looks without a better HITS@10 before training stops.
+    block: queries at a time.
+  """
+
+  epochs: int
+  eval_every: int
+  eval_limit: int
+  patience: int
+  block: int
+
+
+class Watch:
+  """Early stopping of one run: looks, logs, keeps the best, checkpoints.
+
+  Attributes:
+    start: the last epoch that a checkpoint has seen, -1 where there is none.
+    state: what training goes on from.
+    key: random key of the run's epochs.
+  """
+
+  def __init__(
+    self,
+    run: runlib.Run,
+    kb: kb_data.KnowledgeBase,
+    system: System,
+    schedule: Schedule,
+  ):
+    """Takes up the run's last checkpoint, or its start."""
+    self._run, self._kb, self._model = run, kb, system.setting.model
+    self._schedule = schedule
+    self._facts = kb.splits.valid.array[: schedule.eval_limit]
+    best = jax.tree.map(np.asarray, system.params)
+    memory = {"state": system.state, "best": best, "score": -1.0, "idle": 0}
+    self.start, self._memory = run.restore(memory) or (-1, memory)
+    self.state = jax.tree.map(jnp.asarray, self._memory["state"])
+    self.key = jax.random.key(system.setting.seed + 1)
+
+  def resting(self) -> bool:
+    """Whether patience has ended."""
+    return int(self._memory["idle"]) >= self._schedule.patience
+
+  def looks(self, epoch: int) -> bool:
+    """Whether validation facts are ranked after an epoch."""
+    schedule = self._schedule
+    return not (
+      (epoch + 1) % schedule.eval_every and epoch + 1 < schedule.epochs
+    )
+
+  def after(self, epoch: int, state: Any, loss: float) -> None:
+    """Logs an epoch; where it is time, looks, compares and checkpoints.
+
+    Args:
+      epoch: from 0.
+      state: of training after it; not read where `looks` is False.
+      loss: mean over the epoch.
+    """
+    if not self.looks(epoch):
+      self._run.log(epoch, loss=loss)
+      return
+    params = jax.tree.map(jnp.asarray, getattr(state, "params", state))
+    block = self._schedule.block
+    ranks = rank_facts(self._kb, self._model, params, self._facts, block)
+    figures = link_prediction.summary(ranks)
+    shown = {k: figures[k] for k in ("mrr", "hits@3", "hits@10")}
+    self._run.log(epoch, loss=loss, **shown)
+    progress.say(
+      f"epoch {epoch + 1}: loss {loss:.4f}, validation MRR "
+      f"{figures['mrr']:.3f}, HITS@10 {figures['hits@10']:.3f}"
+    )
+    memory = self._memory
+    if figures["hits@10"] > float(memory["score"]):
+      best = jax.tree.map(np.asarray, params)
+      memory |= {"best": best, "score": figures["hits@10"], "idle": 0}
+    else:
+      memory["idle"] = int(memory["idle"]) + 1
+    memory["state"] = state
+    self._run.save(epoch, memory)
+
+  def best(self) -> scores.Params:
+    """The tables with the best figure so far."""
+    return jax.tree.map(jnp.asarray, self._memory["best"])
+
+
 def train(
   run: runlib.Run,
   kb: kb_data.KnowledgeBase,
@@ -213,43 +310,15 @@ def train(
   Returns:
     The best tables.
   """
-  limit = min(eval_limit, len(kb.splits.valid))
-  facts = kb.splits.valid.array[:limit]
-  best = jax.tree.map(np.asarray, system.params)
-  memory = {"state": system.state, "best": best, "score": -1.0, "idle": 0}
-  start = -1
-  found = run.restore(memory)
-  if found is not None:
-    start, memory = found
-  state = jax.tree.map(jax.numpy.asarray, memory["state"])
-  key = jax.random.key(system.setting.seed + 1)
-  for epoch in run.progress(range(start + 1, epochs), "epoch"):
-    if int(memory["idle"]) >= patience:
+  schedule = Schedule(epochs, eval_every, eval_limit, patience, block)
+  watch = Watch(run, kb, system, schedule)
+  state = watch.state
+  for epoch in run.progress(range(watch.start + 1, epochs), "epoch"):
+    if watch.resting():
       break
-    state, loss = system.epoch(state, jax.random.fold_in(key, epoch))
-    if (epoch + 1) % eval_every and epoch + 1 < epochs:
-      run.log(epoch, loss=float(loss))
-      continue
-    params = getattr(state, "params", state)
-    ranks = rank_facts(kb, system.setting.model, params, facts, block)
-    figures = link_prediction.summary(ranks)
-    run.log(
-      epoch,
-      loss=float(loss),
-      **{k: figures[k] for k in ("mrr", "hits@3", "hits@10")},
-    )
-    progress.say(
-      f"epoch {epoch + 1}: loss {float(loss):.4f}, validation MRR "
-      f"{figures['mrr']:.3f}, HITS@10 {figures['hits@10']:.3f}"
-    )
-    if figures["hits@10"] > float(memory["score"]):
-      best = jax.tree.map(np.asarray, params)
-      memory |= {"best": best, "score": figures["hits@10"], "idle": 0}
-    else:
-      memory["idle"] = int(memory["idle"]) + 1
-    memory["state"] = state
-    run.save(epoch, memory)
-  return jax.tree.map(jax.numpy.asarray, memory["best"])
+    state, loss = system.epoch(state, jax.random.fold_in(watch.key, epoch))
+    watch.after(epoch, state, float(loss))
+  return watch.best()
 
 
 def _pairs(setting, compiled, params, known, facts):
@@ -268,7 +337,14 @@ def _pairs(setting, compiled, params, known, facts):
     )
     return state, losses.mean()
 
-  return System(setting, compiled, params, epoch)
+  def pure(inputs, state, key, eta, alpha):
+    keys = jax.random.split(key, setting.negatives)
+    state, losses = training.train_passes(
+      options, compiled, *inputs, state, keys, training.Rates(eta, alpha)
+    )
+    return state, losses.mean()
+
+  return System(setting, compiled, params, epoch, (known, facts), pure)
 
 
 def _many(setting, compiled, params, known, facts):
@@ -290,6 +366,11 @@ def _many(setting, compiled, params, known, facts):
       options, optimizer, compiled, known, facts, state, key, setting.alpha
     )
 
-  return System(
-    setting, compiled, softmax_training.init(optimizer, params), epoch
-  )
+  def pure(inputs, state, key, eta, alpha):
+    same = make_optimizer(setting.optimizer, eta)
+    return softmax_training.train_pass(
+      options, same, compiled, *inputs, state, key, alpha
+    )
+
+  state = softmax_training.init(optimizer, params)
+  return System(setting, compiled, state, epoch, (known, facts), pure)

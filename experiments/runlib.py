@@ -324,19 +324,26 @@ def _terminate(signum: int, frame: Any) -> None:
   sys.exit(128 + signum)
 
 
-def launch(main: Callable[[list[str]], Any]) -> None:
+def launch(main: Callable[[list[str]], Any], *, of_a_run: bool = True) -> None:
   """Runs an experiment's `main(argv)` with its flags, settings and exit codes.
 
   Bad input, bad flags and failing files end with one line and code 2, a
   non-finite value with 3, Ctrl-C with 130 and a resumable work directory.
+
+  Args:
+    main: the program; what it returns is the exit code.
+    of_a_run: whether the program has a work directory and a seed.
   """
   if not any(argument.startswith("--help") for argument in sys.argv):
     settings.apply()
   for holder in (WORKDIR, SEED):
-    # --help lists the flags of the program and these.
-    flags.FLAGS.register_key_flag_for_module(
-      sys.argv[0], flags.FLAGS[holder.name]
-    )
+    if of_a_run:
+      # --help lists the flags of the program and these.
+      flags.FLAGS.register_key_flag_for_module(
+        sys.argv[0], flags.FLAGS[holder.name]
+      )
+    else:
+      delattr(flags.FLAGS, holder.name)
 
   def guarded(argv: list[str]) -> Any:
     try:

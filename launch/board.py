@@ -1,0 +1,151 @@
+"""What a sweep shows while it runs: one live table, or lines in a log."""
+
+import json
+import pathlib
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TextIO
+
+_ROWS = 12
+_TAIL_BYTES = 4096
+
+
+class Counts(NamedTuple):
+  """How many runs are in each state."""
+
+  done: int
+  running: int
+  failed: int
+  waiting: int
+
+
+class Best:
+  """The best run so far by one figure of `results.json`.
+
+  Attributes:
+    text: the figure with its run, "" before there is one.
+  """
+
+  def __init__(self, metric: str | None = None, smallest: bool = False):
+    """Chooses the figure.
+
+    Args:
+      metric: its metric, or "NAME: METRIC"; by default the first figure that
+        the thesis has too, or else the first of all.
+      smallest: whether less is better.
+    """
+    self._metric = metric
+    self._sign = -1.0 if smallest else 1.0
+    self._value: float | None = None
+    self.text = ""
+
+  def add(self, name: str, directory: pathlib.Path) -> str:
+    """Takes a finished run into account; returns its figure as text."""
+    row = self._row(directory)
+    if row is None:
+      return ""
+    value = float(row["value"])
+    shown = f"{row['metric']} {value:.4g}"
+    if self._value is None or self._sign * (value - self._value) > 0:
+      self._value, self.text = value, f"{shown} ({name})"
+    return shown
+
+  def _row(self, directory: pathlib.Path) -> dict[str, Any] | None:
+    try:
+      rows = json.loads((directory / "results.json").read_text())["rows"]
+      if self._metric is None:
+        told = [row for row in rows if "thesis" in row]
+        return (told or rows or [None])[0]
+      for row in rows:
+        if self._metric in (row["metric"], f"{row['name']}: {row['metric']}"):
+          return row
+    except (OSError, ValueError, KeyError, TypeError):
+      pass
+    return None
+
+
+class Board:
+  """Speaks on a stream: redraws a table on a terminal, adds lines to a log."""
+
+  def __init__(self, title: str, stream: TextIO | None = None):
+    self._title = title
+    self._stream = sys.stderr if stream is None else stream
+    self._live = self._stream.isatty()
+    self._drawn = 0
+    self._began = time.monotonic()
+    self._next = 0.0
+
+  def say(self, text: str) -> None:
+    """Writes a line that stays."""
+    self._clear()
+    self._stream.write(text + "\n")
+    self._stream.flush()
+    self._next = 0.0
+
+  def draw(
+    self,
+    counts: Counts,
+    best: str,
+    running: Sequence[tuple[str, float, pathlib.Path]],
+  ) -> None:
+    """Redraws the table, on a terminal and not more than twice a second.
+
+    Args:
+      counts: of the runs.
+      best: the best run, as text.
+      running: names of jobs, when they began (`time.monotonic`), their logs.
+    """
+    now = time.monotonic()
+    if not self._live or now < self._next:
+      return
+    self._next = now + 0.5
+    lines = [f"{self._title}: {summary(counts)}, {clock(now - self._began)}"]
+    if best:
+      lines.append(f"best: {best}")
+    for name, began, log in running[:_ROWS]:
+      lines.append(f"  {name}  {clock(now - began)}  {last_line(log)}")
+    if len(running) > _ROWS:
+      lines.append(f"  and {len(running) - _ROWS} more")
+    width = shutil.get_terminal_size().columns - 1
+    self._clear()
+    self._stream.write("".join(line[:width] + "\n" for line in lines))
+    self._stream.flush()
+    self._drawn = len(lines)
+
+  def _clear(self) -> None:
+    if self._drawn:
+      self._stream.write(f"\x1b[{self._drawn}F\x1b[J")
+      self._drawn = 0
+
+
+def summary(counts: Counts) -> str:
+  """The counts in words."""
+  return ", ".join(f"{n} {name}" for name, n in counts._asdict().items())
+
+
+def clock(seconds: float) -> str:
+  """A time as hours, minutes and seconds."""
+  whole = int(seconds)
+  return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def tail(log: pathlib.Path, lines: int) -> list[str]:
+  """The last lines of a file, [] where there is none."""
+  try:
+    with open(log, "rb") as file:
+      file.seek(0, 2)
+      file.seek(max(0, file.tell() - _TAIL_BYTES * max(1, lines // 10)))
+      text = file.read().decode(errors="replace")
+  except OSError:
+    return []
+  return [x for x in text.replace("\r", "\n").splitlines() if x.strip()][
+    -lines:
+  ]
+
+
+def last_line(log: pathlib.Path) -> str:
+  """What a program said last."""
+  found = tail(log, 1)
+  return found[0] if found and not found[0].startswith("[") else ""

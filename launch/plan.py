@@ -1,0 +1,277 @@
+"""From a sweep file to jobs: runs, their work directories, and their groups.
+
+All that can be wrong with a sweep is found here, before anything starts.
+"""
+
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import re
+import runpy
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from experiments import progress
+from launch import inspection, space
+from repr_jax import errors
+
+_LONGEST_NAME = 100
+
+
+class Run(NamedTuple):
+  """One run of a sweep.
+
+  Attributes:
+    name: of its work directory, from its flags.
+    directory: its work directory.
+    flags: what the sweep sets, by name.
+    arguments: of the experiment's command line.
+    finished: whether it has ended here before, with these flags.
+  """
+
+  name: str
+  directory: pathlib.Path
+  flags: dict[str, Any]
+  arguments: list[str]
+  finished: bool = False
+
+
+class Plan(NamedTuple):
+  """A sweep whose runs are known to be fine.
+
+  Attributes:
+    experiment: module that `python -m` runs.
+    root: directory above all work directories.
+    runs: the runs, in the order of the file.
+    vmap_over: flags in which runs of one program may differ.
+  """
+
+  experiment: str
+  root: pathlib.Path
+  runs: list[Run]
+  vmap_over: tuple[str, ...]
+
+
+class Job(NamedTuple):
+  """Runs that one process executes, and how it is called."""
+
+  name: str
+  runs: list[Run]
+  arguments: list[str]
+
+
+def load(path: str) -> tuple[str, str | None, list[space.Added]]:
+  """Executes a sweep file.
+
+  Args:
+    path: a Python file with EXPERIMENT, `sweep(add)` and perhaps FLAGFILE.
+
+  Returns:
+    The experiment, its flag file, and the runs that were added.
+  """
+  if not os.path.isfile(path):
+    raise errors.InputError("--sweep: there is no such file", path=path)
+  adder = space.Adder(path)
+  try:
+    names = runpy.run_path(path, run_name="sweep")
+    if not callable(names.get("sweep")):
+      raise errors.InputError("has no function sweep(add)", path=path)
+    if not isinstance(names.get("EXPERIMENT"), str):
+      raise errors.InputError(
+        'does not say EXPERIMENT = "experiments.NAME"', path=path
+      )
+    names["sweep"](adder)
+  except errors.InputError:
+    raise
+  except Exception as error:
+    raise errors.InputError(
+      f"{type(error).__name__}: {error}", path=path, line=_line(error, path)
+    ) from error
+  if not adder.runs:
+    raise errors.InputError("sweep(add) adds no run", path=path)
+  flagfile = names.get("FLAGFILE")
+  if flagfile is not None and not os.path.isfile(flagfile):
+    raise errors.InputError(
+      f"FLAGFILE: there is no file {flagfile!r} here", path=path
+    )
+  return names["EXPERIMENT"], flagfile, adder.runs
+
+
+def _line(error: Exception, path: str) -> int | None:
+  """The last line of the file on the way to an error."""
+  if isinstance(error, SyntaxError) and error.filename == path:
+    return error.lineno
+  lines = [
+    frame.lineno
+    for frame in traceback.extract_tb(error.__traceback__)
+    if frame.filename == path
+  ]
+  return lines[-1] if lines else None
+
+
+def directory_name(flags: Mapping[str, Any]) -> str:
+  """A name for a work directory: readable, and another for other flags."""
+  texts = {name: _text(flags[name]) for name in sorted(flags)}
+  whole = ",".join(f"{name}={text}" for name, text in texts.items())
+  plain = re.sub(r"[^\w.+=,-]", "-", whole)
+  # A comma in a value would look like the next flag.
+  clear = plain == whole and whole.count(",") < max(len(texts), 1)
+  if clear and len(whole) <= _LONGEST_NAME:
+    return whole or "default"
+  code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:8]
+  return f"{plain[: _LONGEST_NAME - 9]}-{code}"
+
+
+def _text(value: Any) -> str:
+  if isinstance(value, bool):
+    return str(value).lower()
+  if isinstance(value, (list, tuple)):
+    return ",".join(map(_text, value))
+  return str(value)
+
+
+def make(path: str, root: pathlib.Path) -> Plan:
+  """Loads a sweep file and checks every run of it.
+
+  Args:
+    path: the file.
+    root: directory above all work directories.
+
+  Returns:
+    The plan.
+  """
+  experiment, flagfile, added = load(path)
+  runs: list[Run] = []
+  lines: dict[str, int | None] = {}
+  common = [] if flagfile is None else [f"--flagfile={flagfile}"]
+  for flags, line in added:
+    name = directory_name(flags)
+    if name in lines:
+      raise errors.InputError(
+        f"two runs have one work directory, {name}: the one added in line "
+        f"{lines[name]} and this one; their flags are the same",
+        path=path,
+        line=line,
+      )
+    lines[name] = line
+    directory = root / name
+    own = [f"--{key}={_text(value)}" for key, value in flags.items()]
+    arguments = [*common, *own, f"--workdir={directory}"]
+    runs.append(Run(name, directory, flags, arguments))
+  answer = inspection.ask(experiment, [run.arguments for run in runs])
+  if isinstance(answer, list):
+    index = next(i for i, wrong in enumerate(answer) if wrong)
+    raise errors.InputError(
+      f"{experiment}: {answer[index]}", path=path, line=added[index].line
+    )
+  _warn_of_twins(runs, answer.flags)
+  runs = [
+    run._replace(finished=_is_finished(run.directory, flags))
+    for run, flags in zip(runs, answer.flags)
+  ]
+  return Plan(experiment, root, runs, answer.vmap_over)
+
+
+def _warn_of_twins(runs: Sequence[Run], flags: Sequence[dict]) -> None:
+  """Says where runs are the same, as a default and its explicit value are."""
+  seen: dict[str, str] = {}
+  for run, values in zip(runs, flags):
+    code = json.dumps({**values, "workdir": None}, sort_keys=True)
+    if code in seen:
+      progress.say(f"note: {run.name} is the same run as {seen[code]}")
+    seen.setdefault(code, run.name)
+
+
+def _is_finished(directory: pathlib.Path, flags: Mapping[str, Any]) -> bool:
+  """Whether a run with these flags has ended here.
+
+  Where the flags differ the run is started: the experiment knows which of them
+  may, and says so where they may not.
+  """
+  if not (directory / "results.json").exists():
+    return False
+  stored = (read_json(directory / "flags.json") or {}).get("flags") or {}
+  return {**stored, "workdir": None} == {**flags, "workdir": None}
+
+
+def read_json(path: pathlib.Path) -> dict[str, Any] | None:
+  """The object in a file, None where there is none."""
+  try:
+    found = json.loads(path.read_text())
+  except (OSError, ValueError):
+    return None
+  return found if isinstance(found, dict) else None
+
+
+def jobs(plan: Plan, together: int) -> list[Job]:
+  """The jobs of the runs that are left to do.
+
+  Args:
+    plan: the sweep.
+    together: runs in one program at most, where the experiment can do that.
+
+  Returns:
+    Jobs in the order of their first runs. The file that describes a group is
+    written below `root`.
+  """
+  groups: dict[str, list[Run]] = {}
+  for run in plan.runs:
+    if not run.finished:
+      shared = {k: v for k, v in run.flags.items() if k not in plan.vmap_over}
+      # What has results of other flags is the experiment's to refuse, alone.
+      stale = (run.directory / "results.json").exists()
+      alone = together < 2 or not plan.vmap_over or stale
+      key = run.name if alone else json.dumps(shared, default=str)
+      groups.setdefault(key, []).append(run)
+  found = []
+  for members in groups.values():
+    for part in _parts(members, together):
+      found.append(_job(plan, part))
+  return found
+
+
+def _parts(members: list[Run], size: int) -> list[list[Run]]:
+  """Parts of nearly equal length, none longer than `size`."""
+  count = -(-len(members) // max(size, 1))
+  bounds = [len(members) * i // count for i in range(count + 1)]
+  return [members[a:b] for a, b in itertools.pairwise(bounds)]
+
+
+def _job(plan: Plan, members: list[Run]) -> Job:
+  if len(members) == 1:
+    (run,) = members
+    program = [sys.executable, "-m", plan.experiment, *run.arguments]
+    return Job(run.name, members, program)
+  record = {
+    "experiment": plan.experiment,
+    "runs": [
+      {"directory": str(run.directory), "arguments": run.arguments}
+      for run in members
+    ],
+  }
+  code = hashlib.sha256(json.dumps(record).encode()).hexdigest()[:8]
+  path = plan.root / "groups" / f"{code}.json"
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(json.dumps(record, indent=2) + "\n")
+  name = f"{len(members)} runs in one program, {code}"
+  return Job(
+    name, members, [sys.executable, "-m", "launch.together", f"--group={path}"]
+  )
+
+
+def holder(directory: pathlib.Path) -> str | None:
+  """Id of the process that uses a work directory, None where none does."""
+  try:
+    with open(directory / ".lock") as file:
+      try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      except OSError:
+        return file.read().strip() or "unknown"
+  except OSError:
+    pass
+  return None

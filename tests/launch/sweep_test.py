@@ -1,0 +1,213 @@
+"""Sweeps as a user starts, interrupts and repeats them."""
+
+import io
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from launch import board, executors, plan, running
+from repr_jax import errors
+
+pytest.importorskip("submitit", reason="the extra launch is not installed")
+
+
+def _start(command_line, path, root, *more) -> subprocess.Popen:
+  return subprocess.Popen(
+    [*command_line, f"--sweep={path}", f"--root={root}", *more],
+    stdin=subprocess.DEVNULL,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+  )
+
+
+def _figures(root: pathlib.Path) -> dict[str, float]:
+  return {
+    path.parent.name: json.loads(path.read_text())["rows"][0]["value"]
+    for path in root.glob("*/results.json")
+  }
+
+
+def test_a_failure_stops_no_other_and_is_made_good(
+  sweep_file, tmp_path, command_line
+):
+  path = sweep_file(
+    f"""
+    add.grid(x=(1, 2))
+    add(x=3, needs="{tmp_path / "needed"}")
+    """
+  )
+  root = tmp_path / "root"
+  first = _start(command_line, path, root, "--best=figure")
+  out, err = first.communicate(timeout=120)
+  assert first.returncode == 1, err
+  assert _figures(root) == {"x=1": 10, "x=2": 20}
+  assert "2 of 3 runs are done, 1 failed" in out
+  assert "best: figure 20 (x=2)" in out
+  assert "failed: exit code 2" in out
+  assert "error: what is needed is not there" in out
+  (tmp_path / "needed").touch()
+  second = _start(command_line, path, root)
+  out, err = second.communicate(timeout=120)
+  assert second.returncode == 0, err
+  assert "3 of 3 runs are done" in out and "best: figure 30" in out
+  assert "2 finished before, 1 to do" in err
+  assert err.count("started") == 1
+
+
+def test_an_interrupted_sweep_goes_on(sweep_file, tmp_path, command_line):
+  path = sweep_file("add.grid(x=(1, 2, 3), steps=15)")
+  root = tmp_path / "root"
+  first = _start(command_line, path, root)
+  counts = [root / f"steps=15,x={x}" / "steps.txt" for x in (1, 2)]
+  until = time.monotonic() + 90
+  while not all(count.exists() for count in counts):
+    assert first.poll() is None and time.monotonic() < until
+    time.sleep(0.05)
+  first.send_signal(signal.SIGINT)
+  _, err = first.communicate(timeout=60)
+  assert first.returncode == 130, err
+  assert "the same command goes on from here" in err
+  assert not _figures(root)
+  assert not any(plan.holder(count.parent) for count in counts)
+  done = [len(count.read_text().split()) for count in counts]
+  time.sleep(0.3)
+  assert done == [len(count.read_text().split()) for count in counts]
+  second = _start(command_line, path, root)
+  out, err = second.communicate(timeout=120)
+  assert second.returncode == 0, err
+  assert "3 of 3 runs are done" in out
+  for count in counts:  # every step once: none was begun anew
+    assert count.read_text().split() == [str(i) for i in range(15)]
+
+
+def test_groups_share_a_process(sweep_file, tmp_path):
+  """Four runs in one process, one of which fails."""
+  path = sweep_file(
+    "add.seeds(3, size=2)\nadd(size=2, rate=-1.0)", "fake_group"
+  )
+  root = tmp_path / "root"
+  made = plan.make(path, root)
+  assert made.vmap_over == ("seed", "rate")
+  jobs = plan.jobs(made, 8)
+  assert len(jobs) == 1
+  shown = io.StringIO()
+  local = executors.Local(root / ".submitit")
+  best = board.Best()
+  sweep = running.Sweep(made, local, 1, best, board.Board("tried", shown))
+  sweep.execute(jobs)
+  assert sorted(_figures(root).values()) == [2, 3, 4]
+  ((run, reason, log),) = sweep.failures
+  assert run.name == "rate=-1.0,size=2" and reason == "the rate is negative"
+  assert "the rate is negative" in log.read_text()
+  assert best.text == "figure 4 (seed=2,size=2)"
+  assert shown.getvalue().count("started") == 1
+  again = plan.jobs(plan.make(path, root), 8)
+  assert [job.name for job in again] == ["rate=-1.0,size=2"]
+
+
+def test_commands_are_printed(sweep_file, tmp_path, command_line):
+  path = sweep_file("add(x=1)\nadd(kind='b')")
+  printed = _start(command_line, path, tmp_path / "root", "--executor=print")
+  out, err = printed.communicate(timeout=120)
+  assert printed.returncode == 0, err
+  program = f"{sys.executable} -m fake_run"
+  assert [line.startswith(program) for line in out.splitlines()] == [True] * 2
+  assert not (tmp_path / "root").exists()
+  line = out.splitlines()[0].split()
+  assert subprocess.run(line).returncode == 0
+  assert _figures(tmp_path / "root") == {"x=1": 10}
+
+
+def test_bad_input_is_one_line(sweep_file, tmp_path, command_line):
+  path = sweep_file("add(x=1)\nadd(y=2)")
+  ended = _start(command_line, path, tmp_path / "root")
+  out, err = ended.communicate(timeout=120)
+  assert ended.returncode == 2 and not out
+  assert err.startswith("error: ") and "tried.py:6" in err
+  assert "Traceback" not in err
+
+
+def test_an_executor_that_is_missing_is_named(tmp_path, monkeypatch):
+  monkeypatch.setattr(shutil, "which", lambda name: None)
+  with pytest.raises(errors.InputError, match="no sbatch here"):
+    executors.Slurm(tmp_path, {})
+  monkeypatch.setitem(sys.modules, "submitit", None)
+  with pytest.raises(errors.InputError, match=r"repr_jax\[launch\]"):
+    executors.Local(tmp_path)
+
+
+def test_a_wrong_option_of_slurm_is_named(tmp_path, monkeypatch):
+  monkeypatch.setattr(shutil, "which", lambda name: f"bin/{name}")
+  with pytest.raises(errors.InputError, match=r"speed.*there are.*partition"):
+    executors.Slurm(tmp_path, {"speed": 1})
+
+
+def test_gpus_are_dealt_out_and_come_back(tmp_path, monkeypatch):
+  class Handle:
+    def __init__(self, number):
+      self.job_id = str(number)
+
+    def done(self):
+      return self.job_id == "0"
+
+  local = executors.Local(tmp_path, ["4", "5"])
+  numbers = iter(range(3))
+  monkeypatch.setattr(
+    local._executor, "submit", lambda job: Handle(next(numbers))
+  )
+  job = executors.command.Command([], tmp_path / "a", tmp_path / "b")
+  shown, handles = [], []
+  for _ in range(2):
+    handles.append(local.submit(job))
+    shown.append(job.environment["CUDA_VISIBLE_DEVICES"])
+  assert local.ended(handles) == [True, False]
+  local.submit(job)
+  assert [*shown, job.environment["CUDA_VISIBLE_DEVICES"]] == ["4", "5", "4"]
+
+
+class _Terminal(io.StringIO):
+  def isatty(self):
+    return True
+
+
+def test_the_table_is_drawn_over_on_a_terminal_only(tmp_path):
+  log = tmp_path / "log.txt"
+  log.write_text("[now] command\nepoch: 1/9\repoch: 2/9, 3/s")
+  counts = board.Counts(1, 2, 0, 4)
+  job = ("eta=0.1", time.monotonic() - 65, log)
+  screen, paper = _Terminal(), io.StringIO()
+  for stream in (screen, paper):
+    shown = board.Board("tried", stream)
+    shown.draw(counts, "MRR 0.5 (eta=0.1)", [job] * 14)
+    shown.say("done     eta=0.3")
+  text = screen.getvalue()
+  assert "1 done, 2 running, 0 failed, 4 waiting" in text
+  assert "best: MRR 0.5" in text and "0:01:05  epoch: 2/9, 3/s" in text
+  assert "and 2 more" in text
+  assert "\x1b[15F\x1b[J" in text  # as many lines as were drawn
+  assert paper.getvalue() == "done     eta=0.3\n"
+
+
+def test_the_best_is_by_the_figure_asked_for(tmp_path):
+  rows = [
+    {"name": "a", "metric": "loss", "value": 3.0},
+    {"name": "b", "metric": "MRR", "value": 0.25, "thesis": 0.2},
+    {"name": "c", "metric": "MRR", "value": 0.5},
+  ]
+  (tmp_path / "results.json").write_text(json.dumps({"rows": rows}))
+  assert board.Best().add("one", tmp_path) == "MRR 0.25"
+  assert board.Best("c: MRR").add("one", tmp_path) == "MRR 0.5"
+  assert board.Best("recall").add("one", tmp_path) == ""
+  least = board.Best("loss", smallest=True)
+  least.add("one", tmp_path)
+  rows[0]["value"] = 2.0
+  (tmp_path / "results.json").write_text(json.dumps({"rows": rows}))
+  least.add("two", tmp_path)
+  assert least.text == "loss 2 (two)"

@@ -1,0 +1,186 @@
+"""Runs in one program leave what runs alone leave."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from absl import flags
+from absl.testing import flagsaver
+
+from experiments import elkb, kb_training, runlib, together, workdir
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_MANY = {
+  "model": "complex", "trainer": "many", "optimizer": "adagrad", "batch": 8,
+  "candidates": 8, "penalty": "n3", "dim": 8, "nonnegative": False,
+}  # fmt: skip
+_PAIRS = {"model": "B", "dim": 4, "batch": 10, "negatives": 2}
+_CHANGES = [
+  {"seed": 0, "eta": 0.1, "alpha": 1e-4},
+  {"seed": 1, "eta": 0.1, "alpha": 1e-3},
+  {"seed": 2, "eta": 0.03, "alpha": 1e-4},
+]
+
+if not flags.FLAGS.is_parsed():
+  flags.FLAGS(["together_test"])
+
+
+@pytest.fixture
+def facts(tmp_path) -> dict[str, str]:
+  rng = np.random.default_rng(0)
+  pairs = sorted({(a, b) for a, b in rng.integers(12, size=(50, 2)).tolist()})
+  lines = [f"p{a}\tparent\tp{b}" for a, b in pairs]
+  inverse = [f"p{b}\tchild\tp{a}" for a, b in pairs]
+  parts = {"train": lines + inverse[8:], "valid": inverse[:4]}
+  parts |= {"test": inverse[4:8], "rules": ["RevImp\tparent\tchild"]}
+  found = {}
+  for name, rows in parts.items():
+    path = tmp_path / f"{name}.txt"
+    path.write_text("\n".join(rows) + "\n")
+    found[name] = str(path)
+  return {**found, "epochs": 4, "eval_every": 2, "patience": 2}
+
+
+def _member(folder: pathlib.Path, values: dict) -> together.Member:
+  with flagsaver.flagsaver(workdir=str(folder), **values):
+    return together.Member(folder, workdir.flag_values())
+
+
+def _alone(folder: pathlib.Path, values: dict) -> None:
+  with flagsaver.flagsaver(workdir=str(folder), **values):
+    elkb.main([])
+
+
+def _together(folder: pathlib.Path, common: dict, changes: list[dict]) -> list:
+  members = [
+    _member(folder / str(i), {**common, **change})
+    for i, change in enumerate(changes)
+  ]
+  with flagsaver.flagsaver(**common):
+    return elkb.run_together(members)
+
+
+def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
+  first, second = (
+    json.loads((x / "results.json").read_text()) for x in (one, two)
+  )
+  assert len(first["rows"]) == len(second["rows"]) > 10
+  for ours, theirs in zip(first["rows"], second["rows"]):
+    assert ours["name"] == theirs["name"] and ours["metric"] == theirs["metric"]
+    assert ours["value"] == pytest.approx(theirs["value"], abs=1e-3)
+  stored = [json.loads((x / "flags.json").read_text()) for x in (one, two)]
+  for record in stored:
+    record["flags"].pop("workdir")
+  assert stored[0]["flags"] == stored[1]["flags"]
+  lines = [(x / "metrics.jsonl").read_text().splitlines() for x in (one, two)]
+  assert len(lines[0]) == len(lines[1])
+  for ours, theirs in zip(*(map(json.loads, x) for x in lines)):
+    assert ours["step"] == theirs["step"]
+    assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-4)
+  assert {x.name for x in one.iterdir()} == {x.name for x in two.iterdir()}
+  with np.load(one / "params.npz") as a, np.load(two / "params.npz") as b:
+    np.testing.assert_allclose(a["entities"], b["entities"], atol=1e-4)
+    np.testing.assert_allclose(a["relations"], b["relations"], atol=1e-4)
+
+
+@pytest.mark.parametrize("setting", [_MANY, _PAIRS], ids=["many", "pairs"])
+def test_one_program_equals_separate_runs(tmp_path, facts, setting):
+  common = {**facts, **setting}
+  assert _together(tmp_path / "all", common, _CHANGES) == [None] * 3
+  for i, change in enumerate(_CHANGES):
+    _alone(tmp_path / f"alone{i}", {**common, **change})
+    _assert_same(tmp_path / "all" / str(i), tmp_path / f"alone{i}")
+
+
+def test_runs_at_different_checkpoints_go_on_together(
+  tmp_path, facts, monkeypatch
+):
+  common = {**facts, **_MANY}
+  # One has seen all epochs but has no results, one has seen two of four, and
+  # one nothing: as a power cut may leave them.
+  whole = tmp_path / "all"
+  _alone(whole / "0", {**common, **_CHANGES[0]})
+  (whole / "0" / "results.json").unlink()
+  original = kb_training.Watch.after
+
+  def stops(self, epoch, state, loss):
+    original(self, epoch, state, loss)
+    if epoch == 1:
+      raise KeyboardInterrupt
+
+  monkeypatch.setattr(kb_training.Watch, "after", stops)
+  with pytest.raises(KeyboardInterrupt):
+    _alone(whole / "1", {**common, **_CHANGES[1]})
+  monkeypatch.undo()
+  assert _together(whole, common, _CHANGES) == [None] * 3
+  for i, change in enumerate(_CHANGES):
+    _alone(tmp_path / f"alone{i}", {**common, **change})
+    _assert_same(whole / str(i), tmp_path / f"alone{i}")
+
+
+def test_a_run_that_fails_leaves_the_others(tmp_path, facts):
+  common = {**facts, **_MANY}
+  changes = [_CHANGES[0], {**_CHANGES[1], "eta": 1e30}, _CHANGES[2]]
+  held = workdir.Lock(tmp_path / "all" / "2")
+  first, second, third = _together(tmp_path / "all", common, changes)
+  held.release()
+  assert first is None and "in use" in third
+  assert "nan" in second or "inf" in second or "not finite" in second
+  assert (tmp_path / "all" / "0" / "results.json").exists()
+  assert not (tmp_path / "all" / "1" / "results.json").exists()
+  _alone(tmp_path / "alone", {**common, **changes[0]})
+  _assert_same(tmp_path / "all" / "0", tmp_path / "alone")
+
+
+def test_runs_are_spread_over_devices(tmp_path, facts):
+  """Five runs on four devices by the program that the sweep starts."""
+  common = {**facts, **_MANY}
+  group = {"experiment": "experiments.elkb", "runs": []}
+  changes = [*_CHANGES, {"seed": 3, "eta": 0.1}, {"seed": 4, "eta": 0.1}]
+  for i, change in enumerate(changes):
+    values = {**common, **change, "workdir": str(tmp_path / "all" / str(i))}
+    run = {"directory": values["workdir"]}
+    run["arguments"] = [f"--{name}={value}" for name, value in values.items()]
+    group["runs"].append(run)
+  path = tmp_path / "group.json"
+  path.write_text(json.dumps(group))
+  ended = subprocess.run(
+    [sys.executable, "-m", "launch.together", f"--group={path}"],
+    cwd=_ROOT,
+    env={
+      **os.environ,
+      "REPR_JAX_SETTINGS": "off",
+      "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+    },
+    capture_output=True,
+    text=True,
+  )
+  assert ended.returncode == 0, ended.stderr
+  told = json.loads(path.with_suffix(".status").read_text())
+  assert list(told.values()) == [None] * 5
+  record = json.loads((tmp_path / "all" / "4" / "flags.json").read_text())
+  assert record["device"]["count"] == 4
+  for i in (0, 2):
+    _alone(tmp_path / f"alone{i}", {**common, **changes[i]})
+    _assert_same(tmp_path / "all" / str(i), tmp_path / f"alone{i}")
+
+
+def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
+  seen = []
+
+  def rows(run, runs, seed, mixing, cap):
+    del runs, mixing, cap
+    seen.append(seed)
+    run.row("puzzle", "MRR", 0.5 + seed)
+
+  monkeypatch.setattr(elkb.kb_puzzle, "puzzle_rows", rows)
+  common = {"task": "puzzle"}
+  changes = [{"seed": 3}, {"seed": 4}]
+  assert _together(tmp_path, common, changes) == [None, None]
+  assert seen == [3, 4] and runlib.SEED.value == 0
+  results = json.loads((tmp_path / "1" / "results.json").read_text())
+  assert results["rows"][0]["value"] == 4.5
