@@ -30,6 +30,7 @@ _LISTS = {
   "tests": "Test documents as NAME=PATH.",
   "objectives": f"Of entity vectors: {', '.join(OBJECTIVES)}.",
   "contexts": f"{', '.join(CONTEXTS)}: pages alone, or mentions too.",
+  "widths": "Numbers of mentions that documents are padded to.",
 }
 _STRINGS = {
   "data": "Directory with elevant/ and entity-fishing/; files of --train, "
@@ -71,13 +72,18 @@ _FLOATS = {
 def _define() -> None:
   defaults: dict[str, Any] = dataclasses.asdict(Options())
   for name, text in _LISTS.items():
-    flags.DEFINE_list(name, list(defaults[name]), text)
+    flags.DEFINE_list(name, [str(x) for x in defaults[name]], text)
   for name, text in _STRINGS.items():
     flags.DEFINE_string(name, defaults[name], text)
   for name, text in _INTEGERS.items():
     flags.DEFINE_integer(name, defaults[name], text)
   for name, text in _FLOATS.items():
     flags.DEFINE_float(name, defaults[name], text)
+  flags.DEFINE_bool(
+    "field_prior",
+    defaults["field_prior"],
+    "Whether the random field knows the prior (thesis: no).",
+  )
 
 
 _define()
@@ -85,7 +91,8 @@ _define()
 
 def _options() -> Options:
   names = [field.name for field in dataclasses.fields(Options)]
-  return Options(**{name: flags.FLAGS[name].value for name in names})
+  given: dict[str, Any] = {name: flags.FLAGS[name].value for name in names}
+  return Options(**given)
 
 
 def main(argv: list[str]) -> None:

@@ -9,8 +9,9 @@ from experiments.ned.options import Options
 from experiments.ned.systems import Results
 
 _QUICK = Options(
-  dim=50, vector_steps=100, vae_epochs=3, epochs=4, patience=2, context=60
-)
+  dim=50, vector_steps=50, vae_epochs=2, epochs=3, patience=2, context=40,
+  min_count=3, widths=(16,), cells=512,
+)  # fmt: skip
 _FULL = Options()
 _THESIS = (
   "python -m experiments.ned --flagfile=experiments/presets/ned_thesis.flags "

@@ -67,7 +67,7 @@ class Corpus(NamedTuple):
       count in the prior of their mentions.
     validation: documents that decide when to stop.
     tests: documents to be tested on, by name.
-    index: where candidates come from.
+    lookup: where candidates come from.
     entities: rows of the entities' table by name.
     dump: a dump whose articles have more text and links, or None.
   """
@@ -75,7 +75,7 @@ class Corpus(NamedTuple):
   train: Set
   validation: Set
   tests: dict[str, Set]
-  index: Index
+  lookup: Index
   entities: dict[str, int]
   dump: str | None
 
@@ -165,7 +165,7 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
     raise InputError("the training documents have no linked mention")
   index = candidates_lib.build_index(prior)
   corpus = corpus._replace(
-    index=index,
+    lookup=index,
     train=_look_up(index, train, options.top, options.prior is None),
     validation=_look_up(index, validation, options.top),
     tests={n: _look_up(index, t, options.top) for n, t in tests.items()},
@@ -186,7 +186,7 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
 
 def known_entities(corpus: Corpus, found: Set) -> float:
   """The share of gold entities that the prior knows under that name."""
-  names = {e for own in corpus.index.exact.counts.values() for e in own}
+  names = {e for own in corpus.lookup.exact.counts.values() for e in own}
   golds = [
     mention.entity
     for document in found.documents

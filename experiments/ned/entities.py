@@ -142,9 +142,11 @@ def _max_margin(contexts, bags, count, words, options) -> Vectors:
   keys = jax.random.split(jax.random.key(options.seed), options.folds + 2)
 
   def run(chosen, key, start=None):
+    offsets, own = bags.select(count, chosen)
     found = entity_vectors.fit_max_margin(
       words.vectors,
-      *bags.select(count, chosen),
+      offsets,
+      own,
       words.vocabulary.counts,
       key=key,
       steps=options.vector_steps,
@@ -168,7 +170,8 @@ def _encoded(objective, contexts, bags, count, words, options) -> Vectors:
   size, width = words.vectors.shape
 
   def rows(chosen) -> sp.csr_array:
-    return entity_vectors.bag_counts(*bags.select(count, chosen), size)
+    offsets, own = bags.select(count, chosen)
+    return entity_vectors.bag_counts(offsets, own, size)
 
   page = bags.fold == _PAGE
   whole = rows(page if contexts == "u1" else np.ones_like(page))

@@ -8,6 +8,10 @@ from repr_jax.linking.disambiguation import Config
 
 OBJECTIVES = ("max_margin", "vae", "null")
 CONTEXTS = ("u1", "u2")
+_POSITIVE = (
+  "top", "train_top", "dim", "vocabulary", "window", "bag", "epochs", "cells",
+  "context", "keep", "patience", "max_documents",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,33 +42,25 @@ class Options:
   context: int = 100
   keep: int = 25
   margin: float = 0.01
+  field_prior: bool = True
   rate: float = 1e-3
   lower_rate: float = 1e-4
   threshold: float = 1.0
   epochs: int = 40
   patience: int = 5
   cells: int = 256
+  widths: Sequence[int] = (8, 16, 32, 64)
   seed: int = 0
 
   def __post_init__(self):
+    object.__setattr__(self, "widths", tuple(int(x) for x in self.widths))
     for name in ("train", "validation", "tests", "objectives", "contexts"):
       object.__setattr__(self, name, tuple(getattr(self, name)))
     for name, known in (("objectives", OBJECTIVES), ("contexts", CONTEXTS)):
       chosen = getattr(self, name)
       if not chosen or not set(chosen) <= set(known):
         raise InputError(f"--{name}: choose among {', '.join(known)}")
-    positive = (
-      "top",
-      "train_top",
-      "dim",
-      "vocabulary",
-      "window",
-      "bag",
-      "epochs",
-      "cells",
-    )
-    positive += ("epochs", "cells", "context", "keep", "patience")
-    for name in (*positive, "max_documents"):
+    for name in _POSITIVE:
       if getattr(self, name) < 1:
         raise InputError(f"--{name} must be 1 or more")
     for name in ("vector_steps", "vae_epochs", "drop_most_frequent"):
@@ -80,4 +76,9 @@ class Options:
 
   def config(self, coherence: bool) -> Config:
     """The model's configuration."""
-    return Config(coherence, keep=self.keep, margin=self.margin)
+    return Config(
+      coherence,
+      field_prior=self.field_prior,
+      keep=self.keep,
+      margin=self.margin,
+    )

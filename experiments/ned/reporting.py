@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments import report, runlib
 from experiments.ned.options import Options
-from experiments.ned.systems import PRIOR, Results, System, listed
+from experiments.ned.systems import PRIOR, Results, System, listed, local
 from repr_jax import evaluation
 from repr_jax.evaluation import linking
 from repr_jax.linking import candidates
@@ -105,13 +105,12 @@ def steps_table(results: Results) -> report.Table:
 
 def gains_table(results: Results, options: Options) -> report.Table:
   """Local against prior, global against local: paired over mentions."""
-  systems = listed(options)
-  local = systems[0]
-  full = System(local.objective, local.contexts, True)
+  alone = local(options)
+  full = System(alone.objective, alone.contexts, True)
   lines = []
   rng = np.random.default_rng(options.seed)
   for test in results.corpus.tests:
-    for a, b in ((PRIOR, local.name), (local.name, full.name)):
+    for a, b in ((PRIOR, alone.name), (alone.name, full.name)):
       first, second = (_reach(results, name, test) for name in (a, b))
       if not len(first):
         continue
@@ -137,7 +136,7 @@ def error_tables(results: Results, test: str) -> list[report.Table]:
   """Accuracy of each system by rank of the entity and by frequency."""
   mentions = results.mentions(test)
   linked = np.asarray([m.entity is not None for m in mentions], bool)
-  folded = results.corpus.index.folded.counts
+  folded = results.corpus.lookup.folded.counts
   seen = np.asarray(
     [sum(folded.get(candidates.normalise(m.surface), {}).values())
      for m in mentions]

@@ -80,9 +80,20 @@ def mentions_of(corpus: Corpus, test: str) -> list[LinkedMention]:
 
 def listed(options: Options) -> list[System]:
   """The systems of a run: the local model for the first kind of vectors."""
-  pairs = [(o, c) for o in options.objectives for c in options.contexts]
-  first = System(options.objectives[0], options.contexts[-1], False)
-  return [first, *(System(o, c, True) for o, c in pairs)]
+  found = []
+  for objective in options.objectives:
+    for contexts in options.contexts:
+      full = System(objective, contexts, True)
+      alone = local(options)
+      if full == dataclasses.replace(alone, coherence=True):
+        found.append(alone)  # beside its like, whose vectors it shares
+      found.append(full)
+  return found
+
+
+def local(options: Options) -> System:
+  """The local model of a run: of the first objective, with U2 if asked."""
+  return System(options.objectives[0], options.contexts[-1], False)
 
 
 def run_all(run: runlib.Run, options: Options) -> Results:

@@ -56,7 +56,7 @@ def pack(corpus: Corpus, words: Words, options: Options) -> Packs:
   def one(found: Set, top: int) -> list[Group]:
     return packing.pack(
       found.documents, found.lists, corpus.entities, words.telling,
-      top=top, context=options.context,
+      top=top, context=options.context, widths=options.widths,
     )  # fmt: skip
 
   most = _most(corpus, options.top)
@@ -200,11 +200,13 @@ def train(
   """
   config = options.config(coherence)
   count = len(vectors.entities) // vectors.blocks
-  tables = Tables(jnp.asarray(vectors.entities), jnp.asarray(vectors.words))
-  last = Tables(tables.entities[-count:], tables.words)
-  groups = packs.train
-  if vectors.blocks > 1:
-    groups = shift(groups, packs.folds, count)
+  blocks = jnp.asarray(vectors.entities)
+  if vectors.blocks == 1:
+    # One shape of the table for all systems: nothing is compiled again.
+    blocks = jnp.tile(blocks, (options.folds + 1, 1))
+  tables = Tables(blocks, jnp.asarray(vectors.words))
+  last = Tables(blocks[-count:], tables.words)
+  groups = shift(packs.train, packs.folds, count)
   seen = 1 + max(int(g.mentions.max()) for g in packs.validation)
   begin, now = 0, start(options, vectors.words.shape[1])
   if resumed is not None and first <= resumed[0] < first + options.epochs:

@@ -26,6 +26,9 @@ class Config:
 
   Attributes:
     coherence: whether mentions of a document decide together.
+    field_prior: whether log p(e|m) is part of the random field's own scores,
+      as a mention that is certain then pulls the others; the thesis' field
+      knows the contexts alone.
     keep: R, context words that are kept.
     hidden: width of the network that joins score and prior.
     iterations: T, rounds of belief propagation.
@@ -34,6 +37,7 @@ class Config:
   """
 
   coherence: bool = True
+  field_prior: bool = False
   keep: int = 25
   hidden: int = 100
   iterations: int = 10
@@ -50,6 +54,7 @@ class Params(NamedTuple):
     pair: diagonal of C, [d].
     inner: first layer of the network on (score, log prior, 1), [3, h].
     outer: second layer, [h].
+    prior: weight of log p(e|m) in the field, scalar.
   """
 
   attention: jax.Array
@@ -57,6 +62,7 @@ class Params(NamedTuple):
   pair: jax.Array
   inner: jax.Array
   outer: jax.Array
+  prior: jax.Array
 
 
 class Tables(NamedTuple):
@@ -89,8 +95,15 @@ def init_params(config: Config, size: int, key: jax.Array) -> Params:
   inner = sign * jnp.abs(jax.random.normal(first, (3, config.hidden)))
   outer = sign * jnp.abs(jax.random.normal(second, (config.hidden,)))
   # Three arrays, not one thrice: a donated buffer may stand once.
-  ones = [jnp.ones(size) for _ in range(3)]
-  return Params(*ones, inner.at[2].set(0.0), outer / config.hidden)
+  first, second, third = (jnp.ones(size) for _ in range(3))
+  return Params(
+    attention=first,
+    context=second,
+    pair=third,
+    inner=inner.at[2].set(0.0),
+    outer=outer / config.hidden,
+    prior=jnp.ones(()),
+  )
 
 
 def context_scores(
@@ -174,12 +187,16 @@ def document_scores(
     Scores [m, c]; masked places are far below all others.
   """
   chex.assert_rank([document.candidates, document.words], [2, 2])
-  mask, known = document.candidates >= 0, document.words >= 0
-  entities = jnp.asarray(tables.entities)[jnp.maximum(document.candidates, 0)]
-  words = jnp.asarray(tables.words)[jnp.maximum(document.words, 0)]
+  ids, around = jnp.asarray(document.candidates), jnp.asarray(document.words)
+  mask, known = ids >= 0, around >= 0
+  entities = jnp.asarray(tables.entities)[jnp.maximum(ids, 0)]
+  words = jnp.asarray(tables.words)[jnp.maximum(around, 0)]
   local = functools.partial(context_scores, config, params)
   scores = jax.vmap(local)(entities, mask, words, known)
+  log_prior = jnp.where(mask, document.log_prior, 0).astype(scores.dtype)
   if config.coherence:
+    if config.field_prior:
+      scores = scores + params.prior * log_prior
     beliefs = belief_propagation.max_product(
       scores,
       pair_scores(params, entities, mask),
@@ -188,7 +205,6 @@ def document_scores(
       damping=config.damping,
     )
     scores = jnp.where(mask, jnp.exp(beliefs), 0)
-  log_prior = jnp.where(mask, document.log_prior, 0).astype(scores.dtype)
   return jnp.where(mask, join(params, scores, log_prior), _LOW)
 
 

@@ -95,7 +95,7 @@ def batch_loss(
   scores = jax.vmap(one)(batch)
   losses, counts = jax.vmap(
     functools.partial(disambiguation.margin_loss, config)
-  )(scores, batch.candidates >= 0, batch.gold)
+  )(scores, jnp.asarray(batch.candidates) >= 0, jnp.asarray(batch.gold))
   total = jnp.maximum(counts.sum(), 1)
   right = (jnp.argmax(scores, axis=-1) == batch.gold).sum()
   return losses.sum() / total, right / total

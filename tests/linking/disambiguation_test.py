@@ -99,7 +99,7 @@ def test_gradients_equal_finite_differences(coherence):
   with precision.enable_x64():
     rng, params, tables = _world(1)
     batch = jax.tree.map(lambda *x: np.stack(x), _document(rng), _document(rng))
-    config = Config(coherence, keep=3, hidden=5, iterations=4, margin=0.5)
+    config = Config(coherence, True, keep=3, hidden=5, iterations=4, margin=0.5)
 
     @jax.jit
     def loss(params):
