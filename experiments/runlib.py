@@ -23,6 +23,7 @@ checkpoint are cut from `metrics.jsonl` and written again.
 
 import contextlib
 import errno
+import functools
 import io
 import os
 import pathlib
@@ -303,7 +304,7 @@ def figure_png(figure: Any) -> bytes:
   return out.getvalue()
 
 
-def _parse(argv: list[str]) -> list[str]:
+def _parse(argv: list[str], arguments: bool = False) -> list[str]:
   try:
     rest = flags.FLAGS(argv)
   except flags.Error as error:
@@ -311,7 +312,7 @@ def _parse(argv: list[str]) -> list[str]:
     sys.exit(2)
   except SystemExit:
     sys.exit(0)  # absl ends --help with 1, as if asking were a mistake
-  if len(rest) > 1:
+  if len(rest) > 1 and not arguments:
     progress.say(
       f"error: unexpected argument {rest[1]!r}: flags are --name=value."
     )
@@ -324,7 +325,12 @@ def _terminate(signum: int, frame: Any) -> None:
   sys.exit(128 + signum)
 
 
-def launch(main: Callable[[list[str]], Any], *, of_a_run: bool = True) -> None:
+def launch(
+  main: Callable[[list[str]], Any],
+  *,
+  of_a_run: bool = True,
+  arguments: bool = False,
+) -> None:
   """Runs an experiment's `main(argv)` with its flags, settings and exit codes.
 
   Bad input, bad flags and failing files end with one line and code 2, a
@@ -333,6 +339,7 @@ def launch(main: Callable[[list[str]], Any], *, of_a_run: bool = True) -> None:
   Args:
     main: the program; what it returns is the exit code.
     of_a_run: whether the program has a work directory and a seed.
+    arguments: whether it takes more than flags.
   """
   if not any(argument.startswith("--help") for argument in sys.argv):
     settings.apply()
@@ -366,4 +373,5 @@ def launch(main: Callable[[list[str]], Any], *, of_a_run: bool = True) -> None:
     except KeyboardInterrupt:
       sys.exit(130)
 
-  app.run(guarded, flags_parser=_parse)
+  parser = functools.partial(_parse, arguments=arguments)
+  app.run(guarded, flags_parser=parser)

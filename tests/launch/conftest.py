@@ -10,6 +10,7 @@ import pytest
 
 _HERE = pathlib.Path(__file__).parent
 _ROOT = _HERE.parents[1]
+sys.path.insert(0, str(_HERE))
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,6 @@ def _paths(monkeypatch):
   places = [str(_HERE), str(_ROOT), *([given] if given else [])]
   monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
   monkeypatch.setenv("REPR_JAX_SETTINGS", "off")
-  monkeypatch.syspath_prepend(str(_HERE))
 
 
 @pytest.fixture

@@ -1,0 +1,97 @@
+"""Collects the results of runs into one table, with plots.
+
+python -m launch.collect runs/sweeps/NAME
+    all runs below: prints the table as Markdown and writes collected.csv,
+    collected.md and plots/*.png there
+python -m launch.collect runs/elkb runs/sweeps/* --output=out
+    --figures="mrr filtered both,hits@10"
+    several directories, some figures, another place for the files
+
+Runs that differ only in their seed are one line: thesis, ours (the mean over
+seeds), its spread (standard deviation) and the number of seeds. A flag in
+which runs differ is a column. Where settings have three seeds or more, the
+best is bold, and so is what is not significantly worse; the others carry a
+dagger. Each swept flag gets a plot of the figures against it. Directories that
+are empty or broken are named, the others still collected; the exit code is
+then 1.
+"""
+
+import pathlib
+import re
+import sys
+
+from absl import flags
+
+from experiments import progress, runlib
+from launch import plots, results, tables
+from repr_jax import errors
+from repr_jax.data import files
+
+_OUTPUT = flags.DEFINE_string(
+  "output", None, "Directory for the files. Default: the first one given."
+)
+_FIGURES = flags.DEFINE_list(
+  "figures", [], 'Parts of "NAME: METRIC" of the figures to take. Default: all.'
+)
+_SMALLEST = flags.DEFINE_list(
+  "smallest",
+  [],
+  "Metrics of which less is better. Losses, perplexities, times, errors, "
+  "violations and ranks need not be named.",
+)
+_PLOTS = flags.DEFINE_bool("plots", True, "Plot figures against swept flags.")
+
+
+def _write(folder: pathlib.Path, lines: list[results.Line]) -> None:
+  folder.mkdir(parents=True, exist_ok=True)
+  for name, text in (
+    ("collected.csv", tables.to_csv(lines)),
+    ("collected.md", tables.to_markdown(lines)),
+  ):
+    with files.atomic_write(folder / name, "w") as out:
+      out.write(text)
+  if not _PLOTS.value:
+    return
+  try:
+    import matplotlib  # noqa: F401
+  except ImportError:
+    progress.say("no plots: pip install 'repr_jax[plot]', or --noplots")
+    return
+  for name, figure in plots.against_flags(lines):
+    clean = re.sub(r"[^\w.-]+", "_", name)
+    path = folder / "plots" / f"{clean}.png"
+    path.parent.mkdir(exist_ok=True)
+    with files.atomic_write(path, "wb") as out:
+      out.write(runlib.figure_png(figure))
+
+
+def _wanted(text: str) -> bool:
+  parts = _FIGURES.value
+  return not parts or any(part in text for part in parts)
+
+
+def main(argv: list[str]) -> int | None:
+  """Collects the directories on the command line; returns the exit code."""
+  folders = [pathlib.Path(argument) for argument in argv[1:]]
+  if not folders:
+    raise errors.InputError("which directories? python -m launch.collect DIR")
+  found = results.read(folders)
+  for problem in found.broken:
+    progress.say(f"error: {problem}")
+  if found.unfinished:
+    names = ", ".join(map(str, found.unfinished))
+    progress.say(f"note: not finished, left out: {names}")
+  if not found.results:
+    raise errors.InputError("no finished run was found")
+  lines = results.lines(found.results, _wanted, _SMALLEST.value)
+  if not lines:
+    raise errors.InputError(
+      f"--figures: none of {len(found.results)} runs has such a figure"
+    )
+  _write(pathlib.Path(_OUTPUT.value or folders[0]), lines)
+  sys.stdout.write(tables.to_markdown(lines))
+  return 1 if found.broken else None
+
+
+if __name__ == "__main__":
+  runlib.launch(main, of_a_run=False, arguments=True)

@@ -1,0 +1,272 @@
+"""Reads the results of many runs and sets equal figures side by side.
+
+Runs of one experiment that differ only in their seed are one setting. The
+figures of settings are compared where each has at least three seeds: Welch's t
+test of each against the best one, with Holm's correction.
+"""
+
+import json
+import math
+import pathlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from repr_jax import errors
+
+LEVEL = 0.05
+_LEAST_SEEDS = 3
+# Flags that say nothing about a run's result.
+_APART = frozenset({"workdir", "seed", "log_every", "save_every", "port"})
+_SMALLER = re.compile(
+  r"loss|perplexity|violation|second|time|error|\brank\b|\bp$|bytes|memory",
+  re.IGNORECASE,
+)
+
+
+class Result(NamedTuple):
+  """A finished run: its flags by name, and the rows of `results.json`."""
+
+  directory: pathlib.Path
+  experiment: str
+  flags: dict[str, Any]
+  rows: list[dict[str, Any]]
+
+
+class Found(NamedTuple):
+  """What directories hold.
+
+  Attributes:
+    results: finished runs.
+    broken: what could not be read, and why.
+    unfinished: work directories of runs that have not ended.
+  """
+
+  results: list[Result]
+  broken: list[str]
+  unfinished: list[pathlib.Path]
+
+
+class Line(NamedTuple):
+  """One figure of one setting.
+
+  Attributes:
+    experiment: its name.
+    name: what was measured.
+    metric: the measure.
+    setting: the flags in which settings of the experiment differ.
+    values: of all seeds, in the order of the seeds.
+    thesis: the thesis' figure, where there is one.
+    interval: of a figure that has one and a single seed.
+    slot: equal for figures that can be compared.
+    p_value: of the difference from the best setting, None without a test.
+    best: whether it is the best, or not significantly below it.
+  """
+
+  experiment: str
+  name: str
+  metric: str
+  setting: dict[str, Any]
+  values: tuple[float, ...]
+  thesis: float | None = None
+  interval: tuple[float, float] | None = None
+  slot: Any = None
+  p_value: float | None = None
+  best: bool = False
+
+  @property
+  def mean(self) -> float:
+    """Mean over seeds."""
+    return float(np.mean(self.values))
+
+  @property
+  def spread(self) -> float | None:
+    """Standard deviation over seeds, None for a single one."""
+    return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
+
+
+def read(folders: Iterable[pathlib.Path]) -> Found:
+  """Reads every run below some directories.
+
+  Args:
+    folders: work directories, or directories above them.
+
+  Returns:
+    What is there; each run once, in the order of paths.
+  """
+  found = Found([], [], [])
+  seen: set[pathlib.Path] = set()
+  for folder in folders:
+    if not folder.is_dir():
+      found.broken.append(f"{folder}: there is no such directory")
+      continue
+    paths = sorted(folder.rglob("results.json"))
+    begun = sorted(folder.rglob("flags.json"))
+    if not paths and not begun:
+      found.broken.append(f"{folder}: no results.json is here or below")
+    for path in paths:
+      if path.resolve() not in seen:
+        seen.add(path.resolve())
+        try:
+          found.results.append(_read_one(path.parent))
+        except errors.InputError as error:
+          found.broken.append(str(error))
+    for path in begun:
+      if not (path.parent / "results.json").exists():
+        found.unfinished.append(path.parent)
+  return found
+
+
+def _read_one(directory: pathlib.Path) -> Result:
+  results = _object(directory / "results.json")
+  flags = _object(directory / "flags.json")
+  try:
+    rows = [
+      {**row, "name": str(row["name"]), "metric": str(row["metric"]),
+       "value": float(row["value"])}
+      for row in results["rows"]
+    ]  # fmt: skip
+    return Result(
+      directory, str(results["experiment"]), dict(flags["flags"]), rows
+    )
+  except (KeyError, TypeError, ValueError) as error:
+    raise errors.InputError(
+      f"is not a run's results ({type(error).__name__}: {error})",
+      path=directory,
+    ) from error
+
+
+def _object(path: pathlib.Path) -> dict[str, Any]:
+  try:
+    found = json.loads(path.read_text())
+  except OSError as error:
+    raise errors.InputError(f"{error.strerror}", path=path) from error
+  except ValueError as error:
+    raise errors.InputError(f"is not JSON: {error}", path=path) from error
+  if not isinstance(found, dict):
+    raise errors.InputError("is not an object", path=path)
+  return found
+
+
+def swept_flags(results: Sequence[Result]) -> list[str]:
+  """Names of the flags, but the seed, in which some runs differ."""
+  names = {name for result in results for name in result.flags} - _APART
+  return sorted(
+    name
+    for name in names
+    if len({_key(result.flags.get(name)) for result in results}) > 1
+  )
+
+
+def _key(value: Any) -> str:
+  return json.dumps(value, sort_keys=True, default=str)
+
+
+def lines(
+  results: Sequence[Result],
+  wanted: Callable[[str], bool] = lambda text: True,
+  smallest: Sequence[str] = (),
+) -> list[Line]:
+  """One line for each figure of each setting, with marks.
+
+  Args:
+    results: runs of any experiments.
+    wanted: which figures to take, by "NAME: METRIC".
+    smallest: metrics of which less is better, besides losses, times, errors,
+      violations and ranks.
+
+  Returns:
+    Lines in the order of experiments, figures and settings.
+  """
+  found = []
+  for experiment in dict.fromkeys(result.experiment for result in results):
+    own = [result for result in results if result.experiment == experiment]
+    found += _lines_of(experiment, own, wanted, frozenset(smallest))
+  return found
+
+
+def _lines_of(experiment, results, wanted, smallest) -> list[Line]:
+  swept = swept_flags(results)
+  metrics = {tuple(row["metric"] for row in x.rows) for x in results}
+  # Names may tell of the setting ("B + rules"); where all runs have the same
+  # metrics in the same order, places are what can be compared.
+  by_place = len(metrics) == 1
+  table: dict[Any, dict[str, list]] = {}
+  for result in sorted(results, key=lambda x: x.flags.get("seed") or 0):
+    setting = {name: result.flags.get(name) for name in swept}
+    times: dict[tuple[str, str], int] = {}
+    for place, row in enumerate(result.rows):
+      label = row["name"], row["metric"]
+      times[label] = times.get(label, 0) + 1
+      slot = place if by_place else (*label, times[label])
+      if wanted(": ".join(label)):
+        settings = table.setdefault(slot, {})
+        settings.setdefault(_key(setting), []).append((setting, row))
+  order = sorted(table) if by_place else list(table)
+  found = []
+  for slot in order:
+    same = [_line(experiment, slot, x) for x in table[slot].values()]
+    same.sort(key=lambda line: [_order(v) for v in line.setting.values()])
+    found += _marked(same, smallest)
+  return found
+
+
+def _order(value: Any) -> tuple:
+  if isinstance(value, (int, float)):
+    return (0, value, "")
+  return (1, 0, str(value))
+
+
+def _line(experiment: str, slot: Any, members: list) -> Line:
+  setting, first = members[0]
+  interval = None
+  if len(members) == 1 and "lower" in first and "upper" in first:
+    interval = first["lower"], first["upper"]
+  return Line(
+    experiment,
+    first["name"],
+    first["metric"],
+    setting,
+    tuple(row["value"] for _, row in members),
+    first.get("thesis"),
+    interval,
+    slot,
+  )
+
+
+def _marked(same: list[Line], smallest: frozenset[str]) -> list[Line]:
+  """Marks the best setting and those that are not significantly worse."""
+  places = [i for i, x in enumerate(same) if len(x.values) >= _LEAST_SEEDS]
+  if len(places) < 2:
+    return same
+  metric = same[0].metric
+  less = metric in smallest or bool(_SMALLER.search(metric))
+  top = min(places, key=lambda i: same[i].mean if less else -same[i].mean)
+  others = [i for i in places if i != top]
+  p_values = holm([welch(same[top].values, same[i].values) for i in others])
+  marked = list(same)
+  marked[top] = same[top]._replace(best=True)
+  for i, p in zip(others, p_values):
+    marked[i] = same[i]._replace(p_value=p, best=p >= LEVEL)
+  return marked
+
+
+def welch(one: Sequence[float], two: Sequence[float]) -> float:
+  """Two-sided p of Welch's t test, also for figures that do not vary."""
+  if np.ptp(one) == 0 and np.ptp(two) == 0:
+    return 1.0 if math.isclose(one[0], two[0]) else 0.0
+  return float(stats.ttest_ind(one, two, equal_var=False).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+  """Holm's correction of p values for their number, in their order."""
+  order = np.argsort(p_values)
+  corrected = [0.0] * len(p_values)
+  highest = 0.0
+  for rank, i in enumerate(order):
+    highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
+    corrected[i] = highest
+  return corrected

@@ -1,0 +1,117 @@
+"""Tables of collected results: CSV for programs, Markdown for people."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from launch import results
+
+DAGGER = "†"
+
+
+def to_csv(lines: Sequence[results.Line]) -> str:
+  """All figures, one line each; flags that an experiment lacks are empty.
+
+  Args:
+    lines: the figures.
+
+  Returns:
+    The file, with a header.
+  """
+  names = list(dict.fromkeys(name for line in lines for name in line.setting))
+  header = ["experiment", "name", "metric", *names, "thesis", "mean", "sd"]
+  header += ["seeds", "least", "greatest", "lower", "upper", "p", "best"]
+  out = io.StringIO()
+  writer = csv.writer(out, lineterminator="\n")
+  writer.writerow(header)
+  for line in lines:
+    spread = line.spread
+    writer.writerow(
+      [
+        line.experiment,
+        line.name,
+        line.metric,
+        *(_text(line.setting.get(name)) for name in names),
+        _text(line.thesis),
+        repr(line.mean),
+        "" if spread is None else repr(spread),
+        len(line.values),
+        repr(min(line.values)),
+        repr(max(line.values)),
+        *(map(repr, line.interval) if line.interval else ("", "")),
+        _text(line.p_value),
+        "yes" if line.best else "",
+      ]
+    )
+  return out.getvalue()
+
+
+def to_markdown(lines: Sequence[results.Line]) -> str:
+  """One table for each experiment; the marks are explained where there are.
+
+  Args:
+    lines: the figures.
+
+  Returns:
+    The text, ending in a newline.
+  """
+  parts = []
+  for experiment in dict.fromkeys(line.experiment for line in lines):
+    own = [line for line in lines if line.experiment == experiment]
+    parts.append(f"## {experiment}\n\n{_table(own)}")
+  text = "\n".join(parts)
+  if any(line.p_value is not None for line in lines):
+    text += (
+      f"\nBold: the best setting, and those that are not significantly worse. "
+      f"{DAGGER}: significantly worse (Welch's t test over seeds, Holm's "
+      f"correction, p < {results.LEVEL:g}).\n"
+    )
+  return text
+
+
+def _table(lines: Sequence[results.Line]) -> str:
+  flags = list(lines[0].setting)
+  header = ["figure", "metric", *flags, "thesis", "ours", "spread", "seeds"]
+  body = [
+    [
+      line.name,
+      line.metric,
+      *(_text(line.setting[name]) or "-" for name in flags),
+      "-" if line.thesis is None else _number(line.thesis),
+      _ours(line),
+      _spread(line),
+      str(len(line.values)),
+    ]
+    for line in lines
+  ]
+  rule = ["---", "---", *["---:"] * (len(header) - 2)]
+  rows = [[cell.replace("|", "\\|") for cell in row] for row in body]
+  return "".join("| " + " | ".join(x) + " |\n" for x in (header, rule, *rows))
+
+
+def _ours(line: results.Line) -> str:
+  shown = _number(line.mean)
+  if line.best:
+    return f"**{shown}**"
+  return shown if line.p_value is None else shown + DAGGER
+
+
+def _spread(line: results.Line) -> str:
+  if line.spread is not None:
+    return f"± {_number(line.spread)}"
+  if line.interval is not None:
+    return f"{_number(line.interval[0])} to {_number(line.interval[1])}"
+  return "-"
+
+
+def _number(value: float) -> str:
+  return f"{value:.4g}"
+
+
+def _text(value: Any) -> str:
+  if value is None:
+    return ""
+  if isinstance(value, list):
+    return ",".join(map(_text, value))
+  return str(value).lower() if isinstance(value, bool) else str(value)
