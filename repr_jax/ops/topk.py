@@ -11,6 +11,9 @@ import chex
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+from repr_jax.ops import mesh as meshes
 
 _WIDTH = 32
 
@@ -95,6 +98,58 @@ def merge_top_k(
   indices = jnp.concatenate([left[1], right[1]])
   falling, indices = lax.sort((-_plain_zero(values), indices), num_keys=2)
   return -falling[:k], indices[:k]
+
+
+def collected_top_k(
+  values: jax.Array, indices: jax.Array, k: int, axes: tuple[str, ...]
+) -> tuple[jax.Array, jax.Array]:
+  """The k best of all devices' lists; call it inside `shard_map`.
+
+  Args:
+    values: floating, this device's best for each of b queries, [b, a].
+    indices: their indices among all items, int32 [b, a].
+    k: how many to keep, at most a times the number of devices.
+    axes: of the mesh that the items go over.
+
+  Returns:
+    Values [b, k] and indices [b, k], ordered as in `top_k`, the same on all
+    devices. What moves is [b, a] from each device.
+  """
+  chex.assert_rank([values, indices], 2)
+  values = lax.all_gather(_plain_zero(values), axes, axis=1, tiled=True)
+  indices = lax.all_gather(indices, axes, axis=1, tiled=True)
+  _check_k(k, values.shape[1])
+  falling, indices = lax.sort((-values, indices), dimension=1, num_keys=2)
+  return -falling[:, :k], indices[:, :k]
+
+
+@functools.partial(jax.jit, static_argnames=("k", "mesh"))
+def sharded_top_k(
+  scores: jax.Array, k: int, *, mesh: Mesh
+) -> tuple[jax.Array, jax.Array]:
+  """`top_k` of scores that go over the devices of a mesh.
+
+  Args:
+    scores: of b queries, floating, [b, n], with n over all axes of the mesh.
+    k: how many to return, 1 <= k <= n.
+    mesh: the mesh (static).
+
+  Returns:
+    Values [b, k] and indices int32 [b, k], on all devices.
+  """
+  chex.assert_rank(scores, 2)
+  _check_k(k, scores.shape[1])
+  axes = mesh.axis_names
+
+  def local(part):
+    best = functools.partial(top_k, k=min(k, part.shape[1]))
+    values, indices = jax.vmap(best)(part)
+    start = lax.axis_index(axes) * part.shape[1]
+    return collected_top_k(values, start + indices, k, axes)
+
+  one = PartitionSpec(None, axes)
+  both = PartitionSpec(), PartitionSpec()
+  return meshes.shard_map(local, mesh, (one,), both)(scores)
 
 
 def streamed_top_k(

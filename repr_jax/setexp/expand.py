@@ -15,9 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
 from repr_jax import errors
 from repr_jax.ops import gaussian, topk
+from repr_jax.ops import mesh as meshes
 from repr_jax.setexp import batches, ranking, vae
 from repr_jax.setexp.query import Query
 
@@ -272,8 +275,49 @@ def expand(
   return Answer(best[there], values[there], chosen, mass)
 
 
+class Spread(NamedTuple):
+  """The entities' side of a ranking score over many devices.
+
+  Attributes:
+    mesh: the devices.
+    matrix: [k, X'], X padded to a multiple of the devices.
+    constants: [X'].
+  """
+
+  mesh: Mesh
+  matrix: jax.Array
+  constants: jax.Array
+
+
+def spread(model: Model, mesh: Mesh) -> Spread:
+  """Lays the entities of a model out on a mesh, all its axes together.
+
+  Args:
+    model: the model, matrix [k, X].
+    mesh: the devices.
+
+  Returns:
+    What `expand_batch` takes.
+  """
+  matrix, constants = (np.asarray(x) for x in _arrays(model))
+  size = constants.shape[0]
+  more = meshes.padded_size(size, mesh.size) - size
+  # Ones keep the logarithms of what is not there finite.
+  matrix = np.pad(matrix, ((0, 0), (0, more)), constant_values=1)
+  constants = np.pad(constants, (0, more))
+  axes = mesh.axis_names
+  return Spread(
+    mesh,
+    meshes.place(matrix, mesh, None, axes),
+    meshes.place(constants, mesh, axes),
+  )
+
+
 def expand_batch(
-  model: Model, queries: Sequence[Query], k: int = 100
+  model: Model,
+  queries: Sequence[Query],
+  k: int = 100,
+  over: Spread | None = None,
 ) -> list[Answer]:
   """`expand` of several queries, without rationales.
 
@@ -281,14 +325,19 @@ def expand_batch(
     model: the model.
     queries: the queries.
     k: entities for each.
+    over: the model's entities on a mesh, from `spread`; None for one device.
 
   Returns:
     The answers, in order; their features are empty.
   """
-  k = max(1, min(k, model.constants.shape[0]))
+  size = model.constants.shape[0]
+  k = max(1, min(k, size))
+  top = functools.partial(_top, *_statics(model), k, *_arrays(model))
+  if over is not None:
+    top = functools.partial(_top_over, *_statics(model), k, size, *over)
   found, none = [], np.zeros(0, np.int32)
   for members, weights, ids, count in _blocks(model, queries):
-    part = _top(*_statics(model), k, *_arrays(model), members, weights, ids)
+    part = top(members, weights, ids)
     for values, best in zip(*(np.asarray(x)[:count] for x in part)):
       there = values > -np.inf
       answer = Answer(best[there], values[there], none, none.astype(np.float32))
@@ -387,6 +436,36 @@ def _top(score, normalise, prior, k, matrix, constants, *padded):
     _top_one, score, normalise, prior, k, matrix, constants
   )
   return jax.vmap(one)(*padded)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
+def _top_over(
+  score, normalise, prior, k, size, mesh, matrix, constants, *padded
+):
+  """`_top` with entities over the devices of a mesh."""
+  axes = mesh.axis_names
+
+  def local(matrix, constants, members, weights, ids):
+    one = functools.partial(
+      _score_one, score, normalise, prior, matrix, constants
+    )
+    found = jax.vmap(one)(members, weights)
+    width = constants.shape[0]
+    start = lax.axis_index(axes) * width
+    here = jnp.where(ids < start, width, ids - start)
+    found = jax.vmap(lambda x, i: x.at[i].set(-jnp.inf, mode="drop"))(
+      found, here
+    )
+    found = jnp.where(start + jnp.arange(width) < size, found, -jnp.inf)
+    best = functools.partial(topk.top_k, k=min(k, width))
+    values, places = jax.vmap(best)(found)
+    return topk.collected_top_k(values, start + places, k, axes)
+
+  whole = PartitionSpec()
+  cut = (PartitionSpec(None, axes), PartitionSpec(axes), whole, whole, whole)
+  return meshes.shard_map(local, mesh, cut, (whole, whole))(
+    matrix, constants, *padded
+  )
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

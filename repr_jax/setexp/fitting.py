@@ -14,9 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 from jax import lax
+from jax.sharding import Mesh
 
 from repr_jax import errors
-from repr_jax.setexp import batches, sparse_softmax, training, vae
+from repr_jax.ops import mesh as meshes
+from repr_jax.setexp import batches, placement, sparse_softmax, training, vae
 
 
 class Problem(NamedTuple):
@@ -108,6 +110,7 @@ def epoch(
   batch: int = 64,
   samples: int = 1,
   chunk: int = 50,
+  mesh: Mesh | None = None,
 ) -> tuple[training.State, training.Info]:
   """One pass over the entities in random order.
 
@@ -122,16 +125,20 @@ def epoch(
     batch: entities in a step.
     samples: of z for each entity.
     chunk: steps in one program.
+    mesh: where the state was placed by `placement.place_state`, if it was.
 
   Returns:
     The state and means over the epoch, fields [].
   """
   means = []
   for packed, noise in _chunks(problem, key, batch, samples, chunk):
+    if mesh is not None:
+      packed, noise = placement.place_batches(mesh, packed, noise)
     state, info = training.run(
       problem.config, problem.inputs, state, packed, noise, rate
     )
     means.append(info)
+  means = meshes.to_host(means)
   stacked = jax.tree.map(lambda *x: np.concatenate(x).mean(), *means)
   return state, stacked
 
@@ -193,7 +200,7 @@ def keep_best(best: Best | None, params: vae.Params, elbo: float) -> Best:
   """
   if best is not None and not elbo > best.elbo:
     return best._replace(idle=best.idle + 1)
-  host = jax.tree.map(lambda x: np.array(x, copy=True), params)
+  host = jax.tree.map(lambda x: np.array(x, copy=True), meshes.to_host(params))
   return Best(host, float(elbo), 0)
 
 
@@ -209,6 +216,7 @@ def fit(
   validation: sp.csr_array | None = None,
   patience: int = 3,
   word_vectors: np.ndarray | None = None,
+  mesh: Mesh | None = None,
 ) -> Fitted:
   """Trains a model from counts.
 
@@ -223,6 +231,7 @@ def fit(
     validation: entities whose bound decides when to stop, [V, F].
     patience: epochs in a row without a better bound before stopping.
     word_vectors: start of the first layer, [F, h].
+    mesh: devices with the axes of `placement.AXES`; None for one device.
 
   Returns:
     The model's parameters.
@@ -231,6 +240,8 @@ def fit(
   start_key, train_key, look_key = jax.random.split(key, 3)
   params = vae.init_params(config, start_key, problem.counts, word_vectors)
   state = training.init(params)
+  if mesh is not None:
+    state = placement.place_state(mesh, config, state)
   best, history = None, []
   look = functools.partial(
     bound, config, problem.inputs, key=look_key, samples=samples
@@ -238,8 +249,9 @@ def fit(
   for i in range(epochs):
     epoch_key = jax.random.fold_in(train_key, i)
     state, info = epoch(
-      problem, state, epoch_key, rate=rate, batch=batch, samples=samples
-    )
+      problem, state, epoch_key, rate=rate, batch=batch, samples=samples,
+      mesh=mesh,
+    )  # fmt: skip
     if not np.isfinite(info.loss):
       raise errors.InputError(
         f"the loss is not finite after epoch {i + 1}: lower the rate {rate:g}"
@@ -252,6 +264,8 @@ def fit(
       if best.idle >= patience:
         break
   chosen = best.params if best is not None else params
+  if mesh is not None:
+    chosen = placement.on_host(chosen, counts.shape[1])
   return Fitted(chosen, problem.inputs, history)
 
 
