@@ -14,9 +14,11 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
 from repr_jax.kb import scores as kb_scores
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import ranking
 
 HITS = (1, 3, 10)
@@ -52,18 +54,25 @@ class Ranks(NamedTuple):
 
 
 def scorers(
-  model: str, params: kb_scores.Params
+  model: str, params: kb_scores.Params, mesh: Mesh | None = None
 ) -> tuple[jax.tree_util.Partial, jax.tree_util.Partial]:
   """The two scoring functions that `rank` wants, for a model of `kb.scores`.
 
   Args:
     model: one of `kb.scores.SCORES`.
     params: entities [E, d] and relations [R, p].
+    mesh: devices that share the entities, all axes together. Scores are then
+      padded with -inf to a multiple of their number: tell `rank` how many
+      entities there are.
 
   Returns:
     `(score_heads, score_tails)`.
   """
-  heads, tails = _slot_scores(model)
+  count = params.entities.shape[0]
+  if mesh is not None:
+    params = _spread(mesh, params)
+  padded = params.entities.shape[0] > count
+  heads, tails = _slot_scores(model, count if padded else None)
   squares = _squares(params.entities)
   return (
     jax.tree_util.Partial(heads, params, squares),
@@ -78,6 +87,7 @@ def rank(
   known: np.ndarray,
   *,
   block: int = 128,
+  num_entities: int | None = None,
   num_relations: int | None = None,
   seen: np.ndarray | None = None,
   unseen: Literal["last", "drop"] = "last",
@@ -97,6 +107,8 @@ def rank(
     known: facts to leave out in the filtered setting, int [m, 3]; duplicates,
       and the ranked facts themselves, are harmless.
     block: queries scored at a time; memory grows as block * E.
+    num_entities: entities of the model, E; needed only where scores have
+      padding behind them.
     num_relations: relations of the model; a relation at or past it is unseen.
     seen: entities the model was trained on, bool [E]; all where None.
     unseen: facts with an unseen name are ranked "last" or "drop"ped from the
@@ -114,9 +126,8 @@ def rank(
     raise InputError("there are no facts to rank")
   heads, relations, tails = triples.T
   query = jax.ShapeDtypeStruct((block,), jnp.int32)
-  entities = _score_block.eval_shape(_partial(score_tails), query, query).shape[
-    1
-  ]
+  width = _score_block.eval_shape(_partial(score_tails), query, query).shape[1]
+  entities = int(width if num_entities is None else num_entities)
   present = np.ones(entities, bool) if seen is None else np.asarray(seen, bool)
   if present.shape != (entities,):
     raise InputError(f"seen has shape {present.shape}, not ({entities},)")
@@ -131,11 +142,12 @@ def rank(
   known = known[np.all((known >= 0) & (known < _limits(entities)), axis=1)]
   by_head = (tails, relations, heads), known[:, ::-1]
   by_tail = (heads, relations, tails), known
-  limits = missing, block, entities
   kept = ~missing if unseen == "drop" else np.ones(len(triples), bool)
   return Ranks(
-    head=_rank_side(score_heads, *by_head, *limits, flip=True),
-    tail=_rank_side(score_tails, *by_tail, *limits, flip=False),
+    head=_rank_side(score_heads, *by_head, missing, block, entities, flip=True),
+    tail=_rank_side(
+      score_tails, *by_tail, missing, block, entities, flip=False
+    ),
     unseen=missing,
     kept=kept,
   )
@@ -209,22 +221,47 @@ def per_relation(
 
 
 @functools.cache
-def _slot_scores(model: str) -> tuple[Callable, Callable]:
-  """One pair of functions per model, so that they compile once."""
+def _slot_scores(
+  model: str, count: int | None = None
+) -> tuple[Callable, Callable]:
+  """One pair of functions per model, so that they compile once.
+
+  Of padded tables only the first `count` rows are entities.
+  """
+
+  def fill(scores):
+    if count is None:
+      return scores
+    return jnp.where(jnp.arange(scores.shape[1]) < count, scores, -jnp.inf)
 
   def heads(params, squares, relations, tails):
     entities = params.entities
-    return kb_scores.score_all_heads(
-      model, params.relations[relations], entities[tails], entities, squares
+    return fill(
+      kb_scores.score_all_heads(
+        model, params.relations[relations], entities[tails], entities, squares
+      )
     )
 
   def tails(params, squares, heads, relations):
     entities = params.entities
-    return kb_scores.score_all_tails(
-      model, params.relations[relations], entities[heads], entities, squares
+    return fill(
+      kb_scores.score_all_tails(
+        model, params.relations[relations], entities[heads], entities, squares
+      )
     )
 
   return heads, tails
+
+
+def _spread(mesh: Mesh, params: kb_scores.Params) -> kb_scores.Params:
+  """Entities over all devices, padded to a multiple, and relations on all."""
+  entities, relations = meshes.to_host(params)
+  more = meshes.padded_size(len(entities), mesh.size) - len(entities)
+  padded = np.pad(entities, ((0, more), (0, 0)))
+  return kb_scores.Params(
+    meshes.place(padded, mesh, mesh.axis_names),
+    meshes.place(relations, mesh),
+  )
 
 
 @jax.jit

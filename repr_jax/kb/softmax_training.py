@@ -15,9 +15,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Mesh
 
-from repr_jax.kb import feasible, negatives, scores
+from repr_jax.kb import feasible, negatives, scores, training
 from repr_jax.kb.constraints import Constraints
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
 
 
@@ -31,6 +33,8 @@ class Options:
     candidates: entities drawn for each batch; 0 for all of them.
     loss: "softmax" or "bpr".
     penalty: "n3" or "l2".
+    mesh: devices that share each batch, all axes together; tables are on
+      every one of them.
   """
 
   model: str
@@ -38,8 +42,10 @@ class Options:
   candidates: int = 0
   loss: str = "softmax"
   penalty: str = "n3"
+  mesh: Mesh | None = None
 
   def __post_init__(self):
+    training.check_batch(self.batch, self.mesh)
     if self.loss not in ("softmax", "bpr"):
       raise ValueError(f'loss must be "softmax" or "bpr": {self.loss}')
     if self.penalty not in ("n3", "l2"):
@@ -114,6 +120,10 @@ class _Rows(NamedTuple):
 def _loss(options, known, rows, facts, ids, weight):
   """`batch_loss` of gathered rows; ids [S] are those of the candidates."""
   heads, tails, links, table = rows
+  if options.mesh is not None:
+    heads, tails, links = meshes.constrain(
+      (heads, tails, links), options.mesh, options.mesh.axis_names
+    )
   model = options.model
   truth = jax.vmap(functools.partial(scores.score, model))(links, heads, tails)
   total = jnp.zeros((), truth.dtype)
@@ -160,6 +170,10 @@ def train_pass(
   order = shuffle.random_order(order_key, facts.shape[0])
   batches = facts[order[: steps * options.batch]]
   batches = batches.reshape(steps, options.batch, 3)
+  if options.mesh is not None:
+    batches = meshes.constrain(
+      batches, options.mesh, None, options.mesh.axis_names
+    )
 
   def step(state, item):
     if options.candidates:
@@ -194,7 +208,8 @@ def _step_rows(
   """
   count = state.params.entities.shape[0]
   drawn = jax.random.randint(key, (options.candidates,), 0, count)
-  ids = jnp.concatenate([facts[:, 0], facts[:, 2], drawn])
+  everywhere = meshes.constrain(facts, options.mesh)
+  ids = jnp.concatenate([everywhere[:, 0], everywhere[:, 2], drawn])
   rows, place = jnp.unique(
     ids, return_inverse=True, size=ids.size, fill_value=count
   )

@@ -18,9 +18,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 
+from repr_jax.errors import InputError
 from repr_jax.kb import feasible, negatives, scores
 from repr_jax.kb.constraints import Constraints
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
 
 # Relations beyond which their gradients are added row by row.
@@ -36,15 +39,28 @@ class Options:
     batch: facts in a step.
     unknown: "any" draws from all unknown facts, as the thesis does;
       "corrupt" replaces the head or the tail of the fact.
+    mesh: devices that share each batch, all axes together; tables are on
+      every one of them.
   """
 
   model: str
   batch: int
   unknown: str = "any"
+  mesh: Mesh | None = None
 
   def __post_init__(self):
+    check_batch(self.batch, self.mesh)
     if self.unknown not in ("any", "corrupt"):
       raise ValueError(f'unknown must be "any" or "corrupt": {self.unknown}')
+
+
+def check_batch(batch: int, mesh: Mesh | None) -> None:
+  """Raises `InputError` where a mesh cannot share a batch evenly."""
+  if mesh is not None and batch % mesh.size:
+    raise InputError(
+      f"a batch of {batch} facts cannot be shared by {mesh.size} devices; "
+      f"choose a multiple of {mesh.size}"
+    )
 
 
 class Rates(NamedTuple):
@@ -136,8 +152,9 @@ def update(
   )
   keep = pairs.fine[None, :, None]
   change = -rates.eta * (slope + 2 * rates.alpha * rows * keep)
-  change = jax.lax.optimization_barrier(change)
-  ids = pairs.entities.reshape(-1)
+  # Every device makes all changes: rows of a batch move, not whole tables.
+  change = meshes.constrain(jax.lax.optimization_barrier(change), options.mesh)
+  ids = meshes.constrain(pairs.entities, options.mesh).reshape(-1)
   entities = params.entities.at[ids].add(change.reshape(ids.size, -1))
   if constraints is not None and constraints.region is not None:
     touched = feasible.project_rows(constraints, entities[ids])
@@ -182,7 +199,8 @@ def train_pass(
   pairs = pairs._replace(fine=pairs.fine & first_time)
 
   def split(x):  # [..., steps * B] -> [steps, ..., B]
-    return jnp.moveaxis(x.reshape(*x.shape[:-1], steps, options.batch), -2, 0)
+    x = jnp.moveaxis(x.reshape(*x.shape[:-1], steps, options.batch), -2, 0)
+    return meshes.constrain_last(x, options.mesh)
 
   def step(params, batch):
     return update(options, constraints, params, batch, rates)
