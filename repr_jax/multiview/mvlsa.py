@@ -289,6 +289,7 @@ def _row_weights(views, given, min_support):
   return weights, support
 
 
+@jax.jit
 def _positive(v: Array) -> Array:
   """Signs fixed: the entry of largest magnitude in each column is positive."""
   picked = jnp.take_along_axis(v, jnp.argmax(jnp.abs(v), axis=0)[None], axis=0)

@@ -81,6 +81,11 @@ class OneDevice:
     """Weights [n] of view j, where the view is."""
     return self.weights[j]
 
+  def rows_of(self, vector: np.ndarray, j: int) -> Array:
+    """A number for each row [n], where view j is."""
+    del j
+    return jnp.asarray(vector)
+
   def scale_of(self, j: int) -> Array:
     """K^(-1/2) [n], where view j is."""
     del j
@@ -160,6 +165,11 @@ class OnMesh:
     """Weights [rows] of view j, where the view is."""
     part = self._parts[j % len(self._parts)]
     return meshes.place(self._host[j], part, AXES)
+
+  def rows_of(self, vector: np.ndarray, j: int) -> Array:
+    """A number for each row [n], dealt [rows], where view j is."""
+    part = self._parts[j % len(self._parts)]
+    return meshes.place(sharded.deal(vector, self._mesh.size), part, AXES)
 
   def scale_of(self, j: int) -> Array:
     """K^(-1/2) [rows], where view j is."""

@@ -206,6 +206,12 @@ def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
   return _Plan(width, width * blocks, first, max(1, blocks // 10), kept)
 
 
+def krylov_sizes(k: int) -> tuple[int, int]:
+  """Columns of a product, and of a full basis, for k singular values."""
+  plan = _plan(k, None, None)
+  return plan.block, plan.size
+
+
 def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   """Fills and restarts the basis until the k values are good."""
   d, size, block = op.shape[1], plan.size, plan.block

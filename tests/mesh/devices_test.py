@@ -1,0 +1,27 @@
+"""Runs the tests of `on_eight_devices.py` where there are eight devices."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+_HERE = pathlib.Path(__file__).parent
+
+
+def test_on_eight_devices():
+  environment = {
+    **os.environ,
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+  }
+  for name in [x for x in environment if x.startswith("PYTEST_")]:
+    del environment[name]
+  path = _HERE / "on_eight_devices.py"
+  done = subprocess.run(
+    [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
+    env=environment,
+    cwd=_HERE.parent.parent,
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
