@@ -9,8 +9,8 @@ from experiments.ned.options import Options
 from experiments.ned.systems import Results
 
 _QUICK = Options(
-  dim=50, vector_steps=50, vae_epochs=2, epochs=3, patience=2, context=40,
-  min_count=3, widths=(16,), cells=512,
+  dim=50, vector_steps=40, vae_epochs=1, epochs=2, patience=2, context=40,
+  min_count=3, widths=(16,), cells=256,
 )  # fmt: skip
 _FULL = Options()
 _THESIS = (

@@ -228,10 +228,10 @@ def train(
       )
       losses.append(info.loss)
     score = in_candidates(
-      ask(config, state.params, last, packs.validation, seen, options.cells)
+      ask(config, state.average, last, packs.validation, seen, options.cells)
     )
     if score > schedule.best:
-      best = jax.tree.map(jnp.copy, state.params)
+      best = jax.tree.map(jnp.copy, state.average)
     schedule = ned_training.advance(
       schedule, epoch, score, threshold=options.threshold,
       lower_rate=options.lower_rate,

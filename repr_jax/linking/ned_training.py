@@ -21,13 +21,25 @@ from repr_jax.linking.disambiguation import Config, Params, Tables
 from repr_jax.linking.packing import Packed
 
 _ADAM = optax.scale_by_adam()
+# Share of a step in the average of weights once there are many: documents
+# differ so much that the last weights of an epoch swing by points.
+_SHARE = 0.01
 
 
 class State(NamedTuple):
-  """Weights and the optimiser's state."""
+  """Weights and the optimiser's state.
+
+  Attributes:
+    params: the weights that are stepped.
+    average: their running mean, which is what predictions should use.
+    optimiser: moments of Adam.
+    steps: how many there were, int32 scalar.
+  """
 
   params: Params
+  average: Params
   optimiser: optax.OptState
+  steps: jax.Array
 
 
 class Info(NamedTuple):
@@ -72,7 +84,8 @@ def init(config: Config, size: int, key: jax.Array) -> State:
     The state.
   """
   params = disambiguation.init_params(config, size, key)
-  return State(params, _ADAM.init(params))
+  average = jax.tree.map(jnp.copy, params)
+  return State(params, average, _ADAM.init(params), jnp.zeros((), jnp.int32))
 
 
 def batch_loss(
@@ -128,7 +141,11 @@ def update(
   params = jax.tree.map(
     lambda p, c: p - jnp.asarray(rate, p.dtype) * c, state.params, change
   )
-  return State(params, memory), Info(loss, right)
+  share = jnp.maximum(_SHARE, 1 / (state.steps + 1))
+  average = jax.tree.map(
+    lambda a, p: a + share.astype(p.dtype) * (p - a), state.average, params
+  )
+  return State(params, average, memory, state.steps + 1), Info(loss, right)
 
 
 def advance(

@@ -218,6 +218,24 @@ def test_only_coherence_decides():
   assert alone < 0.6
 
 
+def test_the_average_is_the_mean_of_the_first_steps():
+  rng, _, tables = _world(5)
+  batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
+  state = ned_training.init(_CONFIG, 4, jax.random.key(0))
+  tables = Tables(*map(jnp.asarray, tables))
+  seen = []
+  for _ in range(3):
+    state, _ = ned_training.update(_CONFIG, tables, state, batch, 1e-2)
+    seen.append(jax.tree.map(np.array, state.params))
+  mean = jax.tree.map(lambda *x: np.mean(x, axis=0), *seen)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7),
+    state.average,
+    mean,
+  )
+  assert not np.allclose(seen[0].outer, seen[2].outer)
+
+
 def test_schedule_lowers_the_rate_once_and_counts_what_it_waits():
   advance = functools.partial(
     ned_training.advance, threshold=0.9, lower_rate=1e-5
