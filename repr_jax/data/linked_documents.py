@@ -76,7 +76,7 @@ def context(
   )
   left = document.tokens[max(low, mention.start - window) : mention.start]
   right = document.tokens[mention.end : min(high, mention.end + window)]
-  found = []
+  found: list[str] = []
   for step in range(max(len(left), len(right))):
     found += left[len(left) - step - 1 : len(left) - step]
     found += right[step : step + 1]

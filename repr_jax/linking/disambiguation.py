@@ -86,7 +86,7 @@ def init_params(config: Config, size: int, key: jax.Array) -> Params:
     key: random key of the network.
 
   Returns:
-    The weights.
+    The weights, fields [d], [3, h], [h] and a scalar.
   """
   first, second = jax.random.split(key)
   # Two kinds of units, for positive and negative input; with both, the

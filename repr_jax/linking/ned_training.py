@@ -81,7 +81,7 @@ def init(config: Config, size: int, key: jax.Array) -> State:
     key: random key.
 
   Returns:
-    The state.
+    The state; diagonals of the model are [d].
   """
   params = disambiguation.init_params(config, size, key)
   average = jax.tree.map(jnp.copy, params)
