@@ -28,6 +28,7 @@ CHAPTERS: dict[str, str] = {
   "elkb": "experiments.kb_chapter:chapter",
   "nvse": "experiments.nvse.chapter:chapter",
   "cmr": "experiments.cmr.chapter:chapter",
+  "ned": "experiments.ned.chapter:chapter",
 }
 
 _CHAPTERS = flags.DEFINE_list(
