@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from experiments import processes
 from repr_jax import errors
 
 T = TypeVar("T")
@@ -28,7 +29,11 @@ def _is_key(leaf: Any) -> bool:
 def _to_array(leaf: Any) -> Any:
   if _is_key(leaf):
     return jax.random.key_data(leaf)
-  if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
+  if isinstance(leaf, jax.Array):
+    # One of several processes' own array is a copy of what the others have.
+    alone = processes.several() and leaf.is_fully_addressable
+    return np.asarray(leaf) if alone else leaf
+  if isinstance(leaf, jax.ShapeDtypeStruct):
     return leaf
   return np.asarray(leaf)
 

@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 import numpy as np
 from absl import app, flags, logging
 
-from experiments import checkpoints, progress, settings, workdir
+from experiments import checkpoints, processes, progress, settings, workdir
 from repr_jax import errors
 from repr_jax.data import files
 
@@ -62,6 +62,10 @@ class NonFiniteError(ArithmeticError):
 
 class Run:
   """One run of an experiment in its work directory; a context manager.
+
+  In a job of several processes the first has the work directory; to the
+  others `directory` is a scratch one from the `with` on, and only checkpoints
+  are written together.
 
   Attributes:
     directory: the work directory.
@@ -109,12 +113,21 @@ class Run:
 
   def __enter__(self) -> "Run":
     self._began = time.monotonic()
-    self._lock = workdir.Lock(self.directory)
+    given = self.directory
+    if processes.is_writer():
+      self._lock = workdir.Lock(self.directory)
+    else:
+      self.directory = processes.scratch()
+      self._metrics = workdir.Metrics(self.directory / "metrics.jsonl")
     try:
-      config = workdir.flag_values() if self._config is None else self._config
-      record = workdir.describe(self._experiment, config, self._devices)
-      workdir.claim(self.directory, record, self._volatile)
-      self.finished = (self.directory / "results.json").exists()
+      if self._lock is not None:
+        config = workdir.flag_values() if self._config is None else self._config
+        record = workdir.describe(self._experiment, config, self._devices)
+        workdir.claim(self.directory, record, self._volatile)
+      finished = (self.directory / "results.json").exists()
+      self.finished = processes.agree(finished)
+      if self.finished:
+        self.directory = given  # there is nothing more to write, only to read
       self._metrics.open(self._checkpoints.latest(), keep=self.finished)
     except BaseException:
       self._close()
@@ -127,7 +140,8 @@ class Run:
     del kind, trace
     try:
       if error is None:
-        if self._rows or not self.finished:
+        again = bool(self._rows) and self._lock is not None
+        if again or not self.finished:
           self._write_results()
       elif isinstance(error, (KeyboardInterrupt, SystemExit, OSError)):
         progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
@@ -357,6 +371,7 @@ def launch(
       if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)  # Orbax reports every file
       signal.signal(signal.SIGTERM, _terminate)
+      processes.join()
       return main(argv)
     except (errors.InputError, OSError) as error:
       progress.say(f"error: {error}")

@@ -1,80 +1,28 @@
-"""A command as a job: what an executor's process runs.
+"""How the programs of this package read their flags and end."""
 
-Only the standard library is imported here, since every job loads this.
-"""
-
-import contextlib
-import datetime
-import os
-import pathlib
-import shlex
-import signal
-import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable
 from typing import Any
 
-_GRACE_SECONDS = 20.0
+from absl import app, flags
 
 
-class Command:
-  """A program with its arguments, its log and a file for its exit code.
+def start(main: Callable[[list[str]], Any]) -> None:
+  """Runs `main(argv)`; bad flags end with one line and code 2."""
+  app.run(main, flags_parser=_parse)
 
-  Called, it runs the program and waits. Interrupted, it interrupts the program
-  too, which leaves a work directory that can be resumed.
-  """
 
-  def __init__(
-    self,
-    arguments: list[str],
-    log: pathlib.Path,
-    status: pathlib.Path,
-    environment: Mapping[str, str | None] | None = None,
-  ):
-    """Describes the job; nothing is started.
+def fail(message: str) -> None:
+  """Ends the program with one line and code 2."""
+  print(f"error: {message}", file=sys.stderr, flush=True)
+  sys.exit(2)
 
-    Args:
-      arguments: the program and what it is called with.
-      log: file that its output is added to.
-      status: file that gets its exit code.
-      environment: variables to set, or to remove where None.
-    """
-    self.arguments = arguments
-    self.log = log
-    self.status = status
-    self.environment = dict(environment or {})
 
-  def __call__(self) -> int:
-    """Runs the program to its end and returns its exit code."""
-    variables = {**os.environ, **self.environment}
-    kept = {k: v for k, v in variables.items() if v is not None}
-    with open(self.log, "a") as out:
-      now = datetime.datetime.now().isoformat(" ", "seconds")
-      out.write(f"[{now}] {shlex.join(self.arguments)}\n")
-      out.flush()
-      process = subprocess.Popen(
-        self.arguments,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=subprocess.STDOUT,
-        env=kept,
-        # Ctrl-C on the terminal reaches the program through us, once.
-        start_new_session=True,
-      )
-      try:
-        code = process.wait()
-      except BaseException:
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-          process.wait(_GRACE_SECONDS)
-        process.kill()
-        raise
-    beside = self.status.with_suffix(".tmp")
-    beside.write_text(f"{code}\n")
-    beside.replace(self.status)
-    return code
-
-  def checkpoint(self) -> Any:
-    """What to submit again when the cluster takes the machine away."""
-    from submitit import helpers
-
-    return helpers.DelayedSubmission(self)
+def _parse(argv: list[str]) -> list[str]:
+  try:
+    return flags.FLAGS(argv)
+  except flags.Error as error:
+    fail(f"{error}\nRun with --help to see the flags.")
+    raise
+  except SystemExit:
+    sys.exit(0)  # absl ends --help with 1, as if asking were a mistake

@@ -15,8 +15,9 @@ of them that a program reaches in practice assumed, not measured.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from absl import app, flags
+from absl import flags
 
+from launch import command
 from repr_jax.ops import spectral
 
 _FLOAT = 4
@@ -347,7 +348,7 @@ def main(argv: list[str]) -> None:
     size[name] = flags.FLAGS.get_flag_value(name, 1)
   for name in _MACHINE.value:
     if name not in MACHINES:
-      raise app.UsageError(f"--machine={name}: there are {', '.join(MACHINES)}")
+      command.fail(f"--machine={name}: there are {', '.join(MACHINES)}")
     machine = MACHINES[name]
     machine = machine._replace(devices=_DEVICES.value or machine.devices)
     if _JOB.value == "gcca":
@@ -358,7 +359,7 @@ def main(argv: list[str]) -> None:
     else:
       sizes = Autoencoder(*(size[x] for x in Autoencoder._fields))
       if machine.devices % size["batch_devices"]:
-        raise app.UsageError(
+        command.fail(
           f"--batch_devices={size['batch_devices']} does not divide "
           f"{machine.devices} devices"
         )
@@ -367,4 +368,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  app.run(main)
+  command.start(main)

@@ -1,0 +1,76 @@
+"""A job of two processes for `multihost_test.py`: GCCA and an autoencoder."""
+
+import hashlib
+import os
+
+import jax
+import numpy as np
+import scipy.sparse as sp
+
+from experiments import runlib
+from repr_jax import setexp
+from repr_jax.multiview import mvlsa
+from repr_jax.multiview import placement as mvlsa_placement
+from repr_jax.ops import mesh as meshes
+from repr_jax.setexp import fitting, placement, training
+
+
+def fit_views(mesh):
+  """Word vectors [37, 3] of three views."""
+  rng = np.random.default_rng(0)
+  base = rng.normal(size=(37, 4))
+  views = [
+    sp.csr_matrix(np.maximum(base @ rng.normal(size=(4, 9)), 0))
+    for _ in range(3)
+  ]
+  fitted = mvlsa.fit(views, 3, m=4, projections=False, mesh=mesh)
+  return np.asarray(fitted.model.embedding)
+
+
+def make_problem():
+  """A small autoencoder and its first state."""
+  rng = np.random.default_rng(0)
+  counts = sp.csr_array(rng.poisson(0.3, (24, 31)).astype(np.float32))
+  config = setexp.Config(latent=3, hidden=(8,))
+  problem = fitting.prepare(config, counts)
+  params = setexp.vae.init_params(config, jax.random.key(0), problem.counts)
+  return problem, training.init(params)
+
+
+def train_epoch(problem, state, epoch, mesh):
+  """One epoch of training."""
+  key = jax.random.fold_in(jax.random.key(1), epoch)
+  return fitting.epoch(problem, state, key, rate=1e-2, batch=8, mesh=mesh)
+
+
+def main(argv):
+  """Trains, with a checkpoint after each epoch, then fits views."""
+  del argv
+  with runlib.Run("two_processes") as run:
+    mesh = meshes.make_mesh("batch:2,features:2", placement.AXES)
+    problem, state = make_problem()
+    state = placement.place_state(mesh, problem.config, state)
+    start, state = run.restore(state) or (-1, state)
+    for epoch in range(start + 1, 3):
+      state, info = train_epoch(problem, state, epoch, mesh)
+      run.log(epoch, loss=info.loss)
+      run.save(epoch, state)
+      if os.environ.get("DIES_AFTER") == f"{jax.process_index()},{epoch}":
+        os._exit(7)
+    params = placement.on_host(training.parameters(state), 31)
+    found = fitting.bound(
+      problem.config, problem.inputs, training.parameters(state),
+      problem.counts[:5], jax.random.key(2),
+    )  # fmt: skip
+    mesh = meshes.make_mesh("rows:2,views:2", mvlsa_placement.AXES)
+    vectors = fit_views(mesh)
+    run.row("autoencoder", "ELBO", found.elbo)
+    run.vectors([f"w{i}" for i in range(37)], vectors)
+    with open(run.directory / "decoder.npy", "wb") as out:
+      np.save(out, params.decoder)
+    digest = hashlib.sha256(vectors.tobytes() + params.decoder.tobytes())
+    print(f"process {jax.process_index()} made {digest.hexdigest()}")
+
+
+if __name__ == "__main__":
+  runlib.launch(main)
