@@ -35,11 +35,12 @@ from experiments import (
 from repr_jax import errors
 from repr_jax.data import files
 from repr_jax.kb import scores
+from repr_jax.ops import mesh as meshes
 
 # Flags in which runs of one program may differ; see `run_together`.
 VMAP_OVER = ("seed", "eta", "alpha", "scale")
 
-_VOLATILE = ("ask", "top", "block")
+_VOLATILE = ("ask", "top", "block", "mesh")
 _DEFAULT = kb_training.Setting()
 _TASK = flags.DEFINE_enum(
   "task", "link", ["link", "puzzle"], "Link prediction, or the puzzle."
@@ -147,6 +148,12 @@ _ASK = flags.DEFINE_string(
   "ask", None, "A query to answer: relation(?, entity) or relation(entity, ?)."
 )
 _TOP = flags.DEFINE_integer("top", 5, "Answers to print.", lower_bound=1)
+_MESH = flags.DEFINE_string(
+  "mesh",
+  None,
+  "Devices, as batch:8, that share each batch in training and the entities in "
+  "ranking; all of them or one.",
+)
 
 _THESIS_WN18 = {
   ("A", False): (0.0152, 0.016, 0.033),
@@ -224,7 +231,8 @@ def _link(run: runlib.Run, kb: kb_data.KnowledgeBase) -> dict[str, Any]:
   setting = setting_from(flags.FLAGS.flag_values_dict())
   if _COMBINE.value:
     kb_evaluation.load_params(_COMBINE.value)  # fails before training
-  system = kb_training.prepare(kb, setting)
+  mesh = meshes.make_mesh(_MESH.value, ("batch",))
+  system = kb_training.prepare(kb, setting, mesh)
   params = kb_training.train(run, kb, system, *_schedule())
   return _report(run, kb, system, params)
 
@@ -243,8 +251,9 @@ def _report(
   if kb.name == "wn18":
     thesis = _THESIS_WN18.get((setting.model, setting.constrained))
   ranks = kb_training.rank_facts(
-    kb, setting.model, params, kb.splits.test.array, _BLOCK.value, _UNSEEN.value
-  )
+    kb, setting.model, params, kb.splits.test.array, _BLOCK.value,
+    _UNSEEN.value, system.mesh,
+  )  # fmt: skip
   kb_evaluation.link_rows(run, kb, f"{kb.name} {label}", ranks, thesis)
   if kb.rules:
     checked = kb_evaluation.violations(kb, system, params)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import Mesh
 
 from experiments import kb_data, progress, runlib
 from repr_jax import errors
@@ -23,6 +24,7 @@ from repr_jax.kb import (
   softmax_training,
   training,
 )
+from repr_jax.ops import mesh as meshes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +64,7 @@ class System:
     inputs: known facts and training facts.
     pure: (inputs, state, key, eta, alpha) -> (state, mean loss), to be mapped
       over runs and compiled.
+    mesh: devices that share batches in training and entities in ranking.
   """
 
   setting: Setting
@@ -70,6 +73,7 @@ class System:
   epoch: Callable[[Any, jax.Array], tuple[Any, jax.Array]]
   inputs: tuple[negatives.Known, jax.Array]
   pure: Callable[..., tuple[Any, jax.Array]]
+  mesh: Mesh | None = None
 
   @property
   def params(self) -> scores.Params:
@@ -102,12 +106,15 @@ def compile_for(
   )
 
 
-def prepare(kb: kb_data.KnowledgeBase, setting: Setting) -> System:
+def prepare(
+  kb: kb_data.KnowledgeBase, setting: Setting, mesh: Mesh | None = None
+) -> System:
   """Compiles the rules, draws a start and sets up the trainer.
 
   Args:
     kb: the knowledge base.
     setting: how to train.
+    mesh: devices to train and rank on; None for one.
 
   Returns:
     The system before its first epoch.
@@ -134,9 +141,13 @@ def prepare(kb: kb_data.KnowledgeBase, setting: Setting) -> System:
     )
   known = negatives.known_facts(kb.splits.train.array, *sizes)
   facts = jnp.asarray(kb.splits.train.array)
+  if mesh is not None:
+    params, known, facts, compiled = jax.tree.map(
+      lambda x: meshes.place(x, mesh), (params, known, facts, compiled)
+    )
   if setting.trainer == "pairs":
-    return _pairs(setting, compiled, params, known, facts)
-  return _many(setting, compiled, params, known, facts)
+    return _pairs(setting, compiled, params, known, facts, mesh)
+  return _many(setting, compiled, params, known, facts, mesh)
 
 
 def make_optimizer(
@@ -168,6 +179,7 @@ def rank_facts(
   facts: np.ndarray,
   block: int = 128,
   unseen: str = "last",
+  mesh: Mesh | None = None,
 ) -> link_prediction.Ranks:
   """Ranks facts on both sides among all entities.
 
@@ -178,17 +190,19 @@ def rank_facts(
     facts: head, relation, tail, int [n, 3].
     block: queries at a time.
     unseen: "last" or "drop", for facts with entities outside training.
+    mesh: devices that share the entities.
 
   Returns:
     The ranks.
   """
-  heads, tails = link_prediction.scorers(model, params)
+  heads, tails = link_prediction.scorers(model, params, mesh)
   return link_prediction.rank(
     heads,
     tails,
     facts,
     kb.known,
     block=block,
+    num_entities=len(kb.entities),
     num_relations=len(kb.relations),
     seen=kb.seen,
     unseen="drop" if unseen == "drop" else "last",
@@ -231,7 +245,7 @@ class Watch:
   ):
     """Takes up the run's last checkpoint, or its start."""
     self._run, self._kb, self._model = run, kb, system.setting.model
-    self._schedule = schedule
+    self._schedule, self._mesh = schedule, system.mesh
     self._facts = kb.splits.valid.array[: schedule.eval_limit]
     best = jax.tree.map(np.asarray, system.params)
     memory = {"state": system.state, "best": best, "score": -1.0, "idle": 0}
@@ -263,7 +277,9 @@ class Watch:
       return
     params = jax.tree.map(jnp.asarray, getattr(state, "params", state))
     block = self._schedule.block
-    ranks = rank_facts(self._kb, self._model, params, self._facts, block)
+    ranks = rank_facts(
+      self._kb, self._model, params, self._facts, block, mesh=self._mesh
+    )
     figures = link_prediction.summary(ranks)
     shown = {k: figures[k] for k in ("mrr", "hits@3", "hits@10")}
     self._run.log(epoch, loss=loss, **shown)
@@ -321,13 +337,15 @@ def train(
   return watch.best()
 
 
-def _pairs(setting, compiled, params, known, facts):
+def _pairs(setting, compiled, params, known, facts, mesh):
   if setting.optimizer != "sgd":
     raise errors.InputError(
       f"--optimizer={setting.optimizer} needs --trainer=many; --trainer=pairs "
       "is the thesis' algorithm, which steps by sgd"
     )
-  options = training.Options(setting.model, setting.batch, setting.unknown)
+  options = training.Options(
+    setting.model, setting.batch, setting.unknown, mesh
+  )
   rates = training.Rates(setting.eta, setting.alpha)
 
   def epoch(state, key):
@@ -338,16 +356,18 @@ def _pairs(setting, compiled, params, known, facts):
     return state, losses.mean()
 
   def pure(inputs, state, key, eta, alpha):
+    known, facts = inputs
     keys = jax.random.split(key, setting.negatives)
+    rates = training.Rates(eta, alpha)
     state, losses = training.train_passes(
-      options, compiled, *inputs, state, keys, training.Rates(eta, alpha)
+      options, compiled, known, facts, state, keys, rates
     )
     return state, losses.mean()
 
-  return System(setting, compiled, params, epoch, (known, facts), pure)
+  return System(setting, compiled, params, epoch, (known, facts), pure, mesh)
 
 
-def _many(setting, compiled, params, known, facts):
+def _many(setting, compiled, params, known, facts, mesh):
   if setting.batch > facts.shape[0]:
     raise errors.InputError(
       f"--batch={setting.batch} is larger than the {facts.shape[0]} facts"
@@ -358,6 +378,7 @@ def _many(setting, compiled, params, known, facts):
     setting.candidates,
     setting.loss,
     setting.penalty,
+    mesh,
   )
   optimizer = make_optimizer(setting.optimizer, setting.eta)
 
@@ -367,10 +388,11 @@ def _many(setting, compiled, params, known, facts):
     )
 
   def pure(inputs, state, key, eta, alpha):
+    known, facts = inputs
     same = make_optimizer(setting.optimizer, eta)
     return softmax_training.train_pass(
-      options, same, compiled, *inputs, state, key, alpha
+      options, same, compiled, known, facts, state, key, alpha
     )
 
   state = softmax_training.init(optimizer, params)
-  return System(setting, compiled, state, epoch, (known, facts), pure)
+  return System(setting, compiled, state, epoch, (known, facts), pure, mesh)

@@ -45,6 +45,7 @@ _STRINGS = {
   "vocabulary": "File of word<TAB>count lines; by default made from --text.",
   "wordnet_path": "Folder of WordNet; by default the usual places.",
   "store": "Directory where counts are kept and found again.",
+  "mesh": "Devices, as rows:4,views:2, that share a fit or --study=scale.",
 }
 _INTEGERS = {
   "vocabulary_size": "Words in the vocabulary at most.",
@@ -178,7 +179,11 @@ def main(argv: list[str]) -> None:
   """Runs what the flags ask for."""
   del argv
   options = options_of_flags()
-  with runlib.Run("mvlsa", volatile=("store",)) as run:
+  if options.mesh and _STUDY.value not in (None, "scale"):
+    raise InputError(
+      f"--mesh shares one fit or --study=scale, not --study={_STUDY.value}"
+    )
+  with runlib.Run("mvlsa", volatile=("store", "mesh")) as run:
     if run.finished:
       progress.say(f"mvlsa: finished before; see {run.directory}")
       return

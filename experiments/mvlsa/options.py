@@ -56,6 +56,7 @@ class Options:
   svd_cycles: int = 2
   tolerance: float = 1e-2
   keep_factors: bool = False
+  mesh: str | None = None
   seed: int = 0
 
   def __post_init__(self):

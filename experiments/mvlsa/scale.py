@@ -20,8 +20,9 @@ from experiments import progress, runlib
 from experiments.mvlsa.options import Options
 from repr_jax.data import synthetic
 from repr_jax.errors import InputError
-from repr_jax.multiview import gcca, mvlsa, weighting
+from repr_jax.multiview import gcca, placement, weighting
 from repr_jax.multiview.weighting import Weighting
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, spectral
 
 
@@ -73,24 +74,29 @@ def run(
       f"--scale_views and --scale_entries must fit {n} words and t = "
       f"{options.t} columns"
     )
+  # Every word is in every view here, so K = J I and its root is a constant.
+  place = placement.make(
+    meshes.make_mesh(options.mesh, placement.AXES),
+    np.full((1, n), np.sqrt(views), np.float32),
+  )
   # As in `mvlsa.fit`: with k alone the shared directions would be lost.
-  state = gcca.combine_init(n, min(k + m, n))
+  state = place.stream(min(k + m, n))
   start = -1
   restored = run.restore(state)
   if restored is not None:
     start, state = restored
   stages: list[Stages] = []
-  # Every word is in every view here, so K = J I and its root is a constant.
-  scale = jnp.full(n, 1 / np.sqrt(views), jnp.float32)
-  for view in run.progress(range(start + 1, views), "views"):
-    state, times = _one(state, view, options, n, entries, scale)
-    stages.append(times)
-    run.log(view, **times._asdict(), peak_gb=peak_gigabytes())
+  groups = [[j for j in g if j > start] for g in place.groups(views)]
+  for group in run.progress([g for g in groups if g], "views"):
+    state, times = _group(state, group, options, n, entries, place)
+    for view in group:
+      stages.append(times)
+      run.log(view, **times._asdict(), peak_gb=peak_gigabytes())
     progress.say(
       f"view {view}: draw {times.draw:.1f} s, SVD {times.svd:.1f} s, merge "
       f"{times.merge:.1f} s, peak {peak_gigabytes():.1f} GB"
     )
-    if view % 8 == 7:
+    if any(view % 8 == 7 for view in group):
       run.save(view, state, check=False)
   if not bool(jnp.isfinite(state.u).all()):
     raise ArithmeticError("the streamed vectors are not finite")
@@ -119,29 +125,40 @@ def _extrapolate(run, name, stages, m: int, views: int) -> None:
   )  # fmt: skip
 
 
-def _one(state, view: int, options: Options, n: int, entries: int, scale):
-  """Draws, decomposes and merges one view."""
+def _group(state, group, options: Options, n: int, entries: int, place):
+  """Draws, decomposes and merges views, as many as the mesh has parts."""
   began = time.monotonic()
+  drawn = [_draw(view, options, n, entries, place) for view in group]
+  drawn = jax.block_until_ready(drawn)
+  loaded = time.monotonic()
+  bases = []
+  for view, (x, seen) in zip(group, drawn):
+    key = jax.random.key(options.seed + view)
+    bases.append(
+      _basis(
+        x, seen, place.scale_of(view), options.ridge, key, m=options.m,
+        tolerance=options.tolerance, cycles=options.svd_cycles,
+      )
+    )  # fmt: skip
+  del x, drawn
+  bases = jax.block_until_ready(place.spread(bases))
+  done = time.monotonic()
+  for basis in bases:
+    state = jax.block_until_ready(_merge(state, basis))
+  merged = time.monotonic()
+  times = np.array([loaded - began, done - loaded, merged - done])
+  return state, Stages(*(times / len(group)).tolist())
+
+
+def _draw(view: int, options: Options, n: int, entries: int, place):
+  """A view and which words it has, on the devices."""
   counts = draw(view, n, options.t, entries, options.seed)
   how = Weighting(
     options.nonlinearity, options.power, options.smoothing, options.t
   )
   matrix = weighting.apply(counts, how, f"view {view}")
-  seen = jnp.asarray(weighting.observed(matrix).astype(np.float32))
-  del counts
-  x = jax.block_until_ready(mvlsa.load(matrix, f"view {view}"))
-  del matrix
-  drawn = time.monotonic()
-  basis = _basis(
-    x, seen, scale, options.ridge, jax.random.key(options.seed + view),
-    m=options.m, tolerance=options.tolerance, cycles=options.svd_cycles,
-  )  # fmt: skip
-  basis = jax.block_until_ready(basis)
-  del x
-  done = time.monotonic()
-  state = jax.block_until_ready(_merge(state, basis))
-  merged = time.monotonic()
-  return state, Stages(drawn - began, done - drawn, merged - done)
+  seen = weighting.observed(matrix).astype(np.float32)
+  return place.load(matrix, view), place.rows_of(seen, view)
 
 
 def _basis_of(x, seen, scale, ridge, key, *, m, tolerance, cycles):

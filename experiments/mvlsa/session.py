@@ -10,8 +10,9 @@ from experiments.mvlsa import fitting, inputs, scoring
 from experiments.mvlsa.options import Options
 from repr_jax.data import vocab
 from repr_jax.evaluation import similarity
-from repr_jax.multiview import mvlsa
+from repr_jax.multiview import mvlsa, placement
 from repr_jax.multiview.views import View
+from repr_jax.ops import mesh as meshes
 
 
 @dataclasses.dataclass
@@ -154,4 +155,5 @@ def fit(session: Session) -> mvlsa.MVLSA:
     report=lambda j, error: session.report(
       f"SVD of {names[j]}, error {error:.1e}"
     ),
+    mesh=meshes.make_mesh(options.mesh, placement.AXES),
   )

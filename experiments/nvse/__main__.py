@@ -47,6 +47,7 @@ _STRINGS = {
   "wordnet_path": "Folder of WordNet; by default the usual places.",
   "store": "Directory where features are kept and found again.",
   "word_vectors": "File of word vectors that the first layer starts from.",
+  "mesh": "Devices, as batch:2,features:4, that share the training.",
 }
 _INTEGERS = {
   "drop_most_frequent": "Features to drop, the most frequent (thesis: 100).",

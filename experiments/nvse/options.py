@@ -50,6 +50,7 @@ class Options:
   pooling: str = "mean"
   normalise: bool = False
   word2vecf_epochs: int = 100
+  mesh: str | None = None
   seed: int = 0
 
   def __post_init__(self):

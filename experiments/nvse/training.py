@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import scipy.sparse as sp
+from jax.sharding import Mesh
 
 from experiments import progress, runlib
 from experiments.nvse.options import Options
 from repr_jax.data import vectors as vector_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import features, fitting, model_files, vae
+from repr_jax.ops import mesh as meshes
+from repr_jax.setexp import features, fitting, model_files, placement, vae
 from repr_jax.setexp import training as steps
 
 _MODEL = "model"
@@ -73,14 +75,18 @@ def train(
   start, train_key, look_key = jax.random.split(jax.random.key(options.seed), 3)
   words = _word_vectors(options, table)
   params = vae.init_params(config, start, problem.counts, words)
+  mesh = meshes.make_mesh(options.mesh, placement.AXES)
+  state = steps.init(params)
+  if mesh is not None:
+    state = placement.place_state(mesh, config, state)
   done = _Progress(
-    steps.init(params),
+    state,
     jax.tree.map(np.array, params),
     _LOWEST,
     0,
     np.zeros((options.epochs, 3), np.float32),
   )
-  del params
+  del params, state
   first, done = run.restore(done) or (-1, done)
   save_every = save_every or max(1, options.epochs // 10)
   validation = table.counts[held_out] if held_out.size else None
@@ -88,7 +94,7 @@ def train(
     if done.idle >= options.patience:
       break
     done = _epoch(
-      problem, options, done, epoch, train_key, look_key, validation
+      problem, options, done, epoch, train_key, look_key, validation, mesh
     )
     loss, bound, seconds = done.history[epoch].tolist()
     shown = {"loss": loss, "seconds_of_epoch": seconds}
@@ -100,7 +106,8 @@ def train(
       run.save(epoch, done)
   best = done.best
   if validation is None:
-    best = jax.tree.map(np.asarray, steps.parameters(done.state))
+    size = table.counts.shape[1]
+    best = placement.on_host(steps.parameters(done.state), size)
   bounds = {}
   for name, counts in (
     ("training", problem.counts[:_LOOK]),
@@ -144,7 +151,7 @@ def record(run: runlib.Run, trained: Trained) -> None:
 # What a trained model does not depend on.
 _RANKING = (
   "store", "ranking", "normalise", "power", "own", "pooling",
-  "word2vecf_epochs",
+  "word2vecf_epochs", "mesh",
 )  # fmt: skip
 
 
@@ -216,6 +223,7 @@ def _epoch(
   train_key: jax.Array,
   look_key: jax.Array,
   validation: sp.csr_array | None,
+  mesh: Mesh | None,
 ) -> _Progress:
   began = time.monotonic()
   state, info = fitting.epoch(
@@ -225,6 +233,7 @@ def _epoch(
     rate=options.rate,
     batch=options.batch,
     samples=options.z_samples,
+    mesh=mesh,
   )
   seconds = max(time.monotonic() - began, 1e-6)
   best = fitting.Best(done.best, done.elbo, done.idle)
@@ -236,6 +245,7 @@ def _epoch(
       samples=options.z_samples,
     )  # fmt: skip
     bound = found.elbo
+    params = placement.on_host(params, problem.counts.shape[1])
     best = fitting.keep_best(best, params, bound)
   history = done.history.copy()
   history[epoch] = float(info.loss), bound, seconds
