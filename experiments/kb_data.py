@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import functools
 import re
 
 import numpy as np
@@ -111,6 +112,18 @@ def from_wordnet(
   Returns:
     The knowledge base.
   """
+  facts, entities, relations = _wordnet_facts(root)
+  array = np.random.default_rng(seed).permutation(facts)
+  splits = _hold_out(array, entities, relations, held_out)
+  label = "WordNet" if root is None else f"WordNet below {root}"
+  return KnowledgeBase(label, splits, _wordnet_rules(relations), entities)
+
+
+@functools.lru_cache(maxsize=1)  # runs that share a program share these
+def _wordnet_facts(
+  root: str | None,
+) -> tuple[np.ndarray, list[str], list[str]]:
+  """All facts [n, 3] of WordNet, or of a subtree; entities; relations."""
   database = wordnet.load()
   everything = database.triples()
   named = everything.array
@@ -124,12 +137,8 @@ def from_wordnet(
   kinds, kind = np.unique(named[:, 1], return_inverse=True)
   place = place.reshape(-1, 2)
   array = np.stack([place[:, 0], kind, place[:, 1]], axis=1)
-  array = np.random.default_rng(seed).permutation(array)
   entities = [names[i] for i in used]
-  relations = [everything.relations[i] for i in kinds]
-  splits = _hold_out(array, entities, relations, held_out)
-  label = "WordNet" if root is None else f"WordNet below {root}"
-  return KnowledgeBase(label, splits, _wordnet_rules(relations), entities)
+  return array, entities, [everything.relations[i] for i in kinds]
 
 
 def parse_query(kb: KnowledgeBase, text: str) -> tuple[int, int, str]:

@@ -5,13 +5,14 @@ penalty each, and the runs are spread over the devices. Every run looks, logs,
 stops and checkpoints by itself, exactly as it would alone.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from experiments import kb_data, kb_training, progress, together
 from repr_jax.kb import scores
@@ -105,19 +106,26 @@ class _Program:
     watches = watches + watches[-1:] * padding
     settings = [member.system.setting for member in members]
     inputs = [member.system.inputs for member in members]
-    self._shared = all(member.kb is members[0].kb for member in members)
-    self._inputs = inputs[0] if self._shared else _stack(inputs)
-    self._states = _stack([watch.state for watch in watches])
-    self._keys = jnp.stack([watch.key for watch in watches])
-    self._eta = jnp.asarray([x.eta for x in settings], jnp.float32)
-    self._alpha = jnp.asarray([x.alpha for x in settings], jnp.float32)
+    shared = all(member.kb is members[0].kb for member in members)
+    mesh = Mesh(np.array(devices), ("runs",)) if len(devices) > 1 else None
+    # Laid out at once as they leave a step, so that the next one finds what
+    # it was compiled for.
+    place = functools.partial(_place, mesh)
+    self._inputs = (
+      place(inputs[0], False) if shared else place(_stack(inputs), True)
+    )
+    self._states = place(_stack([watch.state for watch in watches]), True)
+    self._keys = place(jnp.stack([watch.key for watch in watches]), True)
+    rates = np.array([(x.eta, x.alpha) for x in settings], np.float32)
+    self._eta, self._alpha = place(rates[:, 0], True), place(rates[:, 1], True)
     self._padding = [False] * padding
-    self._step = _compiled(members[0].system.pure, self._shared, devices)
+    self._mesh = mesh
+    self._step = _compiled(members[0].system.pure, shared, mesh)
 
   def step(self, epoch: int, active: list[bool]) -> np.ndarray:
     """One epoch of the active runs; the mean loss of each, [runs]."""
-    keys = _fold_in(self._keys, epoch)
-    mask = jnp.asarray(active + self._padding)
+    keys = _fold_in(self._keys, np.int32(epoch))
+    mask = _place(self._mesh, np.array(active + self._padding), True)
     self._states, losses = self._step(
       self._inputs, self._states, keys, self._eta, self._alpha, mask
     )
@@ -136,7 +144,15 @@ def _stack(trees: list[Any]) -> Any:
   return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
-def _compiled(pure: Callable, shared: bool, devices: list[Any]) -> Callable:
+def _place(mesh: Mesh | None, tree: Any, cut: bool) -> Any:
+  """Arrays on the devices, cut along their first axis or whole on each."""
+  if mesh is None:
+    return jax.tree.map(jnp.asarray, tree)
+  spec = PartitionSpec("runs") if cut else PartitionSpec()
+  return jax.device_put(tree, NamedSharding(mesh, spec))
+
+
+def _compiled(pure: Callable, shared: bool, mesh: Mesh | None) -> Callable:
   """An epoch of all runs; those that are not active stay as they are."""
   many = jax.vmap(pure, (None if shared else 0, 0, 0, 0, 0))
 
@@ -149,8 +165,7 @@ def _compiled(pure: Callable, shared: bool, devices: list[Any]) -> Callable:
 
     return jax.tree.map(pick, moved, states), losses
 
-  if len(devices) > 1:
-    mesh = Mesh(np.array(devices), ("runs",))
+  if mesh is not None:
     runs, whole = PartitionSpec("runs"), PartitionSpec()
     specs = (whole if shared else runs, runs, runs, runs, runs, runs)
     step = meshes.shard_map(step, mesh, specs, (runs, runs))

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -29,8 +30,8 @@ if not flags.FLAGS.is_parsed():
   flags.FLAGS(["together_test"])
 
 
-@pytest.fixture
-def facts(tmp_path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory) -> dict[str, str]:
   rng = np.random.default_rng(0)
   pairs = sorted({(a, b) for a, b in rng.integers(12, size=(50, 2)).tolist()})
   lines = [f"p{a}\tparent\tp{b}" for a, b in pairs]
@@ -38,11 +39,21 @@ def facts(tmp_path) -> dict[str, str]:
   parts = {"train": lines + inverse[8:], "valid": inverse[:4]}
   parts |= {"test": inverse[4:8], "rules": ["RevImp\tparent\tchild"]}
   found = {}
+  folder = tmp_path_factory.mktemp("facts")
   for name, rows in parts.items():
-    path = tmp_path / f"{name}.txt"
+    path = folder / f"{name}.txt"
     path.write_text("\n".join(rows) + "\n")
     found[name] = str(path)
   return {**found, "epochs": 4, "eval_every": 2, "patience": 2}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, facts) -> list[pathlib.Path]:
+  """Work directories of separate runs."""
+  root = tmp_path_factory.mktemp("alone")
+  for i, change in enumerate(_CHANGES):
+    _alone(root / str(i), {**facts, **_MANY, **change})
+  return [root / str(i) for i in range(len(_CHANGES))]
 
 
 def _member(folder: pathlib.Path, values: dict) -> together.Member:
@@ -87,23 +98,34 @@ def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
     np.testing.assert_allclose(a["relations"], b["relations"], atol=1e-4)
 
 
-@pytest.mark.parametrize("setting", [_MANY, _PAIRS], ids=["many", "pairs"])
-def test_one_program_equals_separate_runs(tmp_path, facts, setting):
-  common = {**facts, **setting}
-  assert _together(tmp_path / "all", common, _CHANGES) == [None] * 3
-  for i, change in enumerate(_CHANGES):
-    _alone(tmp_path / f"alone{i}", {**common, **change})
-    _assert_same(tmp_path / "all" / str(i), tmp_path / f"alone{i}")
+def test_one_program_equals_separate_runs(tmp_path, facts, alone):
+  """Also where one of the runs diverges, and where one cannot begin."""
+  wrong = [{**_CHANGES[1], "eta": 1e30}, {"seed": 5}]
+  held = workdir.Lock(tmp_path / "4")
+  told = _together(tmp_path, {**facts, **_MANY}, [*_CHANGES, *wrong])
+  held.release()
+  assert told[:3] == [None] * 3 and "in use" in told[4]
+  assert any(x in told[3] for x in ("nan", "inf", "not finite"))
+  assert not (tmp_path / "3" / "results.json").exists()
+  for i, folder in enumerate(alone):
+    _assert_same(tmp_path / str(i), folder)
+
+
+def test_the_thesis_trainer_in_one_program(tmp_path, facts):
+  common = {**facts, **_PAIRS}
+  assert _together(tmp_path / "all", common, _CHANGES[:2]) == [None] * 2
+  _alone(tmp_path / "alone", {**common, **_CHANGES[1]})
+  _assert_same(tmp_path / "all" / "1", tmp_path / "alone")
 
 
 def test_runs_at_different_checkpoints_go_on_together(
-  tmp_path, facts, monkeypatch
+  tmp_path, facts, alone, monkeypatch
 ):
   common = {**facts, **_MANY}
   # One has seen all epochs but has no results, one has seen two of four, and
   # one nothing: as a power cut may leave them.
   whole = tmp_path / "all"
-  _alone(whole / "0", {**common, **_CHANGES[0]})
+  shutil.copytree(alone[0], whole / "0")
   (whole / "0" / "results.json").unlink()
   original = kb_training.Watch.after
 
@@ -117,26 +139,11 @@ def test_runs_at_different_checkpoints_go_on_together(
     _alone(whole / "1", {**common, **_CHANGES[1]})
   monkeypatch.undo()
   assert _together(whole, common, _CHANGES) == [None] * 3
-  for i, change in enumerate(_CHANGES):
-    _alone(tmp_path / f"alone{i}", {**common, **change})
-    _assert_same(whole / str(i), tmp_path / f"alone{i}")
+  for i, folder in enumerate(alone):
+    _assert_same(whole / str(i), folder)
 
 
-def test_a_run_that_fails_leaves_the_others(tmp_path, facts):
-  common = {**facts, **_MANY}
-  changes = [_CHANGES[0], {**_CHANGES[1], "eta": 1e30}, _CHANGES[2]]
-  held = workdir.Lock(tmp_path / "all" / "2")
-  first, second, third = _together(tmp_path / "all", common, changes)
-  held.release()
-  assert first is None and "in use" in third
-  assert "nan" in second or "inf" in second or "not finite" in second
-  assert (tmp_path / "all" / "0" / "results.json").exists()
-  assert not (tmp_path / "all" / "1" / "results.json").exists()
-  _alone(tmp_path / "alone", {**common, **changes[0]})
-  _assert_same(tmp_path / "all" / "0", tmp_path / "alone")
-
-
-def test_runs_are_spread_over_devices(tmp_path, facts):
+def test_runs_are_spread_over_devices(tmp_path, facts, alone):
   """Five runs on four devices by the program that the sweep starts."""
   common = {**facts, **_MANY}
   group = {"experiment": "experiments.elkb", "runs": []}
@@ -164,9 +171,8 @@ def test_runs_are_spread_over_devices(tmp_path, facts):
   assert list(told.values()) == [None] * 5
   record = json.loads((tmp_path / "all" / "4" / "flags.json").read_text())
   assert record["device"]["count"] == 4
-  for i in (0, 2):
-    _alone(tmp_path / f"alone{i}", {**common, **changes[i]})
-    _assert_same(tmp_path / "all" / str(i), tmp_path / f"alone{i}")
+  for i, folder in enumerate(alone):
+    _assert_same(tmp_path / "all" / str(i), folder)
 
 
 def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
