@@ -189,7 +189,7 @@ class OnMesh:
       if v < len(bases):
         whole = _widened(part, width)(bases[v])
       else:
-        whole = _empty(part, self.rows, width)
+        whole = _zeros(part, (1, self.rows, width), None, "rows")()
       held.extend(shard.data for shard in whole.addressable_shards)
     stacked = jax.make_array_from_single_device_arrays(
       (len(self._parts), self.rows, width),
@@ -205,7 +205,7 @@ class OnMesh:
 
   def stream(self, rank: int):
     """The state of a streamed combination before any view, u [rows, rank]."""
-    return _empty_stream(self._mesh, self.rows, rank)
+    return _empty_stream(self._mesh, self.rows, rank)()
 
   def memory(self, k: int, m: int, views: int) -> "MeshMemory":
     """Holds all blocks of M~ until they are combined into k dimensions."""
@@ -243,7 +243,7 @@ class MeshMemory:
   def __init__(self, mesh: Mesh, rows: int, k: int, m: int, views: int):
     self._mesh, self._k, self._m = mesh, k, m
     self._widths: list[int] = []
-    self._whole = _zeros(mesh, rows, views * m)
+    self._whole = _zeros(mesh, (rows, views * m), AXES)()
 
   def add(self, basis: Array) -> None:
     """Takes in a block [rows, m], with rows over all devices."""
@@ -373,25 +373,18 @@ def _widened(part: Mesh, width: int) -> Callable[[Array], Array]:
   )
 
 
-def _empty(part: Mesh, rows: int, width: int) -> Array:
-  return jax.jit(
-    lambda: jnp.zeros((1, rows, width)),
-    out_shardings=meshes.spec(part, None, "rows"),
-  )()
+@functools.cache
+def _zeros(mesh: Mesh, shape: tuple[int, ...], *axes) -> Callable[[], Array]:
+  """Makes an array of zeros where it is to be."""
+  layout = meshes.spec(mesh, *axes)
+  return jax.jit(lambda: jnp.zeros(shape), out_shardings=layout)
 
 
-def _zeros(mesh: Mesh, rows: int, columns: int) -> Array:
-  return jax.jit(
-    lambda: jnp.zeros((rows, columns)), out_shardings=meshes.spec(mesh, AXES)
-  )()
-
-
-def _empty_stream(mesh: Mesh, rows: int, rank: int):
+@functools.cache
+def _empty_stream(mesh: Mesh, rows: int, rank: int) -> Callable:
   everywhere = meshes.spec(mesh)
   state = jax.eval_shape(lambda: gcca.combine_init(rows, rank))
   shardings = state._replace(
     u=meshes.spec(mesh, AXES), s=everywhere, lost=everywhere, total=everywhere
   )
-  return jax.jit(
-    lambda: gcca.combine_init(rows, rank), out_shardings=shardings
-  )()
+  return jax.jit(lambda: gcca.combine_init(rows, rank), out_shardings=shardings)

@@ -66,7 +66,7 @@ def test_products_with_dealt_rows(dense):
 
 
 @pytest.mark.parametrize("method", ["memory", "stream"])
-def test_fit_over_rows_and_views(method):
+def test_fit_over_rows_and_views(method, compilations):
   mesh = meshes.make_mesh("rows:4,views:2", placement.AXES)
   views = _views(203)
   fit = functools.partial(
@@ -78,6 +78,7 @@ def test_fit_over_rows_and_views(method):
   ):
     np.testing.assert_allclose(ours, theirs, atol=2e-4)
   assert many.lost == pytest.approx(one.lost, abs=1e-5)
+  assert compilations.during(lambda: fit(mesh=mesh).model) == 0
 
 
 def _factor_program(n: int, d: int, entries: int, m: int, devices: int):
