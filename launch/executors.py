@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from launch import command
+from launch import child
 from repr_jax import errors
 
 # submitit ends local jobs after a time; ours end by themselves.
@@ -24,7 +24,7 @@ class Executor(Protocol):
 
   interval: float
 
-  def submit(self, job: command.Command) -> Any:
+  def submit(self, job: child.Command) -> Any:
     """Starts a command; returns a handle."""
 
   def ended(self, handles: Sequence[Any]) -> list[bool]:
@@ -34,7 +34,7 @@ class Executor(Protocol):
     """Asks commands to stop; they leave what can be resumed."""
 
 
-def exit_code(job: command.Command) -> int | None:
+def exit_code(job: child.Command) -> int | None:
   """What a command ended with, None where it was killed from outside."""
   with contextlib.suppress(OSError, ValueError):
     return int(job.status.read_text())
@@ -71,7 +71,7 @@ class Local:
     self._free = list(gpus)
     self._dealt: dict[str, str] = {}
 
-  def submit(self, job: command.Command) -> Any:
+  def submit(self, job: child.Command) -> Any:
     """Starts a command in processes of its own."""
     # submitit hides all GPUs from a local job that did not ask for any.
     shown = self._free.pop(0) if self._free else None
@@ -132,7 +132,7 @@ class Slurm:
       ) from None
     self._missing: dict[str, float] = {}
 
-  def submit(self, job: command.Command) -> Any:
+  def submit(self, job: child.Command) -> Any:
     """Submits a command by sbatch."""
     try:
       handle = self._executor.submit(job)

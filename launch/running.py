@@ -4,7 +4,7 @@ import pathlib
 import time
 from typing import Any, NamedTuple
 
-from launch import board, command, executors, plan, together
+from launch import board, child, executors, plan, together
 
 _STOP_SECONDS = 30.0
 
@@ -13,7 +13,7 @@ class _Running(NamedTuple):
   """A job at work."""
 
   job: plan.Job
-  command: command.Command
+  command: child.Command
   handle: Any
   began: float
 
@@ -96,7 +96,7 @@ class Sweep:
     status.unlink(missing_ok=True)
     if len(job.runs) > 1:
       _group_status(job).unlink(missing_ok=True)
-    one = command.Command(job.arguments, log, status)
+    one = child.Command(job.arguments, log, status)
     handle = self._executor.submit(one)
     self._running.append(_Running(job, one, handle, time.monotonic()))
     self._board.say(f"started  {job.name}")

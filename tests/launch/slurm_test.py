@@ -7,7 +7,7 @@ import sys
 import pytest
 import slurm_node
 
-from launch import board, executors, plan, running
+from launch import board, child, executors, plan, running
 from repr_jax import errors
 
 pytest.importorskip("submitit", reason="the extra launch is not installed")
@@ -86,6 +86,6 @@ def test_an_interrupted_sweep_cancels_its_jobs(
 def test_a_refused_job_is_an_error(cluster, tmp_path, monkeypatch):
   monkeypatch.setenv("SLURM_CONF", str(cluster))
   slurm = executors.Slurm(tmp_path, {"partition": "nowhere"})
-  job = executors.command.Command(["true"], tmp_path / "a", tmp_path / "b")
+  job = child.Command(["true"], tmp_path / "a", tmp_path / "b")
   with pytest.raises(errors.InputError, match=r"sbatch failed"):
     slurm.submit(job)

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from launch import board, executors, plan, running
+from launch import board, child, executors, plan, running
 from repr_jax import errors
 
 pytest.importorskip("submitit", reason="the extra launch is not installed")
@@ -162,7 +162,7 @@ def test_gpus_are_dealt_out_and_come_back(tmp_path, monkeypatch):
   monkeypatch.setattr(
     local._executor, "submit", lambda job: Handle(next(numbers))
   )
-  job = executors.command.Command([], tmp_path / "a", tmp_path / "b")
+  job = child.Command([], tmp_path / "a", tmp_path / "b")
   shown, handles = [], []
   for _ in range(2):
     handles.append(local.submit(job))
