@@ -24,6 +24,7 @@ def _launch(folder, command, *options, **environment):
     ],
     env={
       **os.environ, "JAX_PLATFORMS": "cpu", "REPR_JAX_SETTINGS": "off",
+      "XLA_FLAGS": "--xla_backend_optimization_level=0",
       "PYTHONPATH": str(_HERE.parent.parent), **environment,
     },
     cwd=_HERE.parent.parent,
