@@ -13,7 +13,7 @@ of them that a program reaches in practice assumed, not measured.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from absl import flags
 
@@ -285,11 +285,6 @@ def autoencoder_stages(
   return [Stage("a step of training", memory, moved, 1, seconds)]
 
 
-_JOB = flags.DEFINE_enum("job", "gcca", ["gcca", "autoencoder"], "Which job.")
-_MACHINE = flags.DEFINE_list("machine", list(MACHINES), "v5e, h100 or both.")
-_DEVICES = flags.DEFINE_integer(
-  "devices", None, "Devices, if not 256 of v5e or 8 of h100.", lower_bound=1
-)
 _SIZES = {
   "words": (10_000_000, "gcca: words, N."),
   "views": (100, "gcca: views, J."),
@@ -304,11 +299,20 @@ _SIZES = {
   "touched": (200_000, "autoencoder: distinct features of a batch."),
   "batch_devices": (1, "autoencoder: devices along the axis batch."),
 }
-_FILLS = flags.DEFINE_float(
-  "fills", 1.5, "gcca: how often an SVD fills its basis.", lower_bound=0.1
-)
-for _name, (_value, _text) in _SIZES.items():
-  flags.DEFINE_integer(_name, _value, _text, lower_bound=1)
+
+
+def _define() -> None:
+  """Defines the flags: of the program alone, since others have such names."""
+  flags.DEFINE_enum("job", "gcca", ["gcca", "autoencoder"], "Which job.")
+  flags.DEFINE_list("machine", list(MACHINES), "v5e, h100 or both.")
+  flags.DEFINE_integer(
+    "devices", None, "Devices, if not 256 of v5e or 8 of h100.", lower_bound=1
+  )
+  flags.DEFINE_float(
+    "fills", 1.5, "gcca: how often an SVD fills its basis.", lower_bound=0.1
+  )
+  for name, (value, text) in _SIZES.items():
+    flags.DEFINE_integer(name, value, text, lower_bound=1)
 
 
 def table(machine: Machine, stages: Sequence[Stage]) -> str:
@@ -343,18 +347,17 @@ def _clock(seconds: float) -> str:
 def main(argv: list[str]) -> None:
   """Prints the tables that the flags ask for."""
   del argv
-  size: dict[str, int] = {}
-  for name in _SIZES:
-    size[name] = flags.FLAGS.get_flag_value(name, 1)
-  for name in _MACHINE.value:
+  given: Any = flags.FLAGS
+  size: dict[str, int] = {name: given[name].value for name in _SIZES}
+  for name in given.machine:
     if name not in MACHINES:
       command.fail(f"--machine={name}: there are {', '.join(MACHINES)}")
     machine = MACHINES[name]
-    machine = machine._replace(devices=_DEVICES.value or machine.devices)
-    if _JOB.value == "gcca":
+    machine = machine._replace(devices=given.devices or machine.devices)
+    if given.job == "gcca":
       view = View(size["words"], size["columns"], size["entries"])
       stages = gcca_stages(
-        machine, view, size["views"], size["m"], size["k"], _FILLS.value
+        machine, view, size["views"], size["m"], size["k"], given.fills
       )
     else:
       sizes = Autoencoder(*(size[x] for x in Autoencoder._fields))
@@ -368,4 +371,5 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
+  _define()
   command.start(main)
