@@ -1,6 +1,8 @@
 """A sweep through a real SLURM, which the test starts and stops."""
 
 import io
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -89,3 +91,30 @@ def test_a_refused_job_is_an_error(cluster, tmp_path, monkeypatch):
   job = child.Command(["true"], tmp_path / "a", tmp_path / "b")
   with pytest.raises(errors.InputError, match=r"sbatch failed"):
     slurm.submit(job)
+
+
+def test_processes_of_slurm_join_one_job(cluster, tmp_path, monkeypatch):
+  monkeypatch.setenv("SLURM_CONF", str(cluster))
+  monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+  monkeypatch.setenv(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 "
+    "--xla_force_host_platform_device_count=2",
+  )
+  job = pathlib.Path(__file__).with_name("two_processes.py")
+  ended = subprocess.run(
+    [
+      "srun", "-n", "2", "--kill-on-bad-exit", sys.executable, "-m",
+      "launch.multihost", "--", sys.executable, str(job),
+      f"--workdir={tmp_path / 'run'}",
+    ],
+    cwd=job.parents[2],
+    capture_output=True,
+    text=True,
+    timeout=300,
+  )  # fmt: skip
+  assert ended.returncode == 0, ended.stderr
+  made = re.findall(r"process (\d) made (\w+)", ended.stdout)
+  assert sorted(number for number, _ in made) == ["0", "1"]
+  assert len({digest for _, digest in made}) == 1
+  assert (tmp_path / "run" / "results.json").exists()
