@@ -34,7 +34,7 @@ _FIGURES = flags.DEFINE_list(
   "figures", [], 'Parts of "NAME: METRIC" of the figures to take. Default: all.'
 )
 _SMALLEST = flags.DEFINE_list(
-  "smallest",
+  "less_is_better",
   [],
   "Metrics of which less is better. Losses, perplexities, times, errors, "
   "violations and ranks need not be named.",

@@ -289,7 +289,9 @@ def _unit(z: jax.Array) -> jax.Array:
   tiny = jnp.finfo(z.dtype).tiny
   # Scaled first, so that squares of long vectors stay finite.
   z = z / jnp.maximum(jnp.max(jnp.abs(z), initial=0), tiny)
-  return z / jnp.maximum(jnp.linalg.norm(z), tiny)
+  # Its square is now 1 or more, or 0. A floor of 1 keeps both divisors from
+  # being merged into one that is 0.
+  return z / jnp.sqrt(jnp.maximum(jnp.sum(z * z), 1))
 
 
 @functools.partial(jax.jit, static_argnums=0)
