@@ -2,6 +2,8 @@
 
 import os
 
+_LONGEST = 2000  # Characters of a message; what a file holds may be longer.
+
 
 class InputError(ValueError):
   """Input that cannot be used: what is wrong, where, and what to do.
@@ -23,6 +25,8 @@ class InputError(ValueError):
   ):
     self.path = None if path is None else os.fspath(path)
     self.line = line
+    if len(message) > _LONGEST:
+      message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 4 :]}"
     place = ""
     if self.path is not None:
       place = f"{self.path}:{line}: " if line is not None else f"{self.path}: "

@@ -12,12 +12,12 @@ import pathlib
 import secrets
 import shutil
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 from repr_jax.errors import InputError
 
 _FORMAT = 1
@@ -92,12 +92,12 @@ def read(directory: files.Path, kind: str, check: bool = True) -> Store:
     )
   arrays = {}
   for name, mark in header["arrays"].items():
-    arrays[name] = _read_array(folder / f"{name}.npy")
+    arrays[name] = _whole(files.map_array, folder / f"{name}.npy")
     if check and _checksum(arrays[name]) != mark:
       raise damaged(folder / f"{name}.npy", "its checksum is another")
   texts = {}
   for name, length in header["texts"].items():
-    texts[name] = _read_json(folder / f"{name}.json")
+    texts[name] = _whole(json_files.read_json, folder / f"{name}.json")
     strings = isinstance(texts[name], list) and all(
       isinstance(text, str) for text in texts[name]
     )
@@ -149,19 +149,10 @@ def _write_json(path: pathlib.Path, value: Any) -> None:
     stream.write(json.dumps(value, ensure_ascii=False, indent=0) + "\n")
 
 
-def _read_json(path: pathlib.Path) -> Any:
-  try:
-    return json.loads("\n".join(files.open_text(path)))
-  except InputError:
-    raise
-  except (ValueError, RecursionError) as error:
-    raise damaged(path, str(error)) from error
-
-
 def _read_header(folder: pathlib.Path) -> dict[str, Any]:
   """Reads and checks header.json."""
   place = folder / _HEADER
-  header = _read_json(place)
+  header = _whole(json_files.read_json, place)
   if not isinstance(header, dict) or header.get("format") != _FORMAT:
     raise damaged(place, f"its format is not {_FORMAT}")
   for name, kind in _FIELDS.items():
@@ -173,17 +164,11 @@ def _read_header(folder: pathlib.Path) -> dict[str, Any]:
   return header
 
 
-def _read_array(path: pathlib.Path) -> np.ndarray:
-  """Maps one array read-only; empty ones are read, as they cannot be mapped."""
+def _whole(read: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
+  """What a reader makes of a file; says what to do where it cannot."""
   try:
-    try:
-      return np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:
-      array = np.load(path, allow_pickle=False)
-      if array.size:
-        raise
-      return array
-  except (OSError, ValueError, EOFError, SyntaxError) as error:
+    return read(path)
+  except InputError as error:
     raise damaged(path, str(error)) from error
 
 

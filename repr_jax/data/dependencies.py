@@ -106,7 +106,7 @@ def read_conll(
         path=path,
         line=line,
       )
-    if layout == "conllu" and not fields[0].isdigit():
+    if layout == "conllu" and not _whole(fields[0]):
       if _skipped(fields[0]):
         continue
       raise InputError(
@@ -197,11 +197,15 @@ def _among(
   return [i for i in places if sentence.relations[i] in relations]
 
 
+def _whole(number: str) -> bool:
+  return number.isascii() and number.isdigit() and len(number) < 10
+
+
 def _skipped(number: str) -> bool:
   """Whether a CoNLL-U number is of a multiword token or an empty node."""
   for mark in "-.":
     left, found, right = number.partition(mark)
-    if found and left.isdigit() and right.isdigit():
+    if found and _whole(left) and _whole(right):
       return True
   return False
 
@@ -218,13 +222,15 @@ def _sentence(rows, layout, unlabelled, lower, path) -> Sentence:
         line=line,
       )
     head = fields[governor].strip()
-    if not (head.isascii() and head.isdigit() and int(head) <= len(rows)):
+    if not (_whole(head) and int(head) <= len(rows)):
       raise InputError(
         f"governor {head[:40]!r} is not a word of this sentence (0 for the "
         f"root, 1 to {len(rows)})",
         path=path,
         line=line,
       )
+    if not fields[form].strip():
+      raise InputError("the word is empty", path=path, line=line)
     heads.append(int(head) - 1)
   _refuse_cycle(heads, [line for line, _ in rows], path)
   words = [fields[form] for _, fields in rows]

@@ -12,13 +12,12 @@ about the entity without naming it. See `wordnet_entities` and `wikipedia`
 for other sources.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 
 Mention = tuple[int, int, str]
 
@@ -203,15 +202,7 @@ def _records(path: files.Path) -> Iterator[tuple[int, dict[str, Any]]]:
   for line, text in enumerate(files.open_text(path), 1):
     if not text.strip():
       continue
-    try:
-      record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-      reason = getattr(error, "msg", None) or "nested too deeply"
-      raise errors.InputError(
-        f"is not JSON ({reason}); one object on each line is expected",
-        path=path,
-        line=line,
-      ) from error
+    record = json_files.parse_json(text, path, line)
     if not isinstance(record, dict):
       raise errors.InputError(
         "expected a JSON object on the line", path=path, line=line
@@ -250,7 +241,7 @@ def _mention(record: Any, length: int, unit: str) -> Mention:
     raise errors.InputError(
       'a mention must be an object with "start", "end" and "entity"'
     )
-  entity = _string(record["entity"], 'the "entity" of a mention')
+  entity = _name(record["entity"], 'the "entity" of a mention')
   start, end = record.get("start"), record.get("end")
   # A bool is an int to Python, but no offset.
   if type(start) is not int or type(end) is not int:
@@ -269,9 +260,9 @@ def _entity(record: dict[str, Any]) -> tuple[EntityInfo, list[Sentence]]:
   """One record of the form that `read_entity_file` describes."""
   if "id" not in record or not isinstance(record.get("sentences"), list):
     raise errors.InputError('expected "id" and a list of "sentences"')
-  entity = _string(record["id"], '"id"')
+  entity = _name(record["id"], '"id"')
   name = record.get("name")
-  name = entity if name is None else _string(name, '"name"')
+  name = entity if name is None else _name(name, '"name"')
   wanted = tuple(token.lower() for token in tokenize(name))
   finder = NameFinder({wanted: entity})
   found = []
@@ -296,8 +287,12 @@ def _string(value: Any, what: str) -> str:
     return str(value)
   if not isinstance(value, str):
     raise errors.InputError(f"{what} is not a string")
-  try:
-    value.encode()
-  except UnicodeEncodeError as error:
-    raise errors.InputError(f"{what} holds half of a character") from error
   return value
+
+
+def _name(value: Any, what: str) -> str:
+  """The same, and not blank."""
+  name = _string(value, what)
+  if not name.strip():
+    raise errors.InputError(f"{what} is empty")
+  return name

@@ -9,6 +9,7 @@ import bz2
 import contextlib
 import gzip
 import io
+import math
 import os
 import secrets
 import zipfile
@@ -24,6 +25,9 @@ Path = str | os.PathLike
 
 _BLOCK = 1 << 20
 _MAX_LINE = 64 << 20
+_MAX_UNPACKED = 64 << 20  # What a small file may become when it is unpacked,
+_MAX_RATIO = 100  # and a larger one, in parts of its own size.
+_KINDS = "biufcUS"  # Of the numbers and texts that arrays may hold.
 _DAMAGE = (EOFError, zlib.error, OSError)
 
 
@@ -89,7 +93,7 @@ def text_blocks(
           f"a line is longer than {max_line} bytes", path=path, line=line
         )
       if end >= 0:
-        text = _decode(rest + block[:end], path, line)
+        text = decode(rest + block[:end], path, line)
         yield line, text
         line += text.count("\n") + 1
         rest = block[end + 1 :]
@@ -98,7 +102,7 @@ def text_blocks(
       if not block:
         break
   if rest:
-    yield line, _decode(rest, path, line)
+    yield line, decode(rest, path, line)
 
 
 def open_text(path: Path, max_line: int = _MAX_LINE) -> Iterator[str]:
@@ -189,43 +193,121 @@ def read_npz(
     names: the arrays wanted, each of which must be there; all if None.
 
   Returns:
-    The arrays by name.
+    The arrays by name. One whose header claims more than the file holds, or
+    a file that would be unpacked to a hundred times its size, is an
+    `InputError`, before memory is taken for it.
   """
-  with open_binary(path) as stream:
+  with _plain(path) as stream:
+    room = max(_MAX_UNPACKED, _MAX_RATIO * os.fstat(stream.fileno()).st_size)
     try:
-      with np.load(stream, allow_pickle=False) as archive:
-        held = list(archive.files)
+      with zipfile.ZipFile(stream) as archive:
+        held = {x.filename.removesuffix(".npy"): x for x in archive.infolist()}
         missing = [name for name in names or () if name not in held]
         if missing:
           raise errors.InputError(
             f"has no array {', '.join(missing)}; it has {', '.join(held)}",
             path=path,
           )
-        found = {name: archive[name] for name in names or held}
+        wanted = {name: held[name] for name in names or held}
+        if sum(member.file_size for member in wanted.values()) > room:
+          raise errors.InputError(
+            f"would take more than {room >> 20} MB when it is unpacked, for "
+            "which it is too small a file",
+            path=path,
+          )
+        return {
+          name: _read_member(archive, member, path)
+          for name, member in wanted.items()
+        }
     except errors.InputError:
       raise
-    except (
-      *_DAMAGE,
-      zipfile.BadZipFile,
-      ArithmeticError,
-      AttributeError,
-      LookupError,
-      MemoryError,
-      NotImplementedError,
-      RuntimeError,
-      SyntaxError,
-      TypeError,
-      ValueError,
-    ) as error:
+    except Exception as error:  # Damage comes in a dozen kinds of error.
       raise errors.InputError(
         f"is not a readable .npz file ({_reason(error)}); "
         "it may be truncated or damaged",
         path=path,
       ) from error
-  for name, value in found.items():
-    if not isinstance(value, np.ndarray):
-      raise errors.InputError(f"{name!r} is not an array", path=path)
-  return found
+
+
+def map_array(path: Path) -> np.ndarray:
+  """Maps an .npy file into memory, read-only; never unpickles.
+
+  Args:
+    path: the file.
+
+  Returns:
+    The array, of the shape that the file has; read from the disk as it is
+    used. A header that does not fit the file's size is an `InputError`.
+  """
+  with _plain(path) as stream:
+    size = os.fstat(stream.fileno()).st_size
+    shape, by_columns, dtype = _array_header(stream, size, path)
+    start = stream.tell()
+  order: Any = "F" if by_columns else "C"
+  if not math.prod(shape) or not dtype.itemsize:  # Nothing cannot be mapped.
+    array = np.zeros(shape, dtype, order)
+    array.flags.writeable = False
+    return array
+  return np.memmap(path, dtype, "r", start, shape, order)
+
+
+@contextlib.contextmanager
+def _plain(path: Path) -> Iterator[IO[bytes]]:
+  """Opens a file as it is, which must be one."""
+  try:
+    stream = open(path, "rb")  # noqa: SIM115
+  except (OSError, ValueError) as error:
+    raise errors.InputError(_reason(error), path=path) from error
+  with stream:
+    yield stream
+
+
+def _read_member(
+  archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path
+) -> np.ndarray:
+  """One array of an .npz file, its claims checked beforehand."""
+  with archive.open(member) as stream:
+    _array_header(stream, member.file_size, path)
+  with archive.open(member) as stream:
+    array = np.lib.format.read_array(stream, allow_pickle=False)
+  if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+    native = array.astype(array.dtype.newbyteorder("="))
+    points = native.reshape(-1).view(np.uint32)
+    if points.max() > 0x10FFFF or (points >> 11 == 0xD800 >> 11).any():
+      raise errors.InputError(
+        f"array {member.filename!r} holds what is no character", path=path
+      )
+  return array
+
+
+def _array_header(
+  stream: IO[bytes], size: int, path: Path
+) -> tuple[tuple[int, ...], bool, np.dtype]:
+  """Shape, order and type of an array in a file of `size` bytes."""
+  layouts = np.lib.format
+  try:
+    version = layouts.read_magic(stream)
+    read = {
+      (1, 0): layouts.read_array_header_1_0,
+      (2, 0): layouts.read_array_header_2_0,
+    }[version]
+    shape, by_columns, dtype = read(stream)
+    claimed = math.prod(shape) * dtype.itemsize
+  except Exception as error:  # The header is a literal of Python.
+    raise errors.InputError(
+      f"holds no array of numpy ({_reason(error)}); it may be damaged",
+      path=path,
+    ) from error
+  if dtype.kind not in _KINDS:
+    raise errors.InputError(f"holds objects ({dtype}), not numbers", path=path)
+  left = size - stream.tell()
+  if min(shape, default=0) < 0 or claimed != left:
+    raise errors.InputError(
+      f"an array claims the shape {shape} and {claimed} bytes, but the file "
+      f"has {left}; it may be truncated",
+      path=path,
+    )
+  return shape, by_columns, dtype
 
 
 def _encoder(
@@ -250,8 +332,17 @@ def _encoder(
   return text
 
 
-def _decode(data: bytes, path: Path, first_line: int) -> str:
-  """Decodes a block of lines; an error names the line."""
+def decode(data: bytes, path: Path, first_line: int = 1) -> str:
+  """Decodes a block of lines; an error names the line.
+
+  Args:
+    data: UTF-8, perhaps with a byte order mark and with `\\r\\n`.
+    path: where it stands, for messages.
+    first_line: the number of its first line.
+
+  Returns:
+    The text.
+  """
   if first_line == 1 and data.startswith(b"\xef\xbb\xbf"):
     data = data[3:]
   try:

@@ -11,11 +11,10 @@ One JSON object on each line, plain or compressed:
 `candidate_ids` may be absent and a judgement may be null.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 from repr_jax.errors import InputError
 
 
@@ -72,8 +71,9 @@ def read_judged_queries(path: files.Path) -> list[JudgedQuery]:
   for number, line in enumerate(files.open_text(path), 1):
     if not line.strip():
       continue
+    record = json_files.parse_json(line, path, number)
     try:
-      found.append(_query(json.loads(line)))
+      found.append(_query(record))
     except (KeyError, TypeError, ValueError) as error:
       what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
       raise InputError(
@@ -96,10 +96,10 @@ def _query(record: Any) -> JudgedQuery:
   if unknown:
     raise ValueError(f'"judgement" names {unknown[0]!r}, "systems" does not')
   return JudgedQuery(
-    qid=str(record["qid"]),
-    group=str(record["group"]),
-    stratum=str(record.get("stratum", "")),
-    category=str(record.get("category", "")),
+    qid=_name(record, "qid"),
+    group=_name(record, "group"),
+    stratum=_name({"stratum": "", **record}, "stratum"),
+    category=_name({"category": "", **record}, "category"),
     members=members,
     systems=systems,
     places=places,
@@ -107,10 +107,20 @@ def _query(record: Any) -> JudgedQuery:
 
 
 def _member(item: Any) -> Member:
-  if not isinstance(item, dict) or not isinstance(item["name"], str):
+  name = item.get("name") if isinstance(item, dict) else None
+  if not isinstance(name, str) or not name.strip():
     raise ValueError('each of "entities" needs a "name"')
-  ids = _ids(item.get("candidate_ids") or [])
-  return Member(item["name"], str(item.get("abstract") or ""), ids)
+  abstract = item.get("abstract") or ""
+  if not isinstance(abstract, str):
+    raise ValueError('an "abstract" must be a text')
+  return Member(name, abstract, _ids(item.get("candidate_ids") or []))
+
+
+def _name(record: dict[str, Any], key: str) -> str:
+  """A text, or a whole number as text."""
+  if type(record[key]) not in (str, int):
+    raise ValueError(f'"{key}" must be a text or a whole number')
+  return str(record[key])
 
 
 def _list(record: dict[str, Any], key: str) -> list[Any]:
@@ -128,7 +138,9 @@ def _by_system(
 
 
 def _ids(value: Any) -> tuple[str, ...]:
-  if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+  if not isinstance(value, list) or not all(
+    isinstance(x, str) and x for x in value
+  ):
     raise ValueError("ids of entities must be a list of strings")
   return tuple(value)
 

@@ -12,12 +12,11 @@ be given away; the text is then the mentions one after the other. See
 `linked_formats` for the tables of AIDA CoNLL-YAGO and of Ganea and Hofmann.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from repr_jax import errors
-from repr_jax.data import entities, files, wikitext
+from repr_jax.data import entities, files, json_files, wikitext
 
 
 class LinkedMention(NamedTuple):
@@ -104,17 +103,11 @@ def read_documents(
   for line, text in enumerate(files.open_text(path), 1):
     if not text.strip():
       continue
+    record = json_files.parse_json(text, path, line)
     try:
-      yield _document(json.loads(text), titles or {})
+      yield _document(record, titles or {})
     except errors.InputError as error:
       raise errors.InputError(str(error), path=path, line=line) from error
-    except (ValueError, RecursionError) as error:
-      reason = getattr(error, "msg", None) or "nested too deeply"
-      raise errors.InputError(
-        f"is not JSON ({reason}); one document on each line is expected",
-        path=path,
-        line=line,
-      ) from error
     empty = False
   if empty:
     raise errors.InputError("has no documents", path=path)
@@ -133,19 +126,20 @@ def read_titles(paths: Iterable[files.Path]) -> dict[str, str]:
   seen: dict[str, dict[str, int]] = {}
   for path in paths:
     for line, text in enumerate(files.open_text(path), 1):
+      if not text.strip():
+        continue
+      record = json_files.parse_json(text, path, line)
       try:
-        record = json.loads(text) if text.strip() else {}
-        for mention in record.get("mentions", ()):
-          title, name = mention.get("wikipedia_title"), mention["wikidata_id"]
+        if not isinstance(record, dict):
+          raise errors.InputError("expected a JSON object on the line")
+        for mention in _list(record, "mentions"):
+          title = _named(mention, "wikipedia_title")
+          name = _named(mention, "wikidata_id")
           if title and name:
             counts = seen.setdefault(name, {})
             counts[title] = counts.get(title, 0) + 1
-      except KeyError:
-        continue
-      except (ValueError, AttributeError, TypeError) as error:
-        raise errors.InputError(
-          "is not a document as JSON", path=path, line=line
-        ) from error
+      except errors.InputError as error:
+        raise errors.InputError(str(error), path=path, line=line) from error
   return {
     name: wikitext.normal_title(min(counts, key=lambda t: (-counts[t], t)))
     for name, counts in seen.items()
@@ -211,7 +205,10 @@ def _document(record: Any, titles: Mapping[str, str]) -> LinkedDocument:
   """One line of `read_documents`."""
   if not isinstance(record, dict):
     raise errors.InputError("expected a JSON object on the line")
-  name = str(record.get("doc_id", record.get("doc", "")))
+  name = record.get("doc_id", record.get("doc", ""))
+  if type(name) not in (str, int):
+    raise errors.InputError('"doc_id" is not a text')
+  name = str(name)
   linked = _list(record, "mentions")
   unlinked = _list(record, "unlinked_mentions")
   if "text" not in record:
@@ -256,12 +253,20 @@ def _span(mention: dict[str, Any], text: str) -> tuple[int, int]:
 
 def _entity(mention: dict[str, Any], titles: Mapping[str, str]) -> str | None:
   for key in ("entity", "wikipedia_title", "wikidata_id"):
-    value = mention.get(key)
+    value = _named(mention, key)
     if value is None:
       continue
-    if not isinstance(value, str) or not value:
-      raise errors.InputError(f'the "{key}" of a mention is not a name')
     if key == "wikidata_id":
       return titles.get(value, value)
     return value if key == "entity" else wikitext.normal_title(value)
   return None
+
+
+def _named(mention: dict[str, Any], key: str) -> str | None:
+  """What a mention has under a key, None for nothing or null."""
+  value = mention.get(key)
+  if value is None:
+    return None
+  if not isinstance(value, str) or not wikitext.normal_title(value):
+    raise errors.InputError(f'the "{key}" of a mention is not a name')
+  return value

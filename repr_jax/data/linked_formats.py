@@ -70,6 +70,8 @@ class _Aida:
 
   def add(self, columns: list[str]) -> None:
     """Adds one line."""
+    if not columns[0].strip():
+      raise errors.InputError("the token is empty")
     self._tokens.append(columns[0])
     place = len(self._tokens)
     kind = columns[1].strip() if len(columns) > 1 else ""
@@ -103,11 +105,11 @@ def _aida_entity(columns: list[str]) -> str | None:
   if name == _NIL:
     return None
   if len(columns) > 4 and _ADDRESS in columns[4]:
-    title = columns[4].partition(_ADDRESS)[2].strip()
-    return wikitext.normal_title(urllib.parse.unquote(title))
-  if not name:
+    name = urllib.parse.unquote(columns[4].partition(_ADDRESS)[2])
+  title = wikitext.normal_title(name)
+  if not title:
     raise errors.InputError(f"the mention {columns[2]!r} has no entity")
-  return wikitext.normal_title(name)
+  return title
 
 
 def read_ganea(path: files.Path) -> Iterator[LinkedDocument]:
@@ -126,7 +128,7 @@ def read_ganea(path: files.Path) -> Iterator[LinkedDocument]:
       continue
     try:
       document, row = _ganea_row(text.split("\t"))
-    except (errors.InputError, ValueError) as error:
+    except errors.InputError as error:
       raise errors.InputError(str(error), path=path, line=line) from error
     if name is not None and document != name:
       yield _stretches(name, rows)
@@ -155,7 +157,7 @@ def _ganea_row(columns: list[str]) -> tuple[str, _Row]:
   gold = columns[-1].split(",", 2 if columns[-1].startswith("-1") else 3)
   entity = None
   if gold[0] != "-1":
-    if not gold[0].isdecimal() or not int(gold[0]) <= len(candidates):
+    if not _whole(gold[0]) or int(gold[0]) > len(candidates):
       raise errors.InputError(
         f"{columns[-1]!r} is not the place of a candidate"
       )
@@ -165,6 +167,8 @@ def _ganea_row(columns: list[str]) -> tuple[str, _Row]:
     entity = gold[-1]
   if entity is not None:
     entity = wikitext.normal_title(entity)
+    if not entity:
+      raise errors.InputError(f"{columns[-1]!r} names no entity")
   start = len(left)
   mention = LinkedMention(start, start, surface, entity, candidates)
   return columns[0], (left, mention, right)
@@ -177,12 +181,17 @@ def _ganea_candidate(item: str) -> tuple[str, float]:
     probability = float(value)
   except ValueError:
     probability = -1.0
-  if not comma or not title.strip() or not 0 <= probability <= 1:
+  title = wikitext.normal_title(title)
+  if not comma or not title or not 0 <= probability <= 1:
     raise errors.InputError(
       f"{item[:60]!r} is not a candidate id,probability,title"
     )
   del number
-  return wikitext.normal_title(title), probability
+  return title, probability
+
+
+def _whole(number: str) -> bool:
+  return number.isascii() and number.isdigit() and len(number) < 10
 
 
 def _stretches(name: str, rows: list[_Row]) -> LinkedDocument:

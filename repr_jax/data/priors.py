@@ -18,6 +18,8 @@ from repr_jax.data import files, wikitext
 
 Link = tuple[str, str]
 
+_MOST = 1e18  # Of a count: sums of these are finite.
+
 
 class Prior(NamedTuple):
   """Counts of what each mention was linked to.
@@ -105,9 +107,9 @@ def read_prior(path: files.Path, top: int | None = None) -> Prior:
   """
   counts: dict[str, dict[str, float]] = {}
   for line, mention, total, found in _rows(path):
-    if len(found) and sum(found.values()) <= 1 + 1e-3 and total > 1:
+    if len(found) and sum(found.values()) <= 1 + 1e-3 < total:
       found = {entity: n * total for entity, n in found.items()}
-    if not mention:
+    if not mention.strip():
       raise errors.InputError("the mention is empty", path=path, line=line)
     own = counts.setdefault(mention, {})
     kept = sorted(found, key=lambda entity: (-found[entity], entity))[:top]
@@ -158,11 +160,11 @@ def _rows(
         _, value, title = cell.split(",", 2)
         entity = wikitext.normal_title(title)
         number = float(value)
-        if not (0 <= number < math.inf and entity):
+        if not (0 <= number <= _MOST and entity):
           raise ValueError(cell)
         if number:
           found[entity] = found.get(entity, 0) + number
-      if not 0 <= total < math.inf:
+      if not 0 <= total <= _MOST:
         raise ValueError(total)
     except (ValueError, IndexError) as error:
       raise errors.InputError(

@@ -97,7 +97,9 @@ def _labelled(text: str) -> tuple[str, str, str, float] | None:
 
 def _ranked(text: str) -> tuple[str, str, str, float] | None:
   fields = [field.strip() for field in text.split("\t")]
-  if len(fields) != 3 or not all(fields) or not fields[1].isdecimal():
+  if len(fields) != 3 or not all(fields):
     return None
   seed, rank, entity = fields
+  if not (rank.isascii() and rank.isdigit() and len(rank) < 10):
+    return None
   return seed, seed, entity, -float(rank)

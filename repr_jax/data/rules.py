@@ -34,6 +34,7 @@ SIGNATURES = {
 }
 
 _VARIABLES = ("x", "y", "z")
+_LONGEST = 200  # Characters of a name that is compared with others.
 _ATOM = re.compile(r"\s*([^\s(),&]+)\s*\(([^(),&]+),([^(),&]+)\)\s*")
 
 
@@ -226,5 +227,7 @@ def _check_names(
 
 def _nearest(name: str, known: Collection[str]) -> str:
   """A suggestion to add to a message, or nothing."""
+  if len(name) > _LONGEST:
+    return ""
   close = difflib.get_close_matches(name, sorted(known), n=1)
   return f" (did you mean {close[0]!r}?)" if close else ""

@@ -189,17 +189,19 @@ def read_choices(
         path=path,
         line=line,
       )
-    if not fields[-1].isdecimal() or int(fields[-1]) >= candidates:
+    answer = fields[-1]
+    whole = answer.isascii() and answer.isdigit() and len(answer) < 10
+    if not whole or int(answer) >= candidates:
       raise errors.InputError(
         f"the index of the right candidate must be 0 to {candidates - 1}, "
-        f"not {fields[-1]!r}",
+        f"not {answer!r}",
         path=path,
         line=line,
       )
     words = [_fold(field, lower) for field in fields[:-1]]
     questions.append(words[0])
     choices.append(tuple(words[1:]))
-    answers.append(int(fields[-1]))
+    answers.append(int(answer))
   _require(questions, path)
   return ChoiceSet(
     name or _stem(path), questions, choices, np.array(answers, np.int32)

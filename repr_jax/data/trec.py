@@ -58,14 +58,15 @@ def read_judgements(path: files.Path) -> Judgements:
   judgements: Judgements = {}
   for line, fields in _rows(path, 4, "query iteration document relevance"):
     query, document = fields[0], fields[2]
-    try:
-      relevance = int(fields[3])
-    except ValueError:
+    digits = fields[3].removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
       raise errors.InputError(
-        f"the relevance {fields[3]!r} is not a whole number",
+        f"the relevance {fields[3]!r} is not a whole number of at most nine "
+        "digits",
         path=path,
         line=line,
-      ) from None
+      )
+    relevance = int(fields[3])
     _put(
       judgements.setdefault(query, {}), query, document, relevance, path, line
     )

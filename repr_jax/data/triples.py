@@ -194,7 +194,7 @@ class _Raw(NamedTuple):
 
 def _read(path: files.Path, columns: str) -> _Raw:
   """Reads the names of a file with the line of each triple."""
-  names = None if columns == "header" else _columns(columns, None, None)
+  names = None if columns == "header" else _columns(columns.split(","))
   width, tabs = 0, False
   named: list[tuple[str, str, str]] = []
   lines: list[int] = []
@@ -205,7 +205,7 @@ def _read(path: files.Path, columns: str) -> _Raw:
       tabs = "\t" in text
     fields = text.split("\t") if tabs else text.split()
     if names is None:
-      names = _columns(",".join(fields), path, line)
+      names = _columns(fields, path, line)
       width = len(fields)
       continue
     width = width or len(names)
@@ -228,15 +228,15 @@ def _read(path: files.Path, columns: str) -> _Raw:
 
 
 def _columns(
-  columns: str, path: files.Path | None, line: int | None
+  columns: list[str], path: files.Path | None = None, line: int | None = None
 ) -> list[str]:
   """The names of the columns; the places of h, r and t are known by them."""
-  names = [part.strip().lower() for part in columns.split(",")]
+  names = [part.strip().lower() for part in columns]
   names = [_ALIASES.get(name, name) for name in names]
   if any(names.count(name) != 1 for name in "hrt"):
     raise errors.InputError(
-      f"columns {columns[:80]!r} must name h, r and t (or head, relation and "
-      "tail) once each",
+      f"columns {','.join(columns)[:80]!r} must name h, r and t (or head, "
+      "relation and tail) once each",
       path=path,
       line=line,
     )

@@ -200,6 +200,7 @@ def _read_text(path: files.Path, rows: _Rows, header: bool) -> None:
     raise errors.InputError(
       f"the header claims {claimed[0]} rows, the file has {len(rows.place)}",
       path=path,
+      line=1,
     )
 
 
@@ -334,8 +335,14 @@ def _read_npz(path: files.Path, limit: int | None) -> Vectors:
       f"not {array.dtype} of shape {array.shape}",
       path=path,
     )
+  if not len(words) or not array.shape[1]:
+    raise errors.InputError("holds no vectors", path=path)
+  if not (words != "").all():
+    raise errors.InputError("a word is empty", path=path)
   rows = _Rows(path, limit, "row")
-  rows.add(words.tolist(), array.astype(np.float32), range(len(words)))
+  with np.errstate(over="ignore"):  # What is too large is not finite then.
+    array = array.astype(np.float32)
+  rows.add(words.tolist(), array, range(len(words)))
   return rows.vectors()
 
 

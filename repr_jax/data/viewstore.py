@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 from repr_jax.errors import InputError
 
 _FORMAT = 1
@@ -29,6 +29,7 @@ _HEADER = "header.json"
 _COLUMNS = "columns.txt"
 _SPARSE = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 _DENSE = {"dense": np.float32}
+_WIDEST = 1 << 31  # columns are numbered by int32
 _BLOCK = 1 << 24  # entries handled at a time when an array is checked
 
 
@@ -313,14 +314,12 @@ def _read_header(path: pathlib.Path) -> dict[str, Any]:
   """Reads and checks header.json."""
   place = path / _HEADER
   try:
-    header = json.loads("\n".join(files.open_text(place)))
+    header = json_files.read_json(place)
     rows, width = header["shape"]
     whole = isinstance(rows, int) and isinstance(width, int)
     known = header["kind"] in ("sparse", "dense")
     fields = [header[key] for key in ("name", "fingerprint", "meta")]
     fields.append(header["checksums"])
-  except InputError:
-    raise
   except (ValueError, KeyError, TypeError) as error:
     raise _damaged(place, str(error) or type(error).__name__) from error
   if header.get("format") != _FORMAT:
@@ -331,21 +330,16 @@ def _read_header(path: pathlib.Path) -> dict[str, Any]:
     )
   types = (str, str, dict, dict)
   right = all(isinstance(f, kind) for f, kind in zip(fields, types))
-  if not (whole and known and right and rows >= 0 and width >= 0):
+  if not (whole and known and right and rows >= 0 and 0 <= width < _WIDEST):
     raise _damaged(place, "a field has the wrong type")
   return header
 
 
 def _read_array(path: pathlib.Path, dtype) -> np.ndarray:
-  """Maps one array read-only; empty ones are read, as they cannot be mapped."""
+  """Maps one array of a given type."""
   try:
-    try:
-      array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:
-      array = np.load(path, allow_pickle=False)
-      if array.size:
-        raise
-  except (OSError, ValueError, EOFError, SyntaxError) as error:
+    array = files.map_array(path)
+  except InputError as error:
     raise _damaged(path, str(error)) from error
   if array.dtype != dtype:
     raise _damaged(path, f"it holds {array.dtype}, not {np.dtype(dtype)}")

@@ -156,7 +156,7 @@ def read_vocab(path: files.Path) -> Vocab:
     if not text.strip():
       continue
     word, tab, number = text.rpartition("\t")
-    if not tab or not word:
+    if not tab or not word.strip():
       raise errors.InputError(
         "expected word<TAB>count on the line", path=path, line=line
       )

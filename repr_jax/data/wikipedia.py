@@ -10,12 +10,14 @@ to itself, its title counts as a mention wherever it stands in its own text.
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from repr_jax.data import entities, files, wikitext
 from repr_jax.errors import InputError
 
 _MOST_HOPS = 8
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+_LONGEST = 32 << 20  # Bytes of a page; MediaWiki allows 2 MB of text.
 
 
 class Page(NamedTuple):
@@ -48,17 +50,26 @@ def read_pages(path: files.Path) -> Iterator[Page]:
   """
   pages = 0
   with files.open_binary(path) as stream:
-    events = ET.iterparse(stream, events=("start", "end"))
+    counted = _Counted(stream, path)
     root = None
     try:
-      for event, element in events:
+      for event, element in ET.iterparse(counted, events=("start", "end")):
         if event == "start":
           root = element if root is None else root
         elif _local(element) == "page":
           page = _page(element, path)
           pages += 1
           root.clear()  # type: ignore[union-attr]
+          counted.size = 0
           yield page
+    except (LookupError, ValueError) as error:
+      if isinstance(error, InputError):
+        raise
+      raise InputError(
+        f"is not the XML of a dump ({error}): dumps are in UTF-8",
+        path=path,
+        line=1,
+      ) from error
     except ET.ParseError as error:
       raise InputError(
         f"is not the XML of a dump ({error.msg.partition(':')[0]}); "
@@ -68,6 +79,23 @@ def read_pages(path: files.Path) -> Iterator[Page]:
       ) from error
   if not pages:
     raise InputError("has no page: is it a dump of pages-articles?", path=path)
+
+
+class _Counted:
+  """A file that ends in an error where one page does not end."""
+
+  def __init__(self, stream: IO[bytes], path: files.Path):
+    self._stream, self._path = stream, path
+    self.size = 0  # Bytes since the last page.
+
+  def read(self, size: int = -1, /) -> bytes:
+    block = self._stream.read(size)
+    self.size += len(block)
+    if self.size > _LONGEST:
+      raise InputError(
+        f"has {_LONGEST >> 20} MB without the end of a page", path=self._path
+      )
+    return block
 
 
 def read_redirects(path: files.Path) -> dict[str, str]:
@@ -152,13 +180,14 @@ def _page(element: ET.Element, path: files.Path) -> Page:
     elif name == "id":
       found.setdefault(name, child.text or "")  # Revisions come later.
   namespace = found.get("ns", "0").strip()
-  if not found.get("title") or not namespace.lstrip("-").isdecimal():
+  title = found.get("title", "")
+  if not title.strip() or not _NUMBER.fullmatch(namespace):
     raise InputError(
-      f"page {found.get('title', '')!r} lacks a title or a namespace number",
+      f"page {title!r} lacks a title or a namespace number",
       path=path,
     )
   return Page(
-    found["title"],
+    title,
     int(namespace),
     found.get("redirect"),
     found.get("text", ""),

@@ -143,7 +143,12 @@ def read_tables(folder: files.Path) -> Tables:
   for part, name in PARTS.items():
     _read_data(folder / f"data.{name}", part, lexnames, raw)
   keys = np.array(raw.key, dtype=np.int64)
+  if not len(keys):
+    raise errors.InputError("holds no synset", path=folder / "data.noun")
   rows = _Rows(keys)
+  if len(rows.repeated):
+    row = int(rows.repeated[0])
+    raise _at(raw, folder, row, f"synset {keys[row] % _SPAN:08d} stands twice")
   senses = {
     part: _read_index(folder / f"index.{name}", part, rows)
     for part, name in PARTS.items()
@@ -188,12 +193,8 @@ class _Rows:
   def __init__(self, keys: np.ndarray):
     self._order = np.argsort(keys, kind="stable")
     self._sorted = keys[self._order]
-    repeated = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
-    if len(repeated):
-      offset = int(self._sorted[repeated[0]]) % _SPAN
-      raise errors.InputError(
-        f"synset {offset:08d} stands twice in a data file"
-      )
+    again = np.flatnonzero(self._sorted[1:] == self._sorted[:-1]) + 1
+    self.repeated = self._order[again]  # Rows of keys that stood before.
 
   def find(self, keys: np.ndarray) -> np.ndarray:
     """Rows of keys, int32; -1 where there is none."""
@@ -222,7 +223,7 @@ def _read_data(
       if _PART_CODES[fields[2]] != _PART_CODES[part] or not 4 < stop <= end:
         raise ValueError("malformed")
       if end < len(fields):
-        raw.frames[len(raw.key)] = _frames(fields[end:])
+        raw.frames[len(raw.key)] = _frames(fields[end:], (stop - 4) // 2)
       elif end > len(fields):
         raise ValueError("too few fields")
       raw.key.append(base + _offset(fields[0]))
@@ -233,7 +234,7 @@ def _read_data(
       ) from error
     words = fields[4:stop:2]
     if part == "a":
-      words = [word.partition("(")[0] for word in words]  # galore(ip)
+      words = [word.partition("(")[0] or word for word in words]  # galore(ip)
     raw.kind.append(fields[2])
     raw.lemmas.append(tuple(words))
     raw.gloss.append(gloss.strip())
@@ -249,11 +250,33 @@ def _offset(text: str) -> int:
   return offset
 
 
-def _frames(fields: list[str]) -> list[tuple[int, int]]:
-  """Parses `count + frame word + frame word ...`."""
-  if len(fields) != 1 + 3 * int(fields[0]) or set(fields[1::3]) > {"+"}:
+def _whole(text: str) -> bool:
+  return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _frames(fields: list[str], words: int) -> list[tuple[int, int]]:
+  """Parses `count + frame word + frame word ...` of a synset of `words`."""
+  if len(fields) != 1 + 3 * int(fields[0]) or not set(fields[1::3]) <= {"+"}:
     raise ValueError("malformed frames")
-  return [(int(f), int(w, 16)) for f, w in zip(fields[2::3], fields[3::3])]
+  found = [(int(f), int(w, 16)) for f, w in zip(fields[2::3], fields[3::3])]
+  if not all(f > 0 and 0 <= w <= words for f, w in found):
+    raise ValueError("no such frame or word")
+  return found
+
+
+def _at(raw: _Raw, folder: pathlib.Path, row: int, what: str):
+  """The error that names the line of a synset."""
+  part = PARTS[raw.kind[row].replace("s", "a")]
+  path = folder / f"data.{part}"
+  return errors.InputError(what, path=path, line=raw.line[row])
+
+
+def _in_range(offset: str, words: str) -> bool:
+  """Whether two fields of a pointer are numbers that may be right."""
+  try:
+    return 0 <= int(offset) < _SPAN and 0 <= int(words, 16) < 1 << 16
+  except ValueError:
+    return False
 
 
 def _resolve(raw: _Raw, rows: _Rows, folder: pathlib.Path) -> Pointers:
@@ -271,22 +294,20 @@ def _resolve(raw: _Raw, rows: _Rows, folder: pathlib.Path) -> Pointers:
     sixteen = itertools.repeat(16)
     words = np.fromiter(map(int, fields[3::4], sixteen), np.int64, len(source))
   except (ValueError, OverflowError) as error:
-    raise errors.InputError(
-      f"a data file has a malformed pointer ({error})", path=folder
-    ) from error
+    numbers = map(_in_range, fields[1::4], fields[3::4])
+    row = int(source[list(numbers).index(False)])
+    raise _at(raw, folder, row, "a pointer is malformed") from error
   target = rows.find(keys)
   first, second = words >> 8, words & 255
   sizes = np.array([len(lemmas) for lemmas in raw.lemmas])
   bad = (relation < 0) | (target < 0) | (first < 0)
+  bad |= (offsets < 0) | (offsets >= _SPAN)
   bad |= (first > sizes[source]) | (second > sizes[target])
   if bad.any():
     at = int(np.argmax(bad))
-    part = PARTS[raw.kind[source[at]].replace("s", "a")]
-    raise errors.InputError(
-      f"pointer {' '.join(fields[4 * at : 4 * at + 4])!r} leads nowhere",
-      path=folder / f"data.{part}",
-      line=raw.line[source[at]],
-    )
+    pointer = " ".join(fields[4 * at : 4 * at + 4])
+    what = f"pointer {pointer!r} leads nowhere"
+    raise _at(raw, folder, int(source[at]), what)
   return Pointers(
     source, relation, target, first.astype(np.int16), second.astype(np.int16)
   )
@@ -356,7 +377,7 @@ def _read_lexnames(path: pathlib.Path) -> dict[int, str]:
     fields = text.split()
     if not fields:
       continue
-    if len(fields) < 2 or not fields[0].isdecimal():
+    if len(fields) < 2 or not _whole(fields[0]):
       raise errors.InputError("expected number and name", path=path, line=line)
     found[int(fields[0])] = fields[1]
   return found
@@ -373,7 +394,7 @@ def _read_frame_texts(folder: pathlib.Path) -> dict[int, str]:
       number, _, frame = text.strip().partition(" ")
       if not text.strip():
         continue
-      if not number.isdecimal():
+      if not _whole(number):
         raise errors.InputError("expected a frame number", path=path, line=line)
       found[int(number)] = frame.strip()
     return found
