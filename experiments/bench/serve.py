@@ -102,6 +102,7 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
 def _query(rng, ids, known, ranking) -> dict[str, Any]:
   chosen = rng.choice(known, rng.integers(1, _MEMBERS + 1), replace=False)
   weights = rng.uniform(-1, 2, len(chosen)).round(3)
+  weights[0] = weights[0] or 1.0  # a query of nothing but zeros is refused
   members = [
     {"id": ids[row], "weight": weight}
     for row, weight in zip(chosen.tolist(), weights.tolist())

@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.explorer.concepts import Concepts, named
 from experiments.explorer.entities import Entities
-from experiments.explorer.ranker import Asked, Ranker
+from experiments.explorer.ranker import Asked, Ranker, Top
 from repr_jax.errors import InputError
 from repr_jax.setexp import explain, features
 
@@ -103,30 +103,34 @@ class Answers:
       raise InputError("the query names an entity twice; raise its weight")
     return self._ranker.ask(rows, weights)
 
-  def expand(
-    self, questions: Sequence[tuple[Question, Asked, int]]
-  ) -> list[dict[str, Any]]:
+  def tops(self, questions: Sequence[tuple[Question, Asked]]) -> list[Top]:
     """The best entities for questions to the same system.
 
     Args:
-      questions: each with its query and the number of entities wanted.
+      questions: each with its query.
 
     Returns:
-      The answers in order.
+      Those of each question, in order.
     """
     first = questions[0][0]
-    asked = [query for _, query, _ in questions]
-    tops = self._ranker.top(first.system, first.ranking, asked, MOST_RESULTS)
-    answers = []
-    for (question, _, wanted), top in zip(questions, tops):
-      results = [
-        {**self.entities.describe(row), "rank": place, "score": score}
-        for place, (row, score) in enumerate(
-          zip(top.rows[:wanted].tolist(), top.scores.tolist()), 1
-        )
-      ]
-      answers.append({**self._echo(question), "results": results})
-    return answers
+    asked = [query for _, query in questions]
+    return self._ranker.top(first.system, first.ranking, asked, MOST_RESULTS)
+
+  def expansion(self, question: Question, top: Top, k: int) -> dict[str, Any]:
+    """The answer to a question, from its best entities.
+
+    Args:
+      question: the question.
+      top: of `tops`.
+      k: entities that are wanted.
+    """
+    results = [
+      {**self.entities.describe(row), "rank": place, "score": score}
+      for place, (row, score) in enumerate(
+        zip(top.rows[:k].tolist(), top.scores[:k].tolist()), 1
+      )
+    ]
+    return {**self._echo(question), "results": results}
 
   def rationale(
     self,

@@ -65,9 +65,7 @@ class _Api:
     self._answers = answers
     self._batcher = batcher
     self._compilations = compilations
-    self._kept: collections.OrderedDict[Any, _Values] = (
-      collections.OrderedDict()
-    )
+    self._kept: collections.OrderedDict[Any, Any] = collections.OrderedDict()
     self.handlers: Mapping[str, Callable[[_Values], Awaitable[_Values]]] = {
       "/api/model": self._model,
       "/api/status": self._status,
@@ -100,10 +98,11 @@ class _Api:
     question = self._question(values)
     asked = self._answers.check(question)
     kind = "expand", question.system, question.ranking
-    argument = question, asked, values["k"]
-    return await self._ask(
-      "expand", values, kind, self._answers.expand, argument
+    # The worker has the next call to compute while this thread writes.
+    top = await self._ask(
+      "expand", {**values, "k": 0}, kind, self._answers.tops, (question, asked)
     )
+    return self._answers.expansion(question, top, values["k"])
 
   async def _rationale(self, values: _Values) -> _Values:
     question = self._question(values)
@@ -139,7 +138,7 @@ class _Api:
       values["members"], values["system"], values["ranking"]
     )
 
-  async def _ask(self, name, values, kind, run, argument) -> _Values:
+  async def _ask(self, name, values, kind, run, argument) -> Any:
     """The answer of the worker, or the one that it gave before."""
     key = name, tuple(values.items())
     if key in self._kept:

@@ -7,9 +7,14 @@ others, and under load the calls grow by themselves.
 
 import asyncio
 import collections
+import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
+
+# Two threads take turns: one that reads requests and one that computes. With
+# Python's usual 5 ms each waits for the other for a sixth of the time.
+_TURN = 0.0005
 
 
 class Busy(Exception):
@@ -57,6 +62,7 @@ class Batcher:
     self._changed = threading.Condition()
     self._closed = False
     self.counts = Counts(0, 0, 0, 0)
+    sys.setswitchinterval(_TURN)  # of the whole process
     self._thread = threading.Thread(
       target=self._work, name="explorer", daemon=True
     )

@@ -3,6 +3,8 @@
 import csv
 from typing import Any
 
+import numpy as np
+
 from experiments.nvse import querying
 from repr_jax.errors import InputError
 from repr_jax.setexp import features
@@ -24,6 +26,8 @@ class Entities:
     """
     self._table = table
     self._most = most
+    self._told = np.diff(table.sentences.entity_starts).tolist()
+    self._sizes = np.diff(table.counts.indptr).tolist()
     table.name_index.prepare()
 
   def search(self, text: str, limit: int) -> dict[str, Any]:
@@ -95,8 +99,8 @@ class Entities:
     return {
       "id": self._table.entities[row],
       "name": self._table.names[row],
-      "sentences": len(self._table.sentences.of(row)),
-      "usable": self._size(row) > 0,
+      "sentences": self._told[row],
+      "usable": self._sizes[row] > 0,
     }
 
   def _members(self, line: str) -> list[querying.Member]:
@@ -111,15 +115,11 @@ class Entities:
   def _rank(self, row: int, text: str) -> tuple[bool, bool, int]:
     """Smaller for an entity that is likelier meant."""
     name, wanted = self._table.names[row].casefold(), text.casefold()
-    return name != wanted, f" {wanted} " not in f" {name} ", -self._size(row)
+    return name != wanted, f" {wanted} " not in f" {name} ", -self._sizes[row]
 
   def _find(self, name: str) -> int | None:
     """The entity of an id or a name; of several, the one told of most."""
     if name in self._table.rows:
       return self._table.rows[name]
     found = self._table.name_index.find(name)
-    return max(found, key=self._size, default=None)
-
-  def _size(self, row: int) -> int:
-    starts = self._table.counts.indptr
-    return int(starts[row + 1] - starts[row])
+    return max(found, key=self._sizes.__getitem__, default=None)

@@ -28,10 +28,14 @@ _FUSED = "nvse+bm25"
 
 
 class Asked(NamedTuple):
-  """A query as it is, and with members of weight 0 up to a fixed number."""
+  """A query as it is; `width` is the number of members to pad it to."""
 
   plain: Query
-  padded: Query
+  width: int
+
+  def padded(self) -> Query:
+    """The query with members of weight 0 up to its width."""
+    return _pad(self.plain, self.width)
 
 
 class Top(NamedTuple):
@@ -86,7 +90,7 @@ class Ranker:
     self._options = opened.options
     self._width = batches.padded_length(members, 4)
     self._own: dict[str, systems.System] = {}
-    self._tops: dict[str, Callable[[Sequence[Query], int], list]] = {}
+    self._tops: dict[str, Callable[[Sequence[Asked], int], list]] = {}
     for ranking in self.rankings:
       self._fit_own(ranking)
     self._others: dict[str, systems.System] = {}
@@ -114,7 +118,7 @@ class Ranker:
         options.own,
       )
       batch = decoded_batch.prepare(fitted, self._width)
-      self._tops[ranking] = functools.partial(decoded_batch.expand_batch, batch)
+      self._tops[ranking] = functools.partial(_decoded, batch)
       self._own[ranking] = systems.System(
         _OWN,
         functools.partial(decoded.score_batch, fitted),
@@ -149,7 +153,7 @@ class Ranker:
           f"{table.names[row]} has no features in this model: leave it out"
         )
     plain = make_query(table.counts, np.asarray(rows, np.int32), weights)
-    return Asked(plain, _pad(plain, self._width))
+    return Asked(plain, self._width)
 
   def top(
     self, system: str, ranking: str, asked: Sequence[Asked], k: int
@@ -166,10 +170,9 @@ class Ranker:
       The entities of each query; its members are never among them.
     """
     if system == _OWN:
-      queries = [query.padded for query in asked]
       return [
         Top(found.ids[:k], found.scores[:k])
-        for found in self._tops[ranking](queries, k)
+        for found in self._tops[ranking](asked, k)
       ]
     found = []
     for query in asked:
@@ -236,12 +239,24 @@ class Ranker:
       list(pool.map(run, ways))
 
   def _shape(self, system: str, asked: Asked) -> Query:
-    return asked.padded if system in (_OWN, _FUSED) else asked.plain
+    return asked.padded() if system in (_OWN, _FUSED) else asked.plain
 
 
-def _nearest(model: expand.Model, queries: Sequence[Query], k: int) -> list:
+def _decoded(
+  batch: decoded_batch.Batch, asked: Sequence[Asked], k: int
+) -> list[expand.Answer]:
+  """Answers by decoded features; a call for many pads what it needs."""
+  many = len(asked) >= decoded_batch.LEAST
+  queries = [query.plain if many else query.padded() for query in asked]
+  return decoded_batch.expand_batch(batch, queries, k)
+
+
+def _nearest(
+  model: expand.Model, asked: Sequence[Asked], k: int
+) -> list[expand.Answer]:
   """Answers by a score between Gaussians, padded to a size of `_SIZES`."""
-  size = next(n for n in _SIZES if n >= len(queries))
+  size = next(n for n in _SIZES if n >= len(asked))
+  queries = [query.padded() for query in asked]
   padded = [*queries, *[queries[-1]] * (size - len(queries))]
   return expand.expand_batch(model, padded, k)[: len(queries)]
 

@@ -20,7 +20,7 @@ from repr_jax.setexp import decoded, expand
 from repr_jax.setexp.query import Query, best, exclude
 
 SIZES = (8, 16, 32, 48, 64)
-_LEAST = 3  # Fewer queries are answered one by one.
+LEAST = 3  # Fewer queries are answered one by one.
 
 
 class Batch(NamedTuple):
@@ -72,7 +72,7 @@ def expand_batch(
   found: list[expand.Answer] = []
   for start in range(0, len(queries), SIZES[-1]):
     block = queries[start : start + SIZES[-1]]
-    if len(block) < _LEAST:
+    if len(block) < LEAST:
       found += [_alone(batch.model, query, k) for query in block]
     else:
       found += _together(batch, block, k)

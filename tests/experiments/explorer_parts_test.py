@@ -99,8 +99,12 @@ def test_overload_is_told_and_memory_is_bounded(monkeypatch):
     def check(self, question):
       return question
 
-    def expand(self, questions):
-      return [{"k": k} for _, _, k in questions]
+    def tops(self, questions):
+      return [question.members for question, _ in questions]
+
+    def expansion(self, question, top, k):
+      assert top == question.members
+      return {"k": k}
 
   class Full(batching.Batcher):
     async def submit(self, job):
@@ -124,7 +128,7 @@ def test_overload_is_told_and_memory_is_bounded(monkeypatch):
     ) as client:
       return [
         await client.post(
-          "/api/expand", json={"members": [{"id": "x"}], "k": 1 + i % 50}
+          "/api/expand", json={"members": [{"id": f"x{i}"}], "k": 1 + i % 50}
         )
         for i in range(number)
       ]
