@@ -55,6 +55,12 @@ _DUPLICATES = flags.DEFINE_enum(
   "duplicates", "error", ["error", "count"], "What a repeated triple is."
 )
 _RULES = flags.DEFINE_string("rules", None, "File of rules.")
+_DROP_IMPLIED = flags.DEFINE_bool(
+  "drop_implied",
+  False,
+  "Train without the facts that rules derive from others: what is known of "
+  "them comes from the rules.",
+)
 _ROOT = flags.DEFINE_string(
   "below", None, "WordNet only: keep the synsets below this one."
 )
@@ -175,13 +181,20 @@ def load_kb(seed: int) -> kb_data.KnowledgeBase:
     The knowledge base.
   """
   train, valid, test = _TRAIN.value, _VALID.value, _TEST.value
-  if not (train or valid or test):
-    return kb_data.from_wordnet(_HELD_OUT.value, seed, _ROOT.value)
-  if not (train and valid and test):
+  if train and valid and test:
+    kb = kb_data.read(
+      train, valid, test, _RULES.value, _COLUMNS.value, _DUPLICATES.value
+    )
+  elif train or valid or test:
     raise errors.InputError("--train, --valid and --test go together")
-  return kb_data.read(
-    train, valid, test, _RULES.value, _COLUMNS.value, _DUPLICATES.value
-  )
+  else:
+    kb = kb_data.from_wordnet(_HELD_OUT.value, seed, _ROOT.value)
+  if _DROP_IMPLIED.value:
+    if not kb.rules:
+      raise errors.InputError("--drop_implied needs rules: give --rules")
+    kb = kb_data.drop_implied(kb)
+    progress.say(f"{kb.name}: {len(kb.dropped):,} facts left out of training")
+  return kb
 
 
 def setting_from(values: Mapping[str, Any]) -> kb_training.Setting:

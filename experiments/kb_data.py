@@ -37,12 +37,16 @@ class KnowledgeBase:
     splits: the facts.
     rules: the rules.
     shown: a readable name for each entity.
+    dropped: facts that are known and not trained on, [m, 3].
   """
 
   name: str
   splits: triples.Splits
   rules: list[rule_files.Rule]
   shown: list[str]
+  dropped: np.ndarray = dataclasses.field(
+    default_factory=lambda: np.zeros((0, 3), np.int32)
+  )
 
   @property
   def relations(self) -> list[str]:
@@ -57,7 +61,8 @@ class KnowledgeBase:
   @property
   def known(self) -> np.ndarray:
     """All facts of all splits, [n, 3]."""
-    return np.concatenate([part.array for part in self.splits[:3]])
+    parts = [part.array for part in self.splits[:3]]
+    return np.concatenate([*parts, self.dropped])
 
   @property
   def seen(self) -> np.ndarray:
@@ -97,6 +102,53 @@ def read(
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
   return KnowledgeBase(name, splits, found, _readable(splits.train.entities))
+
+
+def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
+  """Takes out of training what rules derive from the facts that stay.
+
+  What a model knows of these facts it then has from the rules. RelImp, RevImp
+  and Symm derive a fact from one other; of two facts that imply each other
+  the one whose relation a rule names first stays.
+
+  Args:
+    kb: the knowledge base.
+
+  Returns:
+    The same with fewer training facts, the others in `dropped`.
+  """
+  train = kb.splits.train
+  facts, kept = train.array, np.ones(len(train.array), bool)
+  place = {name: i for i, name in enumerate(kb.relations)}
+  sizes = len(kb.entities), len(kb.relations), len(kb.entities)
+  keys = np.ravel_multi_index(facts.T, sizes)
+  for rule in kb.rules:
+    if rule.kind not in ("RelImp", "RevImp", "Symm"):
+      continue
+    first, second = place[rule.arguments[0]], place[rule.arguments[-1]]
+    reason = facts[kept & (facts[:, 1] == first)]
+    if first == second:  # a fact must not be the reason of its own reason
+      reason = reason[reason[:, 0] < reason[:, 2]]
+    order = [0, 1, 2] if rule.kind == "RelImp" else [2, 1, 0]
+    derived = reason[:, order]
+    derived[:, 1] = second
+    kept &= ~np.isin(keys, np.ravel_multi_index(derived.T, sizes))
+  left = triples.Triples(facts[kept], train.entities, train.relations)
+  splits = kb.splits._replace(
+    train=left,
+    unseen_entities=_absent(left.array[:, [0, 2]], len(kb.entities)),
+    unseen_relations=_absent(left.array[:, 1], len(kb.relations)),
+  )
+  return dataclasses.replace(
+    kb,
+    name=f"{kb.name} without implied facts",
+    splits=splits,
+    dropped=facts[~kept],
+  )
+
+
+def _absent(ids: np.ndarray, size: int) -> np.ndarray:
+  return np.setdiff1d(np.arange(size, dtype=np.int32), ids)
 
 
 def from_wordnet(

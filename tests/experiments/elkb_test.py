@@ -148,3 +148,41 @@ def test_wordnet_knowledge_base_holds_facts_out():
   system = kb_training.prepare(kb, setting)
   assert system.constraints is not None
   assert runlib.SEED.value == 0
+
+
+def test_what_rules_imply_is_dropped_and_still_known(tmp_path):
+  parts = _write(tmp_path)
+  whole = kb_data.read(*parts.values())
+  kb = kb_data.drop_implied(whole)
+  child, parent = (kb.relations.index(x) for x in ("child", "parent"))
+  train = kb.splits.train.array
+  assert (train[:, 1] == parent).all() and kb.splits.unseen_relations == [child]
+  assert (np.sum(whole.splits.train.array[:, 1] == parent)) == len(train)
+  assert sorted(kb.known.tolist()) == sorted(whole.known.tolist())
+  both = {
+    ruled: _run(
+      tmp_path / str(ruled),
+      **{**_FAST, **parts, "drop_implied": True, "constrained": ruled},
+    )
+    for ruled in (True, False)
+  }
+  metric = "mrr filtered both"
+  name = f"{kb.name} complex"
+  # All test facts are of the relation that has no training fact.
+  assert both[True][f"{name} + rules", metric] > 0.8
+  assert both[False][name, metric] < 0.5
+
+
+def test_of_a_symmetric_pair_one_stays(tmp_path):
+  facts = ["a\tlikes\tb", "b\tlikes\ta", "a\tlikes\ta", "b\tknows\ta"]
+  for name, rows in (("t", facts), ("v", facts[:1]), ("w", facts[1:2])):
+    (tmp_path / name).write_text("\n".join(rows) + "\n")
+  (tmp_path / "r").write_text("Symm\tlikes\nRelImp\tlikes\tknows\n")
+  whole = kb_data.read(*(str(tmp_path / x) for x in "tvwr"))
+  kb = kb_data.drop_implied(whole)
+  named = [
+    (kb.entities[h], kb.relations[r], kb.entities[t])
+    for h, r, t in kb.splits.train.array.tolist()
+  ]
+  assert ("a", "likes", "a") in named and ("b", "knows", "a") in named
+  assert sum(r == "likes" for _, r, _ in named) == 2
