@@ -8,6 +8,7 @@ import asyncio
 import collections
 import hashlib
 import json
+import os
 import pathlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -83,7 +84,11 @@ class _Api:
   async def _status(self, values: _Values) -> _Values:
     del values
     counts = self._batcher.counts._asdict()
-    return {**counts, "compilations": self._compilations()}
+    return {
+      **counts,
+      "compilations": self._compilations(),
+      "resident": _resident(),
+    }
 
   async def _entities(self, values: _Values) -> _Values:
     search = self._answers.entities.search
@@ -149,6 +154,15 @@ class _Api:
     if len(self._kept) > _KEPT:
       self._kept.popitem(last=False)
     return answer
+
+
+def _resident() -> int:
+  """Bytes of memory of this process; 0 where the system does not tell."""
+  try:
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+  except OSError:
+    return 0
+  return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def build(

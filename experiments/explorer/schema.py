@@ -66,7 +66,9 @@ ENDPOINTS = {
     "GET", "Systems, ranking scores, limits and two example queries.", {}
   ),
   "/api/status": Endpoint(
-    "GET", "Requests, calls and compilations since the start.", {}
+    "GET",
+    "Requests, calls and compilations since the start; bytes of memory.",
+    {},
   ),
   "/api/entities": Endpoint(
     "GET",
