@@ -1,0 +1,104 @@
+"""What is shipped: a wheel that stands alone, a source archive without data."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_TEXT = {
+  "", ".cfg", ".css", ".flags", ".html", ".js", ".md", ".py", ".svg", ".toml",
+  ".txt", ".typed",
+}  # fmt: skip
+
+
+def _run(*command, **options):
+  return subprocess.run(
+    [sys.executable, *command], capture_output=True, text=True, **options
+  )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> pathlib.Path:
+  """A folder with both archives, built as `pip install` builds."""
+  folder = tmp_path_factory.mktemp("built")
+  source = folder / "source"
+  tracked = subprocess.run(
+    ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+    cwd=_ROOT,
+    capture_output=True,
+    text=True,
+  )
+  names = tracked.stdout.split("\0")[:-1]
+  if tracked.returncode:  # a copy of the checkout, without its history
+    kept = ("experiments", "launch", "repr_jax")
+    names = [p.name for p in _ROOT.iterdir() if p.is_file()]
+    for top in kept:
+      found = (_ROOT / top).rglob("*")
+      names += [str(p.relative_to(_ROOT)) for p in found if p.is_file()]
+  for name in names:
+    if "__pycache__" in name or not (_ROOT / name).is_file():
+      continue
+    (source / name).parent.mkdir(parents=True, exist_ok=True)
+    (source / name).write_bytes((_ROOT / name).read_bytes())
+  made = _run(
+    "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, source
+  )  # fmt: skip
+  if made.returncode:
+    pytest.skip(f"pip could not build a wheel: {made.stderr.strip()[-300:]}")
+  archive = _run("setup.py", "-q", "sdist", "-d", folder, cwd=source)
+  if archive.returncode:
+    pytest.skip(f"no setuptools here: {archive.stderr.strip()[-300:]}")
+  return folder
+
+
+def test_the_wheel_stands_alone(built, tmp_path):
+  (wheel,) = built.glob("*.whl")
+  with zipfile.ZipFile(wheel) as opened:
+    names = opened.namelist()
+    opened.extractall(tmp_path)
+  assert {x.split("/")[0] for x in names if "dist-info" not in x} == {
+    "experiments", "launch", "repr_jax",
+  }  # fmt: skip
+  for folder, pattern in (
+    ("experiments/presets", "*.flags"),
+    ("experiments/explorer/static", "*"),
+    ("repr_jax", "py.typed"),
+  ):
+    here = {x.name for x in (_ROOT / folder).glob(pattern) if x.is_file()}
+    there = {x.name for x in (tmp_path / folder).glob(pattern)}
+    assert here and here <= there, folder
+  shown = _run(
+    "-m", "experiments.reproduce", "--help", cwd=tmp_path
+  )  # fmt: skip
+  assert shown.returncode == 0 and "--preset" in shown.stdout
+  where = _run(
+    "-c", "import repr_jax; print(repr_jax.__file__)", cwd=tmp_path
+  )  # fmt: skip
+  assert where.stdout.startswith(str(tmp_path))
+
+
+def test_archives_hold_text_alone_and_little_of_it(built):
+  (archive,) = built.glob("*.tar.gz")
+  with tarfile.open(archive) as opened:
+    members = [x for x in opened.getmembers() if x.isfile()]
+  assert len(members) > 100
+  for member in members:
+    path = pathlib.PurePosixPath(member.name)
+    assert path.suffix in _TEXT and member.size < 200_000, member.name
+  assert archive.stat().st_size < 3_000_000
+
+
+def test_every_dependency_has_a_bound(built):
+  (wheel,) = built.glob("*.whl")
+  with zipfile.ZipFile(wheel) as opened:
+    (name,) = (x for x in opened.namelist() if x.endswith("/METADATA"))
+    text = opened.read(name).decode()
+  required = re.findall(r"^Requires-Dist: ([^;\n]+)", text, re.M)
+  assert len(required) > 20
+  for one in required:
+    assert re.fullmatch(r"[A-Za-z0-9_.-]+(>=|==)[0-9.]+", one.strip()), one
