@@ -130,9 +130,13 @@ def load_params(directory: str) -> tuple[str, scores.Params]:
       "no finished run of experiments.elkb is here (no params.npz)",
       path=directory,
     )
-  with np.load(path) as found:
-    params = scores.Params(found["entities"], found["relations"])
-    return str(found["model"]), jax.tree.map(jax.numpy.asarray, params)
+  found = files.read_npz(path, ["entities", "relations", "model"])
+  model = str(found.pop("model"))
+  for name, table in found.items():
+    if table.dtype.kind != "f" or not np.isfinite(table).all():
+      raise errors.InputError(f"{name} is no finite table", path=path)
+  tables = jax.tree.map(jax.numpy.asarray, found)
+  return model, scores.Params(tables["entities"], tables["relations"])
 
 
 def combined_ranks(

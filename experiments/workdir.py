@@ -5,6 +5,8 @@ import fcntl
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
@@ -15,8 +17,10 @@ from absl import flags
 
 from experiments import settings
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 
+# What is written beside its place, by `atomic_write` and by stores.
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(tmp|old)")
 _OURS = ("experiments", "launch", "repr_jax")
 _PACKAGES = (
   "repr_jax", "jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy",
@@ -92,7 +96,7 @@ def _commit() -> str | None:
   try:
     head, changes = (
       subprocess.run(
-        ["git", "-C", str(root), *command],
+        ["git", "--no-optional-locks", "-C", str(root), *command],
         capture_output=True,
         text=True,
         check=True,
@@ -171,9 +175,7 @@ def claim(
   Raises:
     InputError: the directory belongs to another run.
   """
-  for pattern in (".????????????????.tmp", "plots/.????????????????.tmp"):
-    for left in directory.glob(pattern):
-      left.unlink()  # half-written by a process that was killed
+  _clean(directory)
   path = directory / "flags.json"
   if not path.exists():
     for name in ("metrics.jsonl", "results.json", "checkpoints"):
@@ -186,7 +188,7 @@ def claim(
     write_json(path, record)
     return
   try:
-    stored = json.loads(path.read_text())
+    stored = json_files.read_json(path)
     before = {"experiment": stored["experiment"], **stored["flags"]}
   except (KeyError, TypeError, ValueError) as error:
     raise errors.InputError(
@@ -205,6 +207,44 @@ def claim(
       f"{'; '.join(differ)}. Give these back or another --workdir",
       path=directory,
     )
+
+
+def free(directory: pathlib.Path) -> None:
+  """Forgets the flags of a run that has not computed anything.
+
+  Args:
+    directory: the work directory, whose lock this process has. Where it holds
+      more than flags and an empty log, it stays as it is.
+  """
+  log = directory / "metrics.jsonl"
+  known = {".lock", "flags.json", log.name}
+  for path in directory.rglob("*"):
+    strange = path.name not in known or path.parent != directory
+    if strange and not (path.is_dir() and not path.is_symlink()):
+      return
+  if log.exists() and log.stat().st_size:
+    return
+  log.unlink(missing_ok=True)
+  (directory / "flags.json").unlink(missing_ok=True)
+
+
+def _clean(directory: pathlib.Path) -> None:
+  """Removes what a killed process left half-written."""
+  for top, folders, names in os.walk(directory):
+    place = pathlib.Path(top)
+    if place != directory and (place / ".lock").exists():
+      folders.clear()  # another run's, which may be at work
+      continue
+    for name in filter(_UNFINISHED.fullmatch, (*folders, *names)):
+      if name in folders:
+        shutil.rmtree(place / name, ignore_errors=True)
+      else:
+        (place / name).unlink(missing_ok=True)
+    folders[:] = [
+      name
+      for name in folders
+      if name != "checkpoints" and not _UNFINISHED.fullmatch(name)
+    ]
 
 
 def _show(values: Mapping[str, Any], name: str) -> str:
@@ -259,8 +299,9 @@ class Metrics:
     self._last = record["step"]
     line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
     data = line.encode()
-    if self._file.write(data) < len(data):
-      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+    with files.naming(self._path):
+      if self._file.write(data) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
   def sync(self) -> None:
     """Waits until the lines are on the disk."""
@@ -277,6 +318,7 @@ class Metrics:
 def _step(line: bytes) -> float:
   """The step of a line, infinite where it is torn."""
   try:
-    return json.loads(line)["step"] if line.endswith(b"\n") else float("inf")
-  except (KeyError, TypeError, ValueError):
-    return float("inf")
+    step = json.loads(line)["step"] if line.endswith(b"\n") else None
+  except (KeyError, TypeError, ValueError, RecursionError):
+    step = None
+  return step if type(step) is int else float("inf")

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import itertools
-import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from experiments.nvse.options import Options
 from repr_jax.data import (
   entities,
   files,
+  json_files,
   synthetic_worlds,
   wikipedia,
   wordnet,
@@ -75,10 +75,7 @@ def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
       )
     opened = wordnet.load(options.wordnet_path)
     return wordnet_entities.wordnet_instance_sets(opened)
-  try:
-    found = json.loads("\n".join(files.open_text(path)))
-  except ValueError as error:
-    raise InputError(f"is not JSON ({error})", path=path) from error
+  found = json_files.read_json(path)
   if not isinstance(found, dict) or not all(
     isinstance(ids, list) and all(isinstance(x, str) for x in ids)
     for ids in found.values()
@@ -103,8 +100,8 @@ def form_of(path: str, form: str = "auto") -> str:
   if first.startswith("<"):
     return "wikipedia"
   try:
-    record = json.loads(first)
-  except ValueError:
+    record = json_files.parse_json(first)
+  except InputError:
     record = None
   if isinstance(record, dict):
     return "entities" if "sentences" in record else "sentences"

@@ -1,19 +1,29 @@
 """One directory with all that answering queries needs."""
 
-import json
 import pathlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from experiments import workdir
 from experiments.nvse import systems
 from experiments.nvse.options import Options
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 from repr_jax.errors import InputError
 from repr_jax.setexp import expand, features, model_files, word2vecf
 
 _NOTES, _FEATURES, _MODEL = "export.json", "features", "model"
 _VECTORS = "word2vecf.npz"
+_KINDS: dict[str, tuple[type, ...]] = {
+  "ranking": (str,),
+  "pooling": (str,),
+  "normalise": (bool,),
+  "word2vecf": (bool,),
+  "power": (int, float),
+  "own": (int, float),
+  "fusion": (int, float),
+}
 
 
 class Exported(NamedTuple):
@@ -95,24 +105,43 @@ def load(directory: str | pathlib.Path) -> Exported:
       "python -m experiments.nvse --mode=export --export=DIR",
       path=folder,
     )
-  try:
-    notes = json.loads(path.read_text("utf-8"))
-    str(notes["ranking"]), bool(notes["normalise"]), float(notes["power"])
-    str(notes["pooling"]), float(notes["own"])
-    wanted = bool(notes["word2vecf"])
-    float(notes["fusion"])
-  except (ValueError, KeyError, TypeError) as error:
-    raise InputError(f"is damaged ({error}): export again", path=path) from None
+  notes = _read_notes(path)
   table = features.load(folder / _FEATURES)
   loaded = model_files.load(folder / _MODEL, table.fingerprint)
   model = expand.build(*loaded, table.counts)
   vectors = None
-  if wanted:
-    arrays = files.read_npz(folder / _VECTORS)
-    missing = set(word2vecf.Model._fields) - set(arrays)
-    if missing:
-      raise InputError(f"has no array {min(missing)}", path=folder / _VECTORS)
-    negatives = int(arrays.pop("negatives"))
-    kept = {k: x for k, x in arrays.items() if k in word2vecf.Model._fields}
-    vectors = word2vecf.Model(negatives=negatives, **kept)
+  if notes["word2vecf"]:
+    vectors = _read_vectors(folder / _VECTORS, table.counts.shape)
   return Exported(table, model, vectors, notes)
+
+
+def _read_notes(path: pathlib.Path) -> dict[str, Any]:
+  """Reads export.json; what is used of it has its type."""
+  notes = json_files.read_json(path)
+  for name, kinds in _KINDS.items():
+    value: Any = notes.get(name) if isinstance(notes, dict) else None
+    good = type(value) in kinds
+    if not good or (float in kinds and not 0 <= value < float("inf")):
+      raise InputError(
+        f"is damaged ({name} is {value!r}): export again", path=path
+      )
+  return notes
+
+
+def _read_vectors(
+  path: pathlib.Path, shape: tuple[int, int]
+) -> word2vecf.Model:
+  """Reads the vectors of [X, F] entities and contexts."""
+  arrays = files.read_npz(path, word2vecf.Model._fields)
+  negatives = arrays.pop("negatives")
+  width = arrays["noise"].shape[-1:]
+  for name, rows in zip(("entities", "contexts"), shape):
+    if arrays[name].shape != (rows, *width) or len(width) != 1:
+      raise InputError(f"{name} is not {rows} vectors", path=path)
+  numbers = all(
+    x.dtype.kind == "f" and x.ndim == 2 and np.isfinite(x).all()
+    for x in arrays.values()
+  )
+  if not numbers or negatives.dtype.kind not in "iu" or negatives.shape:
+    raise InputError("holds what is no finite vector", path=path)
+  return word2vecf.Model(negatives=int(negatives), **arrays)

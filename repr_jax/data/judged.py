@@ -71,9 +71,8 @@ def read_judged_queries(path: files.Path) -> list[JudgedQuery]:
   for number, line in enumerate(files.open_text(path), 1):
     if not line.strip():
       continue
-    record = json_files.parse_json(line, path, number)
     try:
-      found.append(_query(record))
+      found.append(_query(json_files.parse_json(line)))
     except (KeyError, TypeError, ValueError) as error:
       what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
       raise InputError(
@@ -107,7 +106,7 @@ def _query(record: Any) -> JudgedQuery:
 
 
 def _member(item: Any) -> Member:
-  name = item.get("name") if isinstance(item, dict) else None
+  name = item["name"] if isinstance(item, dict) else None
   if not isinstance(name, str) or not name.strip():
     raise ValueError('each of "entities" needs a "name"')
   abstract = item.get("abstract") or ""
@@ -139,7 +138,7 @@ def _by_system(
 
 def _ids(value: Any) -> tuple[str, ...]:
   if not isinstance(value, list) or not all(
-    isinstance(x, str) and x for x in value
+    isinstance(x, str) and x.strip() for x in value
   ):
     raise ValueError("ids of entities must be a list of strings")
   return tuple(value)

@@ -306,11 +306,14 @@ def load(directory: files.Path) -> FeatureTable:
       *(both[name] for name in sentences_lib.Sentences._fields)
     )
     shape = len(texts["entities"]), len(texts["features"])
+    if len(texts["names"]) != shape[0]:
+      raise ValueError(f"it does not name {shape[0]} entities")
+    sentences_lib.check(held, shape[0])
     counts = _mapped_counts(arrays, shape)
     return FeatureTable(
       counts, texts["entities"], texts["names"], texts["features"], held
     )
-  except (KeyError, ValueError) as error:
+  except (IndexError, KeyError, TypeError, ValueError) as error:
     if isinstance(error, InputError):
       raise
     raise arraystore.damaged(directory, str(error)) from error
@@ -326,7 +329,9 @@ def _mapped_counts(
   )
   if len(indptr) != shape[0] + 1 or not indptr[-1] == len(data) == len(indices):
     raise ValueError(f"its counts are not {shape[0]} rows")
-  if len(indices) and indices.max() >= shape[1]:
+  if indptr[0] or (np.diff(indptr) < 0).any():
+    raise ValueError("its rows overlap")
+  if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
     raise ValueError(f"its counts have more than {shape[1]} columns")
   counts = scipy.sparse.csr_array(shape, dtype=np.float32)
   small = len(indices) <= np.iinfo(np.int32).max

@@ -10,7 +10,7 @@ import numpy as np
 from flax import traverse_util
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data import files, json_files
 from repr_jax.setexp import vae
 
 _ARRAYS, _NOTES = "parameters.npz", "model.json"
@@ -65,8 +65,8 @@ def load(
   """
   folder = pathlib.Path(directory)
   notes_path, path = folder / _NOTES, folder / _ARRAYS
-  text = "\n".join(files.open_text(notes_path))
-  config, trained_on = _read_notes(text, notes_path)
+  notes = json_files.read_json(notes_path)
+  config, trained_on = _read_notes(notes, notes_path)
   if fingerprint is not None and fingerprint != trained_on:
     raise errors.InputError(
       f"the model was trained on other features (fingerprint {trained_on}, "
@@ -78,11 +78,14 @@ def load(
   missing = {"table", "decoder", "idf", "mean_length", "notes"} - set(arrays)
   if missing:
     raise errors.InputError(f"has no array {min(missing)}", path=path)
-  if arrays["notes"].tobytes().decode("utf-8", "replace") != text:
+  text = arrays["notes"].tobytes().decode("utf-8", "replace")
+  if json_files.parse_json(text, path) != notes:
     raise errors.InputError(
       f"belongs to another model than {_NOTES} beside it: save the model again",
       path=path,
     )
+  del arrays["notes"]
+  _check_arrays(config, arrays, path)
   encoder = {
     name.removeprefix("encoder/"): value
     for name, value in arrays.items()
@@ -93,34 +96,65 @@ def load(
     traverse_util.unflatten_dict(encoder, sep="/"),
     arrays["decoder"],
   )
-  _check_shapes(config, params, arrays["idf"], path)
   return config, params, vae.Inputs(arrays["idf"], arrays["mean_length"])
 
 
-def _read_notes(text: str, path: pathlib.Path) -> tuple[vae.Config, str]:
+def _read_notes(notes: Any, path: pathlib.Path) -> tuple[vae.Config, str]:
   try:
-    notes = json.loads(text)
     config = vae.Config(**notes["config"])
+    for field in dataclasses.fields(config):
+      value = getattr(config, field.name)
+      widths = value if isinstance(value, tuple) else ()
+      # A whole number does for another, but a truth value is no number.
+      if type(value) is not type(field.default) and not (
+        type(value) is int and isinstance(field.default, float)
+      ):
+        raise ValueError(f"{field.name} cannot be {value!r}")
+      if not all(type(width) is int for width in widths):
+        raise ValueError(f"{field.name} must be whole numbers")
     return config, str(notes["features"])
   except errors.InputError as error:
     raise errors.InputError(str(error), path=path) from error
-  except (ValueError, TypeError, KeyError) as error:
+  except (ValueError, TypeError, LookupError, OverflowError) as error:
     raise errors.InputError(
       f"does not describe a model ({error}); it may be damaged", path=path
     ) from error
 
 
-def _check_shapes(config, params, idf, path):
-  """Refuses parameters that are not of the configuration's shapes."""
-  features = len(params.table)
-  expected = {
-    "table": (params.table, (features, config.hidden[0])),
-    "decoder": (params.decoder, (features, config.latent + 1)),
-    "idf": (idf, (features,)),
+def _check_arrays(
+  config: vae.Config, arrays: dict[str, np.ndarray], path: pathlib.Path
+) -> None:
+  """Refuses arrays that are not of the configuration's shapes or finite."""
+  features = arrays["idf"].size
+  shapes: dict[str, tuple[int, ...]] = {
+    "table": (features, config.hidden[0]),
+    "decoder": (features, config.latent + 1),
+    "idf": (features,),
+    "mean_length": (),
+    "encoder/bias": (config.hidden[0],),
   }
-  for name, (array, shape) in expected.items():
-    if array.shape != shape:
+  widths = [*config.hidden, config.latent]
+  layers = [f"hidden_{i}" for i in range(1, len(config.hidden))]
+  ends = zip([*layers, "mean"], widths, widths[1:])
+  for layer, before, after in (
+    *ends,
+    ("log_variance", config.hidden[-1], config.latent),
+  ):
+    shapes[f"encoder/{layer}/kernel"] = (before, after)
+    shapes[f"encoder/{layer}/bias"] = (after,)
+  odd = sorted(set(shapes) ^ set(arrays))
+  if odd:
+    raise errors.InputError(
+      f"{'lacks' if odd[0] in shapes else 'has no use for'} array {odd[0]}",
+      path=path,
+    )
+  for name, shape in shapes.items():
+    found = arrays[name]
+    if found.shape != shape or found.dtype.kind != "f":
       raise errors.InputError(
-        f"{name} has shape {array.shape}, the configuration asks for {shape}",
+        f"{name} is {found.dtype} of shape {found.shape}, the configuration "
+        f"asks for floats of shape {shape}",
         path=path,
       )
+    if not np.isfinite(found).all():
+      raise errors.InputError(f"{name} has a value not finite", path=path)

@@ -71,6 +71,35 @@ class Sentences(NamedTuple):
     return _AFTER.sub("", _BEFORE.sub("", line))
 
 
+def check(held: Sentences, entities: int) -> None:
+  """Refuses arrays that do not fit one another, with a `ValueError`.
+
+  Args:
+    held: the sentences, as they were stored.
+    entities: X.
+  """
+  count = len(held.starts) - 1
+  ids = (
+    ("tokens", held.tokens, 0, len(held.vocabulary)),
+    ("documents", held.documents, -1, len(held.document_names)),
+    ("entity_sentences", held.entity_sentences, 0, count),
+  )
+  for name, values, least, most in ids:
+    if len(values) and not least <= values.min() <= values.max() < most:
+      raise ValueError(f"{name} points to what is not there")
+  runs = (
+    ("starts", held.starts, len(held.tokens)),
+    ("entity_starts", held.entity_starts, len(held.entity_sentences)),
+  )
+  for name, starts, end in runs:
+    if starts[0] or starts[-1] != end or (np.diff(starts) < 0).any():
+      raise ValueError(f"{name} does not divide {end} entries")
+  if (len(held.linked), len(held.documents), len(held.entity_starts)) != (
+    len(held.tokens), count, entities + 1,
+  ):  # fmt: skip
+    raise ValueError("the sentences have arrays of other lengths")
+
+
 def collect(
   stream: Iterable[entities.Sentence],
   known: Iterable[str] = (),

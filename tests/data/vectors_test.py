@@ -149,7 +149,7 @@ def test_limit_and_select(tmp_path):
     ("a 1 2\n 1 2\n", 2, "no word"),
     ("a\nb\n", 1, "expected values"),
     ("a x\n", 1, "expected values"),
-    ("3 2\na 1 2\n", None, "claims 3 rows"),
+    ("3 2\na 1 2\n", 1, "claims 3 rows"),
     ("9999999999 9999999\na 1 2\n", 2, "expected 9999999 values"),
     ("5 99999999999\na 1 2\n", 1, "dimension"),
     ("", None, "no vectors"),
