@@ -8,6 +8,7 @@ import functools
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
@@ -108,9 +109,13 @@ def ppmi_svd(
 )
 def _svd(x, k, rows, key, centre, tolerance, max_cycles):
   op = operators.as_operator(x)
+  mean = jnp.zeros(op.shape[1], op.dtype)
   if centre:
-    op = operators.centred(op, operators.column_means(op, rows), rows)
+    mean = operators.column_means(op, rows)
+    op = operators.centred(op, mean, rows)
   svd, _ = spectral.truncated_svd(
     op, k, key, tolerance=tolerance, max_cycles=max_cycles
   )
+  noise = operators.centring_noise(mean, rows, svd.v)
+  svd = spectral.without_noise(svd, noise)
   return svd.u, svd.s

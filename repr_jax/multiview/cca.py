@@ -16,7 +16,8 @@ class CCA(NamedTuple):
     means: column means of the views, ([d1], [d2]).
     projections: (U_1 [d1, k], U_2 [d2, k]); projected training data has
       covariance I (up to the ridge) in each view.
-    correlations: canonical correlations, descending, [k].
+    correlations: canonical correlations, descending, [k]; 0, with columns
+      of U that are 0 or mean nothing, past the rank of either view.
   """
 
   means: tuple[Array, Array]
@@ -28,9 +29,9 @@ def cca_fit(x: Array, y: Array, k: int, *, ridge: float = 0.0) -> CCA:
   """SVD of S11^(-1/2) S12 S22^(-1/2) with ridge-regularised covariances.
 
   Args:
-    x: first view, [n, d1].
+    x: first view, [n, d1]; finite, as everything is NaN if one entry is.
     y: second view, [n, d2].
-    k: number of directions, at most min(d1, d2).
+    k: number of directions, from 1 to min(d1, d2).
     ridge: added to the diagonal of both covariances.
   """
   chex.assert_rank([x, y], 2)
@@ -39,18 +40,19 @@ def cca_fit(x: Array, y: Array, k: int, *, ridge: float = 0.0) -> CCA:
       f"two views of one set of rows: the first has {x.shape[0]} rows, "
       f"the second {y.shape[0]}"
     )
-  if k > min(x.shape[1], y.shape[1]):
+  if not 1 <= k <= min(x.shape[1], y.shape[1]):
     raise InputError(
       f"k = {k} directions asked of views with {x.shape[1]} and "
       f"{y.shape[1]} columns"
     )
-  means = (x.mean(axis=0), y.mean(axis=0))
+  means = (exact_mean(x), exact_mean(y))
   xc, yc = x - means[0], y - means[1]
   n = x.shape[0]
-  wx = inverse_root(xc.T @ xc / n, ridge)
-  wy = inverse_root(yc.T @ yc / n, ridge)
+  wx = inverse_root(xc.T @ xc / n, ridge, means[0])
+  wy = inverse_root(yc.T @ yc / n, ridge, means[1])
   left, values, right_t = jnp.linalg.svd(wx @ (xc.T @ yc / n) @ wy)
-  return CCA(means, (wx @ left[:, :k], wy @ right_t[:k].T), values[:k])
+  values = jnp.minimum(values[:k], 1)  # more is rounding
+  return CCA(means, (wx @ left[:, :k], wy @ right_t[:k].T), values)
 
 
 def cca_transform(model: CCA, x: Array, y: Array) -> tuple[Array, Array]:
@@ -61,15 +63,52 @@ def cca_transform(model: CCA, x: Array, y: Array) -> tuple[Array, Array]:
   )
 
 
-def inverse_root(covariance: Array, ridge: float | Array) -> Array:
-  """(S + r I)^(-1/2) of a covariance [d, d]; null directions map to zero."""
+def exact_mean(x: Array) -> Array:
+  """Column means [d] of x [n, d], right to the last digit for any n."""
+  mean = x.mean(axis=0)
+  return mean + (x - mean).mean(axis=0)
+
+
+def rounding(mean: Array, directions: Array) -> Array:
+  """Variance that rounding leaves when columns are centred.
+
+  Args:
+    mean: of the columns, [d].
+    directions: unit vectors, [d, k].
+
+  Returns:
+    A bound along each of them, [k].
+  """
+  along = jnp.sum((mean[:, None] * directions) ** 2, axis=0)
+  return (8 * jnp.finfo(mean.dtype).eps) ** 2 * along
+
+
+def inverse_root(covariance: Array, ridge: float | Array, mean: Array) -> Array:
+  """(S + r I)^(-1/2) of a covariance; null directions map to zero.
+
+  Args:
+    covariance: S, [d, d].
+    ridge: r.
+    mean: what was taken from the data, whose rounding is null too, [d].
+
+  Returns:
+    The root, [d, d].
+  """
   values, vectors = jnp.linalg.eigh(covariance)
-  return (vectors * inverse_root_values(values, ridge)) @ vectors.T
+  roots = inverse_root_values(values, ridge, rounding(mean, vectors))
+  return (vectors * roots) @ vectors.T
 
 
-def inverse_root_values(values: Array, ridge: float | Array) -> Array:
-  """1 / sqrt(value + ridge) of eigenvalues [d], zero for null directions."""
+def inverse_root_values(
+  values: Array, ridge: float | Array, floor: Array
+) -> Array:
+  """1 / sqrt(value + ridge) of eigenvalues [d].
+
+  Zero for null directions, whose value is at most the rounding level of the
+  largest or their floor [d].
+  """
   eps = jnp.finfo(values.dtype).eps
-  good = values > values.shape[0] * eps * jnp.max(values)
+  least = jnp.maximum(values.shape[0] * eps * jnp.max(values), floor)
+  good = values > least
   total = jnp.where(good, values + ridge, 1)
   return jnp.where(good, 1 / jnp.sqrt(total), 0)

@@ -21,17 +21,23 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from repr_jax.errors import InputError
-from repr_jax.multiview.cca import inverse_root_values
+from repr_jax.multiview.cca import exact_mean, inverse_root_values, rounding
 from repr_jax.ops.operators import (
   Operator,
   as_operator,
   centred,
+  centring_noise,
   column_means,
   row_scaled,
 )
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
-from repr_jax.ops.spectral import SVDInfo, top_eigenpairs, truncated_svd
+from repr_jax.ops.spectral import (
+  SVDInfo,
+  top_eigenpairs,
+  truncated_svd,
+  without_noise,
+)
 from repr_jax.ops.svd_updates import (
   IncrementalSVD,
   incremental_init,
@@ -89,8 +95,10 @@ def gcca_exact(
   """Exact MAX-VAR GCCA of complete dense views, G'G = I.
 
   Args:
-    views: matrices [n, d_j] with the same rows.
-    k: dimension of the common space, at most the sum of d_j.
+    views: matrices [n, d_j] with the same rows; finite, as everything is NaN
+      if one entry is.
+    k: dimension of the common space, at most the sum of d_j. Columns past the
+      rank of all views together are zero, and so are their values.
     ridge: r_j, one for all views or one each.
     centre: subtract column means.
     rows_per_block: rows that are centred and multiplied at a time.
@@ -99,30 +107,34 @@ def gcca_exact(
   check_views(views, k)
   n = views[0].shape[0]
   means = tuple(
-    v.mean(axis=0) if centre else jnp.zeros(v.shape[1], v.dtype) for v in views
+    exact_mean(v) if centre else jnp.zeros(v.shape[1], v.dtype) for v in views
   )
   ridges = _each_ridge(ridge, len(views))
   grams = _gram_rows(views, means, min(rows_per_block, n))
   whitening = []
   for j, r in enumerate(ridges):
     values, vectors = jnp.linalg.eigh(grams[j][0])
-    whitening.append(vectors * inverse_root_values(values, r))
+    noise = n * rounding(means[j], vectors)
+    roots = inverse_root_values(values, r, noise)
+    whitening.append(vectors * roots)
   matrix = _whitened(grams, whitening)
   key = jax.random.key(0) if key is None else key
   values, vectors = top_eigenpairs(matrix, k, key)
-  parts = jnp.split(vectors, _offsets(views), axis=0)
-  scale = 1 / jnp.sqrt(jnp.maximum(values, jnp.finfo(values.dtype).tiny))
+  scaled, values = scaled_eigenvectors(values, vectors)
   embedding = jnp.zeros((n, k), values.dtype)
-  for view, mean, w, part in zip(views, means, whitening, parts):
-    right = w @ (part * scale)
+  for view, mean, w, part in zip(
+    views, means, whitening, jnp.split(scaled, _offsets(views), axis=0)
+  ):
+    right = w @ part
     embedding = embedding + (view @ right - mean @ right)
-  root = jnp.sqrt(jnp.maximum(values, 0))
+  parts = jnp.split(vectors, _offsets(views), axis=0)
+  root = jnp.sqrt(values)
   return GCCA(
     embedding=embedding,
     values=values / len(views),
     projections=tuple(w @ (p * root) for w, p in zip(whitening, parts)),
     means=means,
-    objective=len(views) * k - values.sum(),
+    objective=jnp.maximum(len(views) * k - values.sum(), 0),
     shares=jnp.stack([jnp.sum((p * root) ** 2) / k for p in parts]),
   )
 
@@ -160,6 +172,8 @@ def factor_view(
   svd, info = truncated_svd(
     weighted, min(m, n, d), key, tolerance=tolerance, max_cycles=max_cycles
   )
+  if centre:
+    svd = without_noise(svd, centring_noise(mean, weights, svd.v))
   return ViewFactor(svd.u, svd.s, svd.v, mean), info
 
 

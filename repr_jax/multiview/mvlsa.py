@@ -24,6 +24,8 @@ from repr_jax.ops import mesh as meshes
 from repr_jax.ops.operators import as_operator, centred, row_scaled
 from repr_jax.ops.svd_updates import IncrementalSVD
 
+_LEAST_WEIGHT = 1e-15  # the square of a smaller one is lost in float32
+
 
 class MVLSA(NamedTuple):
   """A fitted multiview LSA.
@@ -147,12 +149,13 @@ def truncate(fitted: MVLSA, k: int) -> MVLSA:
   model = fitted.model
   if not 1 <= k <= model.values.shape[0]:
     raise InputError(f"cannot cut {model.values.shape[0]} dimensions to {k}")
-  scale = model.objective / (model.values.shape[0] - model.values.sum())
+  count = len(model.means) if fitted.normalisation == "unit" else 1
+  loss = jnp.maximum(k - model.values[:k].sum(), 0)
   cut = model._replace(
     embedding=model.embedding[:, :k],
     values=model.values[:k],
     projections=tuple(u[:, :k] for u in model.projections),
-    objective=scale * (k - model.values[:k].sum()),
+    objective=count * loss,
   )
   return fitted._replace(model=cut)
 
@@ -253,7 +256,7 @@ def _assemble(
     projections.append(u * np.sqrt(count) if unit else u)
     present = jnp.sum((weights[j] * scale) ** 2 * lengths)
     shares.append(jnp.sum(inside[j] ** 2) / jnp.maximum(present, 1e-30))
-  loss = k - values.sum()
+  loss = jnp.maximum(k - values.sum(), 0)
   return GCCA(
     embedding=v if unit else scale[:, None] * v,
     values=values,
@@ -282,11 +285,27 @@ def _row_weights(views, given, min_support):
   observed = np.stack(seen)
   support = observed.sum(axis=0).astype(np.int32)
   weights = (observed & (support >= min_support)).astype(np.float32)
-  if given is not None:
-    weights *= np.stack([np.asarray(w, np.float32) for w in given])
-  if not np.isfinite(weights).all() or (weights < 0).any():
-    raise InputError("row weights must be finite and not negative")
+  for j, own in enumerate(given or ()):
+    weights[j] *= _checked_weights(own, j, weights.shape[1])
   return weights, support
+
+
+def _checked_weights(given, j: int, size: int) -> np.ndarray:
+  own = np.asarray(given, np.float32)
+  if own.shape != (size,):
+    raise InputError(
+      f"the row weights of view {j} have shape {own.shape}; expected one for "
+      f"each of {size} rows"
+    )
+  usable = (own >= _LEAST_WEIGHT) & (own <= 1 / _LEAST_WEIGHT)
+  if not (usable | (own == 0)).all():
+    row = int(np.argmax(~usable & (own != 0)))
+    raise InputError(
+      f"the row weight {own[row]:g} of view {j}, row {row}: row weights must "
+      f"be 0 or from {_LEAST_WEIGHT:g} to {1 / _LEAST_WEIGHT:g}, usually 1 for "
+      "the largest"
+    )
+  return own
 
 
 @jax.jit

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from repr_jax.errors import InputError
 
+_NO_INFORMATION = 1e-12
 _KINDS = ("identity", "log", "power", "ppmi")
 
 
@@ -58,6 +59,9 @@ def validate(matrix, name: str = "view") -> scipy.sparse.csr_array:
     argument is not changed.
   """
   csr = scipy.sparse.csr_array(matrix, dtype=np.float32)
+  if not csr.has_canonical_format:
+    csr = csr.copy()
+    csr.sum_duplicates()
   bad = ~np.isfinite(csr.data) | (csr.data < 0)
   if bad.any():
     entry = int(np.argmax(bad))
@@ -66,9 +70,8 @@ def validate(matrix, name: str = "view") -> scipy.sparse.csr_array:
       f"view {name}: row {row}, column {csr.indices[entry]} holds "
       f"{csr.data[entry]}; counts must be finite and not negative"
     )
-  if not csr.has_canonical_format or not csr.data.all():
+  if not csr.data.all():
     csr = csr.copy()
-    csr.sum_duplicates()
     csr.eliminate_zeros()
   return csr
 
@@ -115,7 +118,13 @@ def apply(
   elif weighting.power == 0.25:
     data = np.sqrt(np.sqrt(csr.data))  # ten times faster than np.power
   else:
-    data = np.power(csr.data, np.float32(weighting.power))
+    with np.errstate(over="ignore"):
+      data = np.power(csr.data, np.float32(weighting.power))
+    if not np.isfinite(data).all():
+      raise InputError(
+        f"view {name}: a count of {csr.data.max():g} to the power "
+        f"{weighting.power:g} is too large; choose a smaller power"
+      )
   return _with_data(csr, data)
 
 
@@ -140,7 +149,8 @@ def ppmi(
   value -= log_columns[matrix.indices]
   # p(i,c) / p(i) = count / row total; p(c) = column / sum of columns.
   value += np.log(columns.sum()) if columns.sum() > 0 else 0.0
-  result = _with_data(matrix, np.maximum(value, 0).astype(np.float32)).copy()
+  value[value < _NO_INFORMATION] = 0  # what rounding leaves of independence
+  result = _with_data(matrix, value.astype(np.float32)).copy()
   result.eliminate_zeros()
   return result
 

@@ -16,6 +16,9 @@ from repr_jax.ops import sharded, sparse
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
+# Parts in which rows are summed: the rounding of a sum grows with its length.
+_PARTS = 16
+
 
 class Operator(NamedTuple):
   """A matrix X [n, d] given by its products with dense blocks.
@@ -95,8 +98,30 @@ def column_means(
   op = as_operator(x)
   marked = jnp.ones(op.shape[0], op.dtype) if rows is None else rows
   marked = marked.astype(op.dtype)
-  total = op.rmatmat(marked[:, None])[:, 0]
+  part = jnp.arange(op.shape[0]) * _PARTS // op.shape[0]
+  inside = part[:, None] == jnp.arange(_PARTS)
+  total = op.rmatmat(jnp.where(inside, marked[:, None], 0)).sum(axis=1)
   return total / jnp.maximum(marked.sum(), 1)
+
+
+def centring_noise(mean: Array, rows: Array, right: Array) -> Array:
+  """What rounding leaves where centring should leave nothing.
+
+  Columns that are constant, or that add up to a constant, lose a direction
+  when they are centred. A singular value below this is such a direction.
+
+  Args:
+    mean: mu, [d].
+    rows: how far each row is centred, as in `centred`, [n].
+    right: right singular vectors, [d, k].
+
+  Returns:
+    A bound on the rounding error of k mu' along each of them, [k].
+  """
+  chex.assert_rank([mean, rows, right], [1, 1, 2])
+  eps = jnp.finfo(mean.dtype).eps
+  along = jnp.linalg.norm(mean[:, None] * right, axis=0)
+  return 64 * eps * jnp.linalg.norm(rows) * along
 
 
 def centred(

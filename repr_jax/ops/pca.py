@@ -16,10 +16,11 @@ from repr_jax.ops.operators import (
   Operator,
   as_operator,
   centred,
+  centring_noise,
   column_means,
 )
 from repr_jax.ops.sparse import Sparse
-from repr_jax.ops.spectral import truncated_svd
+from repr_jax.ops.spectral import truncated_svd, without_noise
 
 
 class PCA(NamedTuple):
@@ -29,7 +30,8 @@ class PCA(NamedTuple):
     mean: column means, [d].
     components: principal directions as columns, [d, k].
     variances: their variances, the top eigenvalues of the covariance, [k].
-    noise: mean of the discarded eigenvalues, the noise variance s2, [].
+    noise: mean of the discarded eigenvalues, the noise variance s2, []; 0
+      where k components explain everything.
   """
 
   mean: Array
@@ -55,8 +57,10 @@ def pca_fit(
     raise InputError(f"k = {k} components asked of {n} x {d} data")
   mean = column_means(op, None)
   svd, _ = truncated_svd(centred(op, mean), k, key, tolerance=tolerance)
+  rows = jnp.ones(n, op.dtype)
+  svd = without_noise(svd, centring_noise(mean, rows, svd.v))
   variances = svd.s**2 / n
-  total = _square_norm(x) / n - jnp.sum(mean**2)
+  total = _total_variance(x, mean)
   noise = jnp.maximum(total - variances.sum(), 0) / max(d - k, 1)
   return PCA(mean, svd.v, variances, noise)
 
@@ -92,17 +96,31 @@ def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
 
 
 def ppca_log_likelihood(model: PCA, x: Array) -> Array:
-  """log N(x; mean, M M' + s2 I) of each row of x [n, d], as [n]."""
+  """log N(x; mean, M M' + s2 I) of each row of x [n, d], as [n].
+
+  Without noise there is no such density: the smallest noise there is stands
+  for none, and rows beside the components' plane get -inf.
+  """
   chex.assert_rank(x, 2)
   d, k = model.components.shape
   gap = x - model.mean
   along = gap @ model.components
-  signal = jnp.maximum(model.variances, model.noise)
-  log_det = jnp.sum(jnp.log(signal)) + (d - k) * jnp.log(model.noise)
+  noise = jnp.maximum(model.noise, jnp.finfo(x.dtype).tiny)
+  signal = jnp.maximum(model.variances, noise)
+  log_det = jnp.sum(jnp.log(signal)) + (d - k) * jnp.log(noise)
   inside = jnp.sum(along**2 / signal, axis=1)
-  outside = (jnp.sum(gap**2, axis=1) - jnp.sum(along**2, axis=1)) / model.noise
+  beside = jnp.sum(gap**2, axis=1) - jnp.sum(along**2, axis=1)
+  outside = jnp.maximum(beside, 0) / noise
   return -0.5 * (d * jnp.log(2 * jnp.pi) + log_det + inside + outside)
 
 
-def _square_norm(x: Array | Sparse) -> Array:
-  return sparse.square_norm(x) if isinstance(x, Sparse) else jnp.sum(x**2)
+def _total_variance(x: Array | Sparse, mean: Array) -> Array:
+  """Sum of the columns' variances; means far above them do not cancel."""
+  n = x.shape[0]
+  if not isinstance(x, Sparse):
+    return jnp.sum((x - mean) ** 2) / n
+  stored = x.values != 0
+  gaps = jnp.where(stored, (x.values - mean[x.indices]) ** 2, 0)
+  ones = sparse.map_values(x, lambda v: (v != 0).astype(v.dtype))
+  absent = n - sparse.column_sums(ones)
+  return (jnp.sum(jnp.sum(gaps, axis=1)) + absent @ mean**2) / n

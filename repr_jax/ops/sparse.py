@@ -127,19 +127,21 @@ def checked_csr(
   if not np.isfinite(largest):
     row = int(np.searchsorted(csr.indptr, _first_bad(csr.data), "right")) - 1
     raise InputError(f"{name} has a NaN or infinite entry in row {row}")
-  if largest > _LARGEST:
-    raise InputError(
-      f"{name} has an entry of {largest:g}, whose products overflow; "
-      f"scale the matrix to entries below {_LARGEST:g}"
-    )
+  _check_size(largest, name)
   return csr
 
 
 def check_finite(dense: np.ndarray, name: str) -> None:
-  """Raises `InputError` where a dense matrix [n, d] has a NaN or infinity."""
-  if not np.isfinite(dense).all():
+  """Raises `InputError` where a dense matrix [n, d] cannot be multiplied.
+
+  That is where it has a NaN, an infinity, or an entry so large that products
+  overflow.
+  """
+  largest = float(max(dense.max(initial=0), -dense.min(initial=0)))
+  if not np.isfinite(largest):
     row = int(np.argmax(~np.isfinite(dense).all(axis=1)))
     raise InputError(f"{name} has a NaN or infinite entry in row {row}")
+  _check_size(largest, name)
 
 
 def pack(
@@ -318,6 +320,14 @@ def square_norm(x: Sparse) -> Array:
 
 def _csr_product(values, indices, indptr, dense, shape):
   return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
+
+
+def _check_size(largest: float, name: str) -> None:
+  if largest > _LARGEST:
+    raise InputError(
+      f"{name} has an entry of {largest:g}, whose products overflow; "
+      f"scale the matrix to entries below {_LARGEST:g}"
+    )
 
 
 def _first_bad(values: np.ndarray) -> int:

@@ -164,10 +164,10 @@ def tall_svd(x: Array) -> SVD:
   root = jnp.where(good, jnp.sqrt(jnp.maximum(values, 0)), 0)
   core = (root[:, None] * vectors.T) * length
   left, s, right_t = jnp.linalg.svd(core, full_matrices=False)
-  s = jnp.where(s > cut * s[0], s, 0)
+  s = _above(s, cut * s[0])
   inverse_root = jnp.where(good, 1 / jnp.maximum(root, tiny), 0)
   mix = (inverse[:, None] * vectors) @ (inverse_root[:, None] * left)
-  u = x @ (mix * (s > 0))
+  u = x @ (mix * (s != 0))
   return SVD(_polish(u), s, right_t.T)
 
 
@@ -177,6 +177,12 @@ def fix_signs(svd: SVD) -> SVD:
   picked = jnp.take_along_axis(svd.v, largest[None], axis=0)[0]
   sign = jnp.where(picked < 0, -1, 1).astype(svd.v.dtype)
   return SVD(svd.u * sign, svd.s, svd.v * sign)
+
+
+def without_noise(svd: SVD, level: Array) -> SVD:
+  """Sets values of s [k] that are not above their level [k] to zero."""
+  s = _above(svd.s, level)
+  return SVD(jnp.where(s == 0, 0, svd.u), s, svd.v)
 
 
 def check_rank(svd: SVD, what: str) -> None:
@@ -349,10 +355,15 @@ def _small_svd(op: Operator, k: int) -> tuple[SVD, SVDInfo]:
   d = op.shape[1]
   q, r = op.tall_qr(op.matmat(jnp.eye(d, dtype=op.dtype)))
   left, s, right_t = jnp.linalg.svd(r)
-  s = jnp.where(s > _cut(d, op.dtype) * s[0], s, 0)[:k]
-  svd = SVD(q @ left[:, :k] * (s > 0), s, right_t[:k].T)
+  s = _above(s, _cut(d, op.dtype) * s[0])[:k]
+  svd = SVD(q @ left[:, :k] * (s != 0), s, right_t[:k].T)
   exact = jnp.zeros(k, op.dtype)
   return fix_signs(svd), SVDInfo(exact, exact, jnp.asarray(d, jnp.int32))
+
+
+def _above(s: Array, level: Array) -> Array:
+  """Zero for values up to a level; NaN, which compares as false, stays."""
+  return jnp.where(s <= level, 0, s)
 
 
 def _cut(columns: int, dtype) -> float:
