@@ -84,6 +84,11 @@ def _define() -> None:
     defaults["field_prior"],
     "Whether the random field knows the prior (thesis: no).",
   )
+  flags.DEFINE_bool(
+    "join_context",
+    defaults["join_context"],
+    "Whether what decides after the field sees the context too (thesis: no).",
+  )
 
 
 _define()

@@ -43,6 +43,7 @@ class Options:
   keep: int = 25
   margin: float = 0.01
   field_prior: bool = True
+  join_context: bool = True
   rate: float = 1e-3
   lower_rate: float = 1e-4
   threshold: float = 1.0
@@ -79,6 +80,7 @@ class Options:
     return Config(
       coherence,
       field_prior=self.field_prior,
+      join_context=self.join_context,
       keep=self.keep,
       margin=self.margin,
     )

@@ -29,6 +29,9 @@ class Config:
     field_prior: whether log p(e|m) is part of the random field's own scores,
       as a mention that is certain then pulls the others; the thesis' field
       knows the contexts alone.
+    join_context: whether the network that decides after the random field
+      also sees the context's score, so that the global model can do all that
+      the local one does; the thesis' network sees the field's alone.
     keep: R, context words that are kept.
     hidden: width of the network that joins score and prior.
     iterations: T, rounds of belief propagation.
@@ -38,6 +41,7 @@ class Config:
 
   coherence: bool = True
   field_prior: bool = False
+  join_context: bool = False
   keep: int = 25
   hidden: int = 100
   iterations: int = 10
@@ -52,7 +56,8 @@ class Params(NamedTuple):
     attention: diagonal of A, [d].
     context: diagonal of B, [d].
     pair: diagonal of C, [d].
-    inner: first layer of the network on (score, log prior, 1), [3, h].
+    inner: first layer of the network on (score, log prior, 1, context's
+      score), [4, h]; the last row counts with `Config.join_context` alone.
     outer: second layer, [h].
     prior: weight of log p(e|m) in the field, scalar.
   """
@@ -86,13 +91,15 @@ def init_params(config: Config, size: int, key: jax.Array) -> Params:
     key: random key of the network.
 
   Returns:
-    The weights, fields [d], [3, h], [h] and a scalar.
+    The weights, fields [d], [4, h], [h] and a scalar.
   """
   first, second = jax.random.split(key)
   # Two kinds of units, for positive and negative input; with both, the
   # network rises in the score and in the prior from the start.
   sign = jnp.where(jnp.arange(config.hidden) % 2 == 0, 1.0, -1.0)
-  inner = sign * jnp.abs(jax.random.normal(first, (3, config.hidden)))
+  inner = jax.random.normal(first, (3, config.hidden))
+  last = jax.random.normal(jax.random.fold_in(first, 1), (1, config.hidden))
+  inner = sign * jnp.abs(jnp.concatenate([inner, last]))
   outer = sign * jnp.abs(jax.random.normal(second, (config.hidden,)))
   # Three arrays, not one thrice: a donated buffer may stand once.
   first, second, third = (jnp.ones(size) for _ in range(3))
@@ -165,10 +172,28 @@ def pair_scores(
   return scale * jnp.einsum("iad,jbd->ijab", entities * params.pair, entities)
 
 
-def join(params: Params, scores: jax.Array, log_prior: jax.Array) -> jax.Array:
-  """The network f(score, log prior), of any shape, that ranks candidates."""
-  stacked = jnp.stack([scores, log_prior, jnp.ones_like(scores)], axis=-1)
-  hidden = jax.nn.relu(stacked @ params.inner.astype(scores.dtype))
+def join(
+  params: Params,
+  scores: jax.Array,
+  log_prior: jax.Array,
+  context: jax.Array | None = None,
+) -> jax.Array:
+  """The network f(score, log prior) that ranks candidates.
+
+  Args:
+    params: the weights.
+    scores: of any shape.
+    log_prior: of that shape.
+    context: a second score of that shape, where the network has one.
+
+  Returns:
+    Final scores of that shape.
+  """
+  inputs = [scores, log_prior, jnp.ones_like(scores)]
+  if context is not None:
+    inputs.append(context)
+  inner = params.inner[: len(inputs)].astype(scores.dtype)
+  hidden = jax.nn.relu(jnp.stack(inputs, axis=-1) @ inner)
   return hidden @ params.outer.astype(scores.dtype)
 
 
@@ -194,7 +219,9 @@ def document_scores(
   local = functools.partial(context_scores, config, params)
   scores = jax.vmap(local)(entities, mask, words, known)
   log_prior = jnp.where(mask, document.log_prior, 0).astype(scores.dtype)
+  context = None
   if config.coherence:
+    context = scores if config.join_context else None
     if config.field_prior:
       scores = scores + params.prior * log_prior
     beliefs = belief_propagation.max_product(
@@ -205,7 +232,7 @@ def document_scores(
       damping=config.damping,
     )
     scores = jnp.where(mask, jnp.exp(beliefs), 0)
-  return jnp.where(mask, join(params, scores, log_prior), _LOW)
+  return jnp.where(mask, join(params, scores, log_prior, context), _LOW)
 
 
 def margin_loss(

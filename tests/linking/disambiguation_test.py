@@ -64,7 +64,8 @@ def _plain_scores(config, params, tables, document):
         word = tables.words[known[place]]
         score += weight * tables.entities[e] @ (params.context * word)
       inputs = np.array([score, document.log_prior[row, column], 1.0])
-      scores[row, column] = np.maximum(inputs @ params.inner, 0) @ params.outer
+      hidden = np.maximum(inputs @ params.inner[:3], 0)
+      scores[row, column] = hidden @ params.outer
   return scores
 
 
@@ -79,6 +80,26 @@ def test_local_scores_equal_plain_numpy(seed):
     mask = document.candidates >= 0
     np.testing.assert_allclose(found[mask], expected[mask], rtol=1e-10)
     assert (np.asarray(found)[~mask] < -1e8).all()
+
+
+def test_a_global_network_that_sees_the_context_alone_is_the_local_one():
+  with precision.enable_x64():
+    rng, params, tables = _world(4)
+    document = _document(rng)
+    config = Config(True, True, True, keep=3, hidden=5)
+    # The field's score counts nothing, the context's what it counts locally.
+    first, prior, one, _ = params.inner
+    moved = params._replace(
+      inner=jnp.stack([jnp.zeros_like(first), prior, one, first])
+    )
+    found = _scores(config, moved, tables, document)
+    expected = _scores(
+      Config(coherence=False, keep=3, hidden=5), params, tables, document
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    both = _scores(config, params, tables, document)
+    mask = document.candidates >= 0
+    assert np.abs(both[mask] - np.asarray(found)[mask]).max() > 1e-3
 
 
 def test_pairs_are_bilinear_and_shared_by_the_mentions_that_count():
@@ -99,7 +120,9 @@ def test_gradients_equal_finite_differences(coherence):
   with precision.enable_x64():
     rng, params, tables = _world(1)
     batch = jax.tree.map(lambda *x: np.stack(x), _document(rng), _document(rng))
-    config = Config(coherence, True, keep=3, hidden=5, iterations=4, margin=0.5)
+    config = Config(
+      coherence, True, True, keep=3, hidden=5, iterations=4, margin=0.5
+    )
 
     @jax.jit
     def loss(params):
@@ -221,11 +244,12 @@ def test_only_coherence_decides():
 def test_the_average_is_the_mean_of_the_first_steps():
   rng, _, tables = _world(5)
   batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
-  state = ned_training.init(_CONFIG, 4, jax.random.key(0))
+  config = Config(keep=3, hidden=5, margin=9.0)  # so wide that all are short
+  state = ned_training.init(config, 4, jax.random.key(0))
   tables = Tables(*map(jnp.asarray, tables))
   seen = []
   for _ in range(3):
-    state, _ = ned_training.update(_CONFIG, tables, state, batch, 1e-2)
+    state, _ = ned_training.update(config, tables, state, batch, 1e-2)
     seen.append(jax.tree.map(np.array, state.params))
   mean = jax.tree.map(lambda *x: np.mean(x, axis=0), *seen)
   jax.tree.map(
