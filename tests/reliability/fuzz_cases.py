@@ -40,7 +40,7 @@ class Reader(NamedTuple):
 
   Attributes:
     name: for messages.
-    samples: valid files.
+    samples: valid files; none where the reader reads a directory.
     read: (path) -> all that the file holds.
     check: asserts what must hold of anything that `read` gives.
     joint: what stands between the fields of a line; "json" where each line
@@ -164,6 +164,32 @@ def check_structured(reader: Reader) -> None:
     path = str(place / "given.txt")
     _write_beside(reader, place)
     run()
+
+
+def check_directory(
+  reader: Reader, make: Callable[[pathlib.Path], Any]
+) -> None:
+  """Runs a directory of which one file at a time is damaged or gone."""
+  count = int(CASES * reader.share)
+  with folder() as place, time_limit():
+    store = place / "store"
+    make(store)
+    found = sorted(path for path in store.rglob("*") if path.is_file())
+    whole = {path: path.read_bytes() for path in found}
+    assert judge(reader, str(store), "a valid directory"), "was refused"
+    kept = 0
+    for index in range(count):
+      path = found[index % len(found)]
+      label = f"seed {SEED}, index {index}, {path.name}"
+      if index % 40 == 7:
+        path.unlink()
+      else:
+        data = fuzz_mutate.mutated((whole[path],), SEED, index)
+        path.write_bytes(data)
+        label = f"{label}: {data[:4000]!r}"
+      kept += judge(reader, str(store), label)
+      path.write_bytes(whole[path])
+  assert 0 < kept < count
 
 
 def structured_cases(reader: Reader) -> int:

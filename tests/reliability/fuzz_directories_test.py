@@ -1,0 +1,270 @@
+"""Readers of directories, of which one file is damaged: see `fuzz_cases`.
+
+Each case reads a dozen files, so that fewer are run than of single files.
+"""
+
+import json
+import pathlib
+
+import fuzz_cases
+import hypothesis
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import scipy.sparse
+from fuzz_cases import Reader
+
+from experiments import kb_evaluation, workdir
+from experiments.nvse import export
+from experiments.nvse.options import Options
+from repr_jax import errors
+from repr_jax.data import arraystore, entities, files, viewstore, wordnet
+from repr_jax.setexp import features, model_files, vae, word2vecf
+
+_WORDNET = {
+  "data.noun": """  1 licence
+00000100 03 n 01 entity 0 001 ~ 00000200 n 0000 | that which exists
+00000200 03 n 02 thing 0 object 0 002 @ 00000100 n 0000 + 00000100 v 0101 | x
+""",
+  "data.verb": """00000100 29 v 01 thing 0 001 + 00000200 n 0101 01 + 02 00 | y
+""",
+  "data.adj": """00000100 00 a 01 big(p) 0 001 & 00000200 a 0000 | large
+00000200 00 s 01 huge 0 001 & 00000100 a 0000 | very large; "huge"
+""",
+  "data.adv": "00000100 02 r 01 hugely 0 001 \\ 00000100 a 0101 | bigly\n",
+  "index.noun": """  1 licence
+entity n 1 1 ~ 1 0 00000100
+object n 1 1 @ 1 0 00000200
+thing n 1 2 @ + 1 0 00000200
+""",
+  "index.verb": "thing v 1 1 + 1 0 00000100\n",
+  "index.adj": "big a 1 1 & 1 0 00000100\nhuge a 1 1 & 1 0 00000200\n",
+  "index.adv": "hugely r 1 1 \\ 1 0 00000100\n",
+  "noun.exc": "oxen ox\n",
+  "verb.exc": "thought think\n",
+  "adj.exc": "bigger big\n",
+  "adv.exc": "best well good\n",
+  "lexnames": "00\tadj.x\t3\n02\tadv.x\t4\n03\tnoun.x\t1\n29\tverb.x\t2\n",
+  "frames.vrb": "1  Something ----s\n2  Somebody ----s\n",
+}
+
+
+def _make_wordnet(folder: pathlib.Path) -> None:
+  folder.mkdir()
+  for name, text in _WORDNET.items():
+    (folder / name).write_text(text)
+
+
+def _read_wordnet(path):
+  found = wordnet.load(path)
+  return found, found.names, found.triples(), found.subtree(0)
+
+
+def _check_wordnet(result) -> None:
+  found, names, triples, tree = result
+  tables = found.tables
+  assert len(names) == len(found) == len(tables.gloss) == len(tables.offset)
+  assert all(name.strip() for lemmas in tables.lemmas for name in lemmas)
+  if len(tables.pointers.source):
+    assert tables.pointers.target.min() >= 0
+    assert tables.pointers.target.max() < len(found)
+    assert tables.pointers.relation.min() >= 0
+  for row, frames in tables.frames.items():
+    assert all(f > 0 and 0 <= w <= len(tables.lemmas[row]) for f, w in frames)
+  assert not len(tree.edges) or tree.edges.max() < len(tree.rows)
+  assert all(triples.entities)
+
+
+def _make_view(folder: pathlib.Path) -> None:
+  matrix = scipy.sparse.csr_array(np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0]]))
+  view = viewstore.View(folder.name, matrix, ["a", "é", "c d"], {"left": 1})
+  viewstore.save(folder.parent, view, "mark")
+
+
+def _make_dense(folder: pathlib.Path) -> None:
+  viewstore.write(folder.parent, folder.name, [np.ones((3, 2))], ["a", "b"])
+
+
+def _read_view(path):
+  view = viewstore.load(path)
+  return view, list(view.columns)
+
+
+def _check_view(result) -> None:
+  view, columns = result
+  assert view.matrix.shape[1] == len(columns)
+  dense = view.matrix @ np.ones(len(columns), np.float32)
+  assert dense.shape == (view.matrix.shape[0],) and np.isfinite(dense).all()
+
+
+def _table() -> features.FeatureTable:
+  corpus = [
+    entities.Sentence("d1", ("Bach", "wrote", "fugues"), ((0, 1, "bach"),)),
+    entities.Sentence("", ("Weiss", "wrote", "too"), ((0, 1, "weiss"),)),
+    entities.Sentence("d1", ("both", "wrote"), ((0, 0, "bach"),)),
+  ]
+  return features.build(
+    corpus, {"bach": "J. S. Bach"}, drop_most_frequent=0, min_count=1
+  )
+
+
+def _check_table(table) -> None:
+  rows, width = table.counts.shape
+  assert rows == len(table.entities) == len(table.names)
+  assert width == len(table.features)
+  assert table.counts.sum(axis=1).shape == (rows,)
+  for row in range(rows):
+    for sentence in table.sentences.of(row):
+      table.sentences.text(sentence).encode()
+
+
+def _model() -> tuple[vae.Config, vae.Params, vae.Inputs]:
+  size, config = len(_table().features), vae.Config(2, (3, 2))
+  dense = {
+    name: {"kernel": np.ones((before, 2), "f"), "bias": np.ones(2, "f")}
+    for name, before in (("hidden_1", 3), ("mean", 2), ("log_variance", 2))
+  }
+  params = vae.Params(
+    np.ones((size, 3), "f"),
+    {"bias": np.ones(3, "f"), **dense},
+    np.ones((size, 3), "f"),
+  )
+  return config, params, vae.Inputs(np.ones(size, "f"), np.float32(2))
+
+
+def _make_model(folder: pathlib.Path) -> None:
+  model_files.save(folder, *_model(), _table().fingerprint)
+
+
+def _check_model(found) -> None:
+  config, params, inputs = found
+  assert params.table.shape == (inputs.idf.size, config.hidden[0])
+  assert params.decoder.shape == (inputs.idf.size, config.latent + 1)
+  assert np.isfinite(params.table).all() and np.isfinite(inputs.mean_length)
+
+
+def _make_export(folder: pathlib.Path) -> None:
+  table = _table()
+  rows, width = table.counts.shape
+  vectors = word2vecf.Model(
+    np.ones((rows, 2), "f"), np.ones((width, 2), "f"), np.ones((4, 2), "f"), 5
+  )
+  held = export.expand.Model(*_model(), None, "", False, None, None)
+  export.save(folder, Options(), table, held, vectors, 0.5)
+
+
+def _check_export(found) -> None:
+  _check_table(found.table)
+  for name in ("ranking", "pooling"):
+    assert isinstance(found.notes[name], str)
+  for name in ("power", "own", "fusion"):
+    assert np.isfinite(found.notes[name])
+  if found.vectors is not None:
+    assert len(found.vectors.entities) == len(found.table.entities)
+
+
+def _make_tables(folder: pathlib.Path) -> None:
+  folder.mkdir()
+  tables = {"entities": np.ones((3, 2), "f"), "relations": np.ones((2, 2), "f")}
+  files.write_npz(folder / "params.npz", model=np.array("rescal"), **tables)
+
+
+def _check_tables(found) -> None:
+  assert isinstance(found[0], str)
+  assert all(np.isfinite(x).all() for x in found[1])
+
+
+_RECORD = {"experiment": "x", "flags": {"seed": 1, "rate": 0.5}}
+
+
+def _make_run(folder: pathlib.Path) -> None:
+  folder.mkdir()
+  workdir.claim(folder, _RECORD, ())
+  lines = [json.dumps({"step": step, "loss": 1.5}) for step in range(3)]
+  (folder / "metrics.jsonl").write_text("".join(f"{x}\n" for x in lines))
+
+
+def _resume(path):
+  folder = pathlib.Path(path)
+  workdir.claim(folder, _RECORD, ())
+  log = workdir.Metrics(folder / "metrics.jsonl")
+  try:
+    log.open(1)
+    log.append({"step": 2, "loss": 1.0})
+  finally:
+    log.close()
+  return (folder / "metrics.jsonl").read_bytes()
+
+
+def _check_log(content) -> None:
+  steps = [json.loads(line)["step"] for line in content.splitlines()]
+  assert steps[-1] == 2 and all(step <= 1 for step in steps[:-1])
+
+
+def _reader(name, read, check, share) -> Reader:
+  return Reader(name, (), read, check, None, lines=False, share=share)
+
+
+_READERS = (
+  (_reader("WordNet", _read_wordnet, _check_wordnet, 0.3), _make_wordnet),
+  (_reader("sparse view", _read_view, _check_view, 0.3), _make_view),
+  (_reader("dense view", _read_view, _check_view, 0.3), _make_dense),
+  (
+    _reader("features", features.load, _check_table, 0.2),
+    lambda folder: features.save(folder, _table()),
+  ),
+  (_reader("model", model_files.load, _check_model, 0.2), _make_model),
+  (_reader("export", export.load, _check_export, 0.1), _make_export),
+  (
+    _reader("tables", kb_evaluation.load_params, _check_tables, 0.2),
+    _make_tables,
+  ),
+  (_reader("run", _resume, _check_log, 0.3), _make_run),
+)
+
+
+@pytest.mark.parametrize(
+  "reader, make", _READERS, ids=[reader.name for reader, _ in _READERS]
+)
+def test_a_damaged_directory_is_refused_with_its_place(
+  reader, make, monkeypatch
+):
+  # What follows the reading compiles, and is tested elsewhere.
+  monkeypatch.setattr(export.expand, "build", lambda *found: None)
+  fuzz_cases.check_directory(reader, make)
+
+
+_KIND = "features of entities"
+_ARRAYS = hnp.arrays(
+  st.sampled_from(("int32", "int64", "float32", "bool")),
+  hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=6),
+  elements=st.integers(0, 7) | st.integers(-2, 2).map(abs),
+)
+
+
+@hypothesis.settings(deadline=None, max_examples=100, derandomize=True)
+@hypothesis.given(st.integers(0, 40), _ARRAYS)
+def test_arrays_that_do_not_fit_one_another_are_refused(which, array):
+  # The checksums are right, as nobody but the writer of the store is wrong.
+  with fuzz_cases.folder() as place:
+    features.save(place / "table", _table())
+    held = arraystore.read(place / "table", _KIND)
+    name = sorted(held.arrays)[which % len(held.arrays)]
+    changed = held._replace(arrays={**held.arrays, name: array})
+    arraystore.write(place / "changed", _KIND, changed)
+    try:
+      _check_table(features.load(place / "changed"))
+    except errors.InputError as error:
+      assert fuzz_cases.misplaced(error, str(place / "changed")) is None
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc/passwd", "a/b", "", "."])
+def test_no_name_in_a_store_leads_out_of_it(tmp_path, name):
+  features.save(tmp_path / "table", _table())
+  path = tmp_path / "table" / "header.json"
+  header = json.loads(path.read_text())
+  for part in ("arrays", "texts"):
+    path.write_text(json.dumps({**header, part: {name: 1}}))
+    with pytest.raises(errors.InputError, match="a name is none"):
+      features.load(tmp_path / "table")

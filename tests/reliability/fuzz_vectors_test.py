@@ -1,0 +1,116 @@
+"""Readers of vectors and arrays, on damaged files: see `fuzz_cases`."""
+
+import io
+
+import fuzz_cases
+import numpy as np
+import pytest
+from fuzz_cases import Reader
+
+from repr_jax.data import files, vectors
+
+
+def _check_vectors(found) -> None:
+  assert found.array.dtype == np.float32 and found.array.ndim == 2
+  assert len(found.words) == len(set(found.words)) == len(found.array) > 0
+  assert found.array.shape[1] > 0 and np.isfinite(found.array).all()
+  for word in found.words:
+    assert word
+    word.encode()
+
+
+def _check_arrays(arrays) -> None:
+  for name, array in arrays.items():
+    assert isinstance(array, np.ndarray) and not array.dtype.hasobject
+    name.encode("utf-8", "surrogateescape")
+    "".join(map(str, array.reshape(-1).tolist())).encode("utf-8", "replace")
+
+
+def _read(layout):
+  return lambda path: vectors.read_vectors(path, layout)
+
+
+def _samples(layout, names=("the", "of", "naïve")) -> bytes:
+  array = np.array([[1.5, -2e-3, 0], [1e9, 3, 4], [5, 6, 7]], np.float32)
+  with fuzz_cases.folder() as place:
+    path = place / "v"
+    vectors.write_vectors(path, vectors.Vectors(list(names), array), layout)
+    return path.read_bytes()
+
+
+def _saved(array, **other) -> bytes:
+  stream = io.BytesIO()
+  if other:
+    np.savez_compressed(stream, array=array, **other)
+  else:
+    np.save(stream, array)
+  return stream.getvalue()
+
+
+_READERS = (
+  Reader(
+    "word2vec", (_samples("word2vec"),), _read("word2vec"), _check_vectors, " "
+  ),
+  Reader(
+    "GloVe",
+    (_samples("glove"), b"a b 1 2\nc 3 4\n"),
+    _read("glove"),
+    _check_vectors,
+    " ",
+  ),
+  Reader(
+    "word2vec binary",
+    (_samples("word2vec-binary"),),
+    _read("word2vec-binary"),
+    _check_vectors,
+    None,
+    lines=False,
+  ),
+  Reader(
+    "vectors in .npz",
+    (_samples("npz"),),
+    _read("npz"),
+    _check_vectors,
+    None,
+    lines=False,
+  ),
+  Reader(
+    "vectors of any layout",
+    tuple(map(_samples, vectors.LAYOUTS)),
+    _read(None),
+    _check_vectors,
+    None,
+    lines=False,
+  ),
+  Reader(
+    ".npz",
+    (_saved(np.arange(3.0), words=np.array(["a", "é"]), none=np.zeros(0)),),
+    files.read_npz,
+    _check_arrays,
+    None,
+    lines=False,
+    share=0.5,  # Three arrays are read for each case.
+  ),
+  Reader(
+    ".npy",
+    (
+      _saved(np.arange(6, dtype=np.int32).reshape(2, 3)),
+      _saved(np.zeros((0, 4))),
+      _saved(np.array(["a", "bcd"])),
+    ),
+    lambda path: {"array": np.array(files.map_array(path))},
+    lambda arrays: [array.tobytes() for array in arrays.values()],
+    None,
+    lines=False,
+  ),
+)
+
+
+@pytest.mark.parametrize("reader", _READERS, ids=lambda reader: reader.name)
+def test_a_damaged_file_is_refused_with_its_place(reader):
+  fuzz_cases.check_mutated(reader)
+
+
+@pytest.mark.parametrize("reader", _READERS[:2], ids=lambda reader: reader.name)
+def test_a_nearly_valid_file_is_refused_with_its_place(reader):
+  fuzz_cases.check_structured(reader)
