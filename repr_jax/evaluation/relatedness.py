@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from repr_jax.data.relatedness import RelatednessQuery
+from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval, similarity
 
 CUTS = (1, 5, 10)
@@ -57,7 +58,9 @@ def evaluate_relatedness(
   """
   if missing not in ("last", "skip"):
     raise ValueError(f'missing must be "last" or "skip", not {missing!r}')
-  known = np.linalg.norm(vectors, axis=1) > 0
+  if not np.isfinite(vectors).all():
+    raise InputError("the vectors hold values that are not finite")
+  known = np.any(np.asarray(vectors) != 0, axis=1)
   found: dict[str, dict[str, float]] = {}
   skipped, covered, total = [], 0, 0
   for query in queries:
@@ -124,6 +127,9 @@ def _cosines(
   has[has] = known[place[has]]
   chosen = np.asarray(vectors[place[has]], float)
   own = np.asarray(vectors[seed], float)
+  # The largest entry first: squares of tiny or huge vectors stay in range.
+  chosen = chosen / np.abs(chosen).max(axis=1, keepdims=True, initial=0)
+  own = own / np.abs(own).max()
   norms = np.linalg.norm(chosen, axis=1) * np.linalg.norm(own)
   scores[has] = chosen @ own / norms
   return scores

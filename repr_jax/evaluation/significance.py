@@ -51,7 +51,8 @@ def williams_test(
       3 is Williams' own choice.
 
   Returns:
-    t, positive where b is better, and the one-tailed p of a t as large. Both
+    t, positive where b is better, and the one-tailed p of a t as large: 0
+    and 1/2 where both are equally good, as one system with itself is. Both
     NaN where no three variables can have these correlations.
   """
   if n <= 3:
@@ -68,7 +69,9 @@ def _williams_t(r_at: Any, r_bt: Any, r_ab: float, n: int) -> Any:
     + ((r_at + r_bt) / 2) ** 2 * (1 - r_ab) ** 3
   )
   with np.errstate(invalid="ignore", divide="ignore"):
-    return (r_bt - r_at) * np.sqrt((n - 1) * (1 + r_ab) / spread)
+    t = (r_bt - r_at) * np.sqrt((n - 1) * (1 + r_ab) / spread)
+  # One system twice has no spread, or a negative one by rounding.
+  return np.where((r_at == r_bt) & (determinant > -1e-12), 0.0, t)
 
 
 def spearman_interval(

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from repr_jax.errors import InputError
 from repr_jax.kb import scores
 from repr_jax.kb.link_prediction import Ranks
 
@@ -30,7 +31,7 @@ def fit_logistic(
   ridge / 2 norm2(w).
 
   Args:
-    features: x, [n, f].
+    features: x, [n, f]; finite, as w is NaN if one is not.
     labels: 0 or 1, [n].
     weights: of the examples, [n].
     ridge: positive.
@@ -72,7 +73,7 @@ def sureness(
 
   Returns:
     First answer's score and its lead over the second, both in units of the
-    spread of all scores of the query, [n, 2].
+    spread of all scores of the query, [n, 2]; 0 where all are equal.
   """
   count = len(facts)
   padded = np.resize(facts, (-(-count // block) * block, 3))
@@ -95,6 +96,8 @@ def choice_features(
   Returns:
     Relation indicators, sureness of both and a constant, [n, R + 5].
   """
+  if not (np.isfinite(first).all() and np.isfinite(second).all()):
+    raise InputError("a system's scores are not finite: it cannot be combined")
   relation = np.eye(num_relations)[np.asarray(facts)[:, 1]]
   constant = np.ones((len(facts), 1))
   parts = [relation, first, second, constant]
@@ -158,9 +161,11 @@ def _sure_blocks(model, side, params, blocks):
     below = jnp.where(values < top[:, None], values, -jnp.inf)
     alone = jnp.sum(values == top[:, None], axis=1) == 1
     second = jnp.where(alone, jnp.max(below, axis=1), top)
-    spread = jnp.std(values, axis=1) + 1e-6
-    lead = (top - second) / spread
-    height = (top - jnp.mean(values, axis=1)) / spread
-    return jnp.stack([height, lead], axis=1)
+    lead = top - second
+    height = top - jnp.mean(values, axis=1)
+    differ = jnp.min(values, axis=1) < top
+    spread = jnp.where(differ, jnp.std(values, axis=1) + 1e-6, 1)
+    found = jnp.stack([height, lead], axis=1) / spread[:, None]
+    return jnp.where(differ[:, None], found, 0)
 
   return jax.lax.map(one, blocks)

@@ -88,6 +88,8 @@ def make_slices(
   Returns:
     The slices.
   """
+  if not len(bases):
+    raise InputError("no relation matrix was given")
   size = bases[0].shape[0]
   for index, base in enumerate(bases):
     if base.shape != (size, size):
@@ -218,14 +220,7 @@ def inner(
 
 
 def _clean(base, index: int, dtype) -> scipy.sparse.csr_matrix:
-  csr = scipy.sparse.csr_matrix(base, dtype=dtype)
-  csr.sum_duplicates()
-  csr.eliminate_zeros()
-  if not csr.nnz:
-    raise InputError(f"relation matrix {index} has no nonzero entry")
-  if not np.isfinite(csr.data).all():
-    raise InputError(f"relation matrix {index} has an entry that is not finite")
-  return csr
+  return sparse.checked_csr(base, f"relation matrix {index}", dtype)
 
 
 def _packed(matrices: Sequence[scipy.sparse.csr_matrix]) -> Tiles:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import Mesh
 
+from repr_jax.errors import InputError
 from repr_jax.kb import feasible, negatives, scores, training
 from repr_jax.kb.constraints import Constraints
 from repr_jax.ops import mesh as meshes
@@ -166,6 +167,11 @@ def train_pass(
     The state, whose tables meet the rules, and the mean loss.
   """
   steps = facts.shape[0] // options.batch
+  if not steps:
+    raise InputError(
+      f"a batch of {options.batch} facts is larger than the "
+      f"{facts.shape[0]} facts there are"
+    )
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, facts.shape[0])
   batches = facts[order[: steps * options.batch]]

@@ -190,6 +190,8 @@ def train_pass(
     Tables, which meet the rules, and the mean loss of the pass.
   """
   count = facts.shape[0]
+  if not count:
+    raise InputError("there are no facts to train on")
   steps = -(-count // options.batch)
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, count)

@@ -112,6 +112,11 @@ def _pack_one(document, listed, part, entities, words, shape) -> Packed:
           f"document {document.id!r}: the candidate {entity!r} of "
           f"{mention.surface!r} has no vector"
         )
+      if not 0 <= probability < np.inf:
+        raise InputError(
+          f"document {document.id!r}: the candidate {entity!r} of "
+          f"{mention.surface!r} has the probability {probability}"
+        )
       packed.candidates[row, column] = entities[entity]
       packed.log_prior[row, column] = np.log(max(probability, _FLOOR))
       if entity == mention.entity:

@@ -311,6 +311,8 @@ def ensemble(
   for score, weight in zip(scores, weights):
     if (np.isneginf(score) != padding).any():
       raise InputError("systems of an ensemble must score the same candidates")
+    if not np.isfinite(score[~padding]).all():
+      raise InputError("a score of an ensemble's system is not finite")
     low = np.where(padding, np.inf, score).min(
       axis=1, keepdims=True, initial=np.inf
     )

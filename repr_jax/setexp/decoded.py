@@ -154,11 +154,13 @@ def _weights(model: Model, query: Query) -> np.ndarray:
 
 def _own(query: Query) -> np.ndarray:
   """The members' counts by how many members share them; sums to 1, [F]."""
+  # Doubles hold the product of huge counts and weights.
+  weights = query.weights.astype(np.float64)
   # A negative weight takes away what is there, and no more.
-  counts = np.maximum(query.weights @ query.rows, 0)
+  counts = np.maximum(weights @ query.rows, 0)
   present = query.rows.sign()
-  counts = counts * (np.maximum(query.weights, 0) @ present)
-  return counts / max(counts.sum(), 1e-30)
+  counts = counts * (np.maximum(weights, 0) @ present)
+  return counts / max(counts.sum(), 1e-300)
 
 
 def _probabilities(model: Model, query: Query) -> np.ndarray:

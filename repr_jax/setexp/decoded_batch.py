@@ -62,21 +62,29 @@ def expand_batch(
 
   Args:
     batch: from `prepare`.
-    queries: n queries of entities of the table.
+    queries: n queries; those of entities outside the table, or with more
+      members than were prepared for, are answered one by one.
     k: entities for each, at most.
 
   Returns:
     The answers in order, without rationales; a query's members never return.
   """
   k = max(1, min(k, batch.table.shape[0]))
-  found: list[expand.Answer] = []
-  for start in range(0, len(queries), SIZES[-1]):
-    block = queries[start : start + SIZES[-1]]
-    if len(block) < LEAST:
-      found += [_alone(batch.model, query, k) for query in block]
-    else:
-      found += _together(batch, block, k)
-  return found
+  fit = [i for i, query in enumerate(queries) if _fits(batch, query)]
+  found: dict[int, expand.Answer] = {}
+  for start in range(0, len(fit), SIZES[-1]):
+    block = fit[start : start + SIZES[-1]]
+    if len(block) >= LEAST:
+      answers = _together(batch, [queries[i] for i in block], k)
+      found |= dict(zip(block, answers))
+  return [
+    found[i] if i in found else _alone(batch.model, query, k)
+    for i, query in enumerate(queries)
+  ]
+
+
+def _fits(batch: Batch, query: Query) -> bool:
+  return len(query.ids) <= batch.members and bool((query.ids >= 0).all())
 
 
 def _alone(model: decoded.Model, query: Query, k: int) -> expand.Answer:

@@ -144,6 +144,8 @@ def encode_rows(
     The parameters on the host, fields [s, d].
   """
   rows = sp.csr_array(rows).astype(np.float32)
+  if not np.isfinite(rows.data).all() or (rows.data < 0).any():
+    raise errors.InputError("feature counts must be finite and not negative")
   sizes = np.diff(rows.indptr)
   length = np.repeat(np.asarray(rows.sum(axis=1)), sizes)
   idf = np.asarray(inputs.idf)[rows.indices]
@@ -404,7 +406,9 @@ _entity_side = jax.jit(ranking.entity_side, static_argnums=0)
 def _query(normalise, members, weights):
   """The query's Gaussian, fields [d], of members [q, d], weights [q]."""
   if normalise:
-    weights = weights / jnp.sum(jnp.abs(weights))
+    # Devices take the least of numbers for zero.
+    total = jnp.sum(jnp.abs(weights))
+    weights = weights / jnp.where(total > 0, total, 1)
   return gaussian.product_of_experts(members, weights)
 
 

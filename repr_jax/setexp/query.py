@@ -118,9 +118,10 @@ def query_features(query: Query) -> np.ndarray:
     query: the query.
 
   Returns:
-    The sum, float32 [F].
+    The sum, float32 [F], cut off where it is too large to be multiplied.
   """
-  return np.asarray(query.rows.T @ query.weights, np.float32)
+  total = query.rows.T @ query.weights.astype(np.float64)
+  return np.clip(total, -_LARGEST_COUNT, _LARGEST_COUNT).astype(np.float32)
 
 
 def _take(counts: sp.csr_array, ids: np.ndarray) -> sp.csr_array:

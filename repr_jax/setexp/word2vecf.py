@@ -66,8 +66,10 @@ def fit(
     The model.
   """
   counts = sp.csr_array(counts, dtype=np.float32)
-  if counts.sum() == 0 or not np.isfinite(counts.data).all():
-    raise InputError("word2vecf needs at least one pair, and finite counts")
+  if not np.isfinite(counts.data).all() or (counts.data < 0).any():
+    raise InputError("word2vecf needs counts that are finite, 0 or more")
+  if not counts.data.any():
+    raise InputError("no entity has any feature: word2vecf has no pair")
   if counts.data.max() > 1e6:
     raise InputError("word2vecf makes a pair of each count: one is over 1e6")
   frequency = counts.sum(axis=0, dtype=np.float64) ** options.power

@@ -1,0 +1,176 @@
+"""Knowledge bases at the edge: nothing unknown, one of each, ties, no rules.
+
+Rules that contradict one another are in `tests/kb/constraints_test.py`.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import scipy.sparse as sp
+
+from repr_jax import kb
+from repr_jax.errors import InputError
+from repr_jax.kb import (
+  combine,
+  feasible,
+  negatives,
+  rescal,
+  scores,
+  slices,
+  softmax_training,
+  training,
+)
+
+_KEY = jax.random.key(0)
+_KEYS = jax.random.split(_KEY, 2)
+
+
+def _all_facts(entities: int, relations: int) -> np.ndarray:
+  grid = np.indices((entities, relations, entities)).reshape(3, -1).T
+  return grid.astype(np.int32)
+
+
+def _same(found: scores.Params, expected: scores.Params) -> None:
+  for one, other in zip(found, expected):
+    np.testing.assert_array_equal(one, other)
+
+
+def _trained(unknown, facts, known, params, alpha):
+  options = training.Options("A", 4, unknown)
+  params = jax.tree.map(jnp.copy, params)  # Training takes the tables' memory.
+  rates = training.Rates(0.1, alpha)
+  return training.train(
+    options, None, known, jnp.asarray(facts), params, _KEYS, rates
+  )
+
+
+@pytest.mark.parametrize("unknown", ["any", "corrupt"])
+@pytest.mark.parametrize("entities", [1, 2])
+def test_nothing_is_learned_where_every_fact_is_known(unknown, entities):
+  """The search for an unknown fact ends, and no pair counts."""
+  facts = np.resize(_all_facts(entities, 1), (4, 3))
+  known = kb.known_facts(facts, entities, 1)
+  assert not negatives.draw_any(known, _KEY, 8).fine.any()
+  start = kb.init_params("A", _KEY, entities, 1, 1)
+  params, losses = _trained(unknown, facts, known, start, alpha=0.0)
+  np.testing.assert_array_equal(losses, 0)
+  _same(params, start)
+
+
+def test_one_fact_many_times_is_that_fact():
+  """Of one dimension, with a relation that has no fact."""
+  facts = np.array([[0, 0, 1]] * 4, np.int32)
+  once = kb.known_facts(facts[:1], 3, 2)
+  known = kb.known_facts(facts, 3, 2)
+  np.testing.assert_array_equal(once.words, known.words)
+  start = kb.init_params("A", _KEY, 3, 2, 1)
+  params, losses = _trained("corrupt", facts, known, start, alpha=0.0)
+  assert np.isfinite(losses).all() and (np.asarray(losses) > 0).all()
+  np.testing.assert_array_equal(params.relations[1], start.relations[1])
+  ranks = kb.rank(*kb.scorers("A", params), facts[:1], facts)
+  assert all(np.isfinite(list(kb.summary(ranks).values())))
+
+
+@pytest.mark.parametrize("loss", ["softmax", "bpr"])
+def test_one_entity_has_no_rival(loss):
+  facts = np.zeros((2, 3), np.int32)
+  known = kb.known_facts(facts, 1, 1)
+  options = softmax_training.Options("complex", 2, 0, loss)
+  optimiser = optax.sgd(0.1)
+  start = kb.init_params("complex", _KEY, 1, 1, 2)
+  state = softmax_training.init(optimiser, jax.tree.map(jnp.copy, start))
+  state, value = softmax_training.train(
+    options, optimiser, None, known, jnp.asarray(facts), state, _KEY, 0.0
+  )
+  np.testing.assert_array_equal(value, 0)
+  _same(state.params, start)
+
+
+def test_too_few_facts_are_named():
+  known = kb.known_facts(np.zeros((0, 3), int), 3, 2)
+  start = kb.init_params("A", _KEY, 3, 2, 1)
+  with pytest.raises(InputError, match="no facts to train on"):
+    _trained("any", np.zeros((0, 3), np.int32), known, start, alpha=0.0)
+  options = softmax_training.Options("complex", 8)
+  optimiser = optax.sgd(0.1)
+  state = softmax_training.init(
+    optimiser, kb.init_params("complex", _KEY, 3, 2, 2)
+  )
+  with pytest.raises(InputError, match="a batch of 8 facts is larger than"):
+    softmax_training.train_pass(
+      options, optimiser, None, known, jnp.zeros((4, 3), int), state, _KEY, 0.0
+    )
+
+
+@pytest.mark.parametrize("model", ["A", "complex"])
+def test_no_rules_change_nothing(model):
+  params = kb.init_params(model, _KEY, 3, 2, 4)
+  compiled = kb.compile_rules(model, [], ["r", "s"], ["a", "b", "c"])
+  _same(feasible.project_tables(model, compiled, params), params)
+  started = kb.checked_start(
+    model, [], ["r", "s"], ["a", "b", "c"], compiled, params
+  )
+  _same(started, params)
+
+
+def test_scores_that_are_all_equal_rank_in_the_middle():
+  params = scores.Params(jnp.ones((5, 2)), jnp.full((2, 4), 1e3))
+  facts = np.array([[0, 0, 1], [2, 1, 2]])
+  ranks = kb.rank(*kb.scorers("A", params), facts, facts)
+  for side in (ranks.head, ranks.tail):
+    np.testing.assert_array_equal(side.filtered.realistic, 3)
+  np.testing.assert_array_equal(
+    combine.sureness("A", params, facts, "tail"), np.zeros((2, 2))
+  )
+  one = kb.init_params("A", _KEY, 1, 1, 2)
+  fact = np.zeros((1, 3), int)
+  np.testing.assert_array_equal(
+    combine.sureness("A", one, fact, "head"), np.zeros((1, 2))
+  )
+  alone = kb.rank(*kb.scorers("A", one), fact, fact)
+  assert kb.summary(alone)["mrr"] == 1
+  with pytest.raises(InputError, match="cannot be combined"):
+    combine.choice_features(fact, 1, np.full((1, 2), np.nan), np.ones((1, 2)))
+
+
+def test_logistic_choice_at_the_edge():
+  """Features of hundreds, separable; then no example that counts."""
+  rng = np.random.default_rng(0)
+  x = 300 * rng.standard_normal((40, 3)).astype(np.float32)
+  y = (x[:, 0] > 0).astype(np.float32)
+  w = np.asarray(kb.fit_logistic(x, y, np.ones(40, np.float32)), np.float64)
+  chance = 1 / (1 + np.exp(-x @ w))
+  np.testing.assert_allclose(x.T @ (chance - y) + w, 0, atol=1e-3)
+  none = kb.fit_logistic(x, y, np.zeros(40, np.float32))
+  np.testing.assert_array_equal(none, 0)
+
+
+def test_rescal_of_full_rank_and_of_one_entity():
+  rng = np.random.default_rng(0)
+  dense = [(rng.random((6, 6)) < 0.3) + np.eye(6) for _ in range(2)]
+  matrices = slices.make_slices([sp.csr_matrix(x) for x in dense])
+  state = rescal.init(matrices, 6, _KEY)
+  np.testing.assert_allclose(state.fit, 1, atol=1e-5)
+  left, right, cores = state.model
+  found = jnp.einsum("ia,kab,jb->kij", left, cores, right)
+  np.testing.assert_allclose(found, dense, atol=1e-4)
+  one = slices.make_slices([sp.csr_matrix([[3.0]])])
+  state = rescal.update(one, rescal.init(one, 1, _KEY))
+  left, right, cores = state.model
+  np.testing.assert_allclose(left @ cores[0] @ right.T, [[3]], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+  "matrices, message",
+  [
+    ([], "no relation matrix"),
+    ([sp.csr_matrix((3, 3))], "relation matrix 0 .* no nonzero entry"),
+    ([1e25 * sp.eye(3)], "relation matrix 0 .* overflow"),
+    ([sp.eye(3), np.inf * sp.eye(3)], "relation matrix 1 .* infinite"),
+  ],
+)
+def test_relations_that_cannot_be_fitted_are_named(matrices, message):
+  with pytest.raises(InputError, match=message):
+    slices.make_slices(matrices)
