@@ -14,7 +14,7 @@ import traceback
 
 from absl import flags, logging
 
-from experiments import progress, report
+from experiments import endings, progress, report
 from repr_jax import errors
 from repr_jax.data import files
 
@@ -53,6 +53,8 @@ def main() -> None:
     print(__doc__)
     sys.exit(0 if "--help" in sys.argv else 2)
   target, preset, directory = sys.argv[1:]
+  endings.on_signals()
+  endings.with_parent()
   logging.set_verbosity(logging.WARNING)
   try:
     run(target, preset, pathlib.Path(directory))
@@ -60,7 +62,7 @@ def main() -> None:
     sys.exit(130)
   except Exception as error:
     expected = isinstance(error, (errors.InputError, OSError))
-    text = str(error) if expected else traceback.format_exc()
+    text = endings.describe(error) if expected else traceback.format_exc()
     progress.say(f"error: {text}")
     with files.atomic_write(pathlib.Path(directory) / ERROR, "w") as out:
       out.write(text)

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from absl import flags
 
 from experiments import chapter as chapter_lib
-from experiments import progress, report, runlib, workdir
+from experiments import endings, progress, report, runlib, workdir
 from repr_jax import errors
 
 CHAPTERS: dict[str, str] = {
@@ -83,7 +83,8 @@ def run_chapter(
     old.unlink(missing_ok=True)
   progress.say(f"{name}: running")
   child = subprocess.Popen(
-    [sys.executable, "-m", chapter_lib.__name__, target, preset, directory]
+    [sys.executable, "-m", chapter_lib.__name__, target, preset, directory],
+    env={**os.environ, endings.PARENT: str(os.getpid())},
   )
   try:
     code = child.wait()

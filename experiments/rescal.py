@@ -77,16 +77,16 @@ def run_cells(
 
   Returns:
     The rows of the report; the figures [cells, runs, 5]; and the wrong
-    reversed pairs of the cells fitted now, by label.
+    reversed pairs of all cells, by label.
   """
   figures = np.zeros((len(cells), settings.runs, 5))
   done, figures = run.restore(figures) or (-1, figures)
   figures = np.array(figures)
-  wrong = {}
+  listed = run.directory / "wrong_edges.tsv"
   for index in run.progress(range(done + 1, len(cells)), "cells"):
     began = time.monotonic()
     cell = cells[index]
-    figures[index], wrong[cell.label] = rescal_cells.fit_cell(cell, settings)
+    figures[index], wrong = rescal_cells.fit_cell(cell, settings)
     mean, spread = figures[index].mean(0), figures[index].std(0)
     run.log(
       index,
@@ -96,9 +96,9 @@ def run_cells(
       cell_seconds=time.monotonic() - began,
       peak_mb=_peak_megabytes(),
     )
-    _append_wrong(run.directory / "wrong_edges.tsv", wrong, cell.label)
+    _append_wrong(listed, wrong, cell.label)
     run.save(index, figures)
-  return _rows(run, cells, figures), figures, wrong
+  return _rows(run, cells, figures), figures, _read_wrong(listed)
 
 
 def _rows(
@@ -123,16 +123,26 @@ def _rows(
 
 
 def _append_wrong(
-  path: pathlib.Path, wrong: dict[str, list[Any]], label: str
+  path: pathlib.Path, wrong: Sequence[tuple[str, str, float]], label: str
 ) -> None:
   lines = path.read_text("utf-8").splitlines() if path.exists() else []
   lines = [line for line in lines if not line.startswith(label + "\t")]
   lines += [
     f"{label}\t{first}\t{second}\t{margin:.4f}"
-    for first, second, margin in wrong[label]
+    for first, second, margin in wrong
   ]
   with files.atomic_write(path, "w") as out:
     out.write("\n".join([*lines, ""]))
+
+
+def _read_wrong(path: pathlib.Path) -> dict[str, list[tuple[str, str, str]]]:
+  """What was listed, of cells that were fitted before too."""
+  found: dict[str, list[tuple[str, str, str]]] = {}
+  for line in files.open_text(path):
+    if line:
+      label, first, second, margin = line.split("\t")
+      found.setdefault(label, []).append((first, second, margin))
+  return found
 
 
 def _peak_megabytes() -> float:

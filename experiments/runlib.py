@@ -22,12 +22,10 @@ checkpoint are cut from `metrics.jsonl` and written again.
 """
 
 import contextlib
-import errno
 import functools
 import io
 import os
 import pathlib
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +34,14 @@ from typing import Any, TypeVar
 import numpy as np
 from absl import app, flags, logging
 
-from experiments import checkpoints, processes, progress, settings, workdir
+from experiments import (
+  checkpoints,
+  endings,
+  processes,
+  progress,
+  settings,
+  workdir,
+)
 from repr_jax import errors
 from repr_jax.data import files
 
@@ -145,6 +150,9 @@ class Run:
           self._write_results()
       elif isinstance(error, (KeyboardInterrupt, SystemExit, OSError)):
         progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
+      elif isinstance(error, errors.InputError) and self._lock is not None:
+        # Flags that were refused do not bind the directory.
+        workdir.free(self.directory)
     finally:
       self._close()
 
@@ -334,11 +342,6 @@ def _parse(argv: list[str], arguments: bool = False) -> list[str]:
   return rest
 
 
-def _terminate(signum: int, frame: Any) -> None:
-  del frame
-  sys.exit(128 + signum)
-
-
 def launch(
   main: Callable[[list[str]], Any],
   *,
@@ -348,7 +351,8 @@ def launch(
   """Runs an experiment's `main(argv)` with its flags, settings and exit codes.
 
   Bad input, bad flags and failing files end with one line and code 2, a
-  non-finite value with 3, Ctrl-C with 130 and a resumable work directory.
+  non-finite value with 3, Ctrl-C with 130 and a resumable work directory; a
+  second Ctrl-C or SIGTERM does not wait for a compiled program to return.
 
   Args:
     main: the program; what it returns is the exit code.
@@ -370,17 +374,14 @@ def launch(
     try:
       if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)  # Orbax reports every file
-      signal.signal(signal.SIGTERM, _terminate)
+      endings.on_signals()
+      endings.with_parent()
       processes.join()
       return main(argv)
+    except BrokenPipeError:
+      raise
     except (errors.InputError, OSError) as error:
-      progress.say(f"error: {error}")
-      if isinstance(error, OSError) and error.errno in (
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EFBIG,
-      ):
-        progress.say("The disk is full: free some space, then run it again.")
+      progress.say(f"error: {endings.describe(error)}")
       sys.exit(2)
     except NonFiniteError as error:
       progress.say(f"error: {error}")
@@ -389,4 +390,5 @@ def launch(
       sys.exit(130)
 
   parser = functools.partial(_parse, arguments=arguments)
-  app.run(guarded, flags_parser=parser)
+  with endings.without_reader():
+    app.run(guarded, flags_parser=parser)

@@ -24,7 +24,7 @@ from repr_jax.multiview import mvlsa
 from repr_jax.ops import operators, sparse, spectral, svd_updates
 
 _ROWS = flags.DEFINE_integer(
-  "rows", 4000, "Rows of the generated matrices.", 50
+  "rows", 4000, "Rows of the generated matrices.", 400
 )
 _RANK = flags.DEFINE_integer("rank", 40, "Singular values to compute.", 2)
 

@@ -5,6 +5,7 @@ Only the standard library is imported here, since every job loads this.
 
 import contextlib
 import datetime
+import fcntl
 import os
 import pathlib
 import shlex
@@ -14,6 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 _GRACE_SECONDS = 20.0
+_POLL_SECONDS = 0.5
+_PARENT = "REPR_JAX_PARENT"  # as `experiments.endings` has it
 
 
 class Command:
@@ -29,6 +32,7 @@ class Command:
     log: pathlib.Path,
     status: pathlib.Path,
     environment: Mapping[str, str | None] | None = None,
+    owner: pathlib.Path | None = None,
   ):
     """Describes the job; nothing is started.
 
@@ -37,11 +41,14 @@ class Command:
       log: file that its output is added to.
       status: file that gets its exit code.
       environment: variables to set, or to remove where None.
+      owner: file that a process of this machine has locked; the program is
+        interrupted when that process has died. None for no such process.
     """
     self.arguments = arguments
     self.log = log
     self.status = status
     self.environment = dict(environment or {})
+    self.owner = owner
 
   def __call__(self) -> int:
     """Runs the program to its end and returns its exit code."""
@@ -56,12 +63,12 @@ class Command:
         stdin=subprocess.DEVNULL,
         stdout=out,
         stderr=subprocess.STDOUT,
-        env=kept,
+        env={**kept, _PARENT: str(os.getpid())},
         # Ctrl-C on the terminal reaches the program through us, once.
         start_new_session=True,
       )
       try:
-        code = process.wait()
+        code = self._wait(process)
       except BaseException:
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -73,8 +80,29 @@ class Command:
     beside.replace(self.status)
     return code
 
+  def _wait(self, process: subprocess.Popen) -> int:
+    while self.owner is not None:
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(_POLL_SECONDS)
+      if _is_free(self.owner):
+        self.owner.unlink(missing_ok=True)
+        raise KeyboardInterrupt
+    return process.wait()
+
   def checkpoint(self) -> Any:
     """What to submit again when the cluster takes the machine away."""
     from submitit import helpers
 
     return helpers.DelayedSubmission(self)
+
+
+def _is_free(path: pathlib.Path) -> bool:
+  """Whether no process has the file locked."""
+  try:
+    with open(path, "rb") as file:
+      fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+  except FileNotFoundError:
+    return True
+  except OSError:
+    return False
+  return True

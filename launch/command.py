@@ -6,10 +6,13 @@ from typing import Any
 
 from absl import app, flags
 
+from experiments import endings
+
 
 def start(main: Callable[[list[str]], Any]) -> None:
   """Runs `main(argv)`; bad flags end with one line and code 2."""
-  app.run(main, flags_parser=_parse)
+  with endings.without_reader():
+    app.run(main, flags_parser=_parse)
 
 
 def fail(message: str) -> None:

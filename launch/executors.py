@@ -1,12 +1,15 @@
 """Where runs are executed: processes of this machine, or SLURM, by submitit."""
 
 import contextlib
+import fcntl
 import logging
 import os
 import pathlib
+import secrets
 import shutil
 import subprocess
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -70,6 +73,12 @@ class Local:
     self._executor.update_parameters(timeout_min=_LOCAL_MINUTES)
     self._free = list(gpus)
     self._dealt: dict[str, str] = {}
+    # Jobs end when the kernel lets go of this lock, however we end.
+    self._path = folder.absolute() / f"owner-{secrets.token_hex(8)}"
+    self._path.parent.mkdir(parents=True, exist_ok=True)
+    self._owner = open(self._path, "w")  # noqa: SIM115
+    fcntl.flock(self._owner, fcntl.LOCK_EX)
+    weakref.finalize(self, self._path.unlink, missing_ok=True)
 
   def submit(self, job: child.Command) -> Any:
     """Starts a command in processes of its own."""
@@ -78,6 +87,7 @@ class Local:
     job.environment["CUDA_VISIBLE_DEVICES"] = (
       os.environ.get("CUDA_VISIBLE_DEVICES") if shown is None else shown
     )
+    job.owner = self._path
     handle = self._executor.submit(job)
     if shown is not None:
       self._dealt[handle.job_id] = shown

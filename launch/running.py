@@ -63,6 +63,8 @@ class Sweep:
   def execute(self, jobs: list[plan.Job]) -> None:
     """Runs the jobs, so many at a time; stops them where it is interrupted."""
     waiting = list(jobs)
+    # Jobs of a sweep that was killed end by themselves, within a second.
+    self._until_free([run for job in jobs for run in job.runs])
     try:
       while waiting or self._running:
         while waiting and len(self._running) < self._limit:
@@ -123,11 +125,14 @@ class Sweep:
       return
     self._board.say("stopping; the same command goes on from here")
     self._executor.stop([x.handle for x in self._running])
+    self._until_free([run for x in self._running for run in x.job.runs])
+
+  def _until_free(self, runs: list[plan.Run]) -> None:
+    """Waits for processes that use work directories, up to a time."""
     until = time.monotonic() + _STOP_SECONDS
-    runs = [run for x in self._running for run in x.job.runs]
     while held := {h for x in runs if (h := plan.holder(x.directory))}:
       if time.monotonic() > until:
-        self._board.say(f"still stopping: processes {', '.join(sorted(held))}")
+        self._board.say(f"still at work: processes {', '.join(sorted(held))}")
         return
       time.sleep(0.1)
 

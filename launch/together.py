@@ -12,11 +12,10 @@ end the others; the exit code is then 1.
 import json
 import os
 import pathlib
-import signal
 import sys
 from typing import Any
 
-from experiments import progress, settings, together, workdir
+from experiments import endings, progress, settings, together, workdir
 from launch import inspection
 from repr_jax import errors
 
@@ -74,11 +73,6 @@ def execute(path: pathlib.Path) -> list[str | None]:
   return module.run_together(members)
 
 
-def _terminate(signum: int, frame: Any) -> None:
-  del frame
-  sys.exit(128 + signum)
-
-
 def main(arguments: list[str]) -> int:
   """Runs the group that the command line names; returns the exit code."""
   # No flags are defined here: they would become those of the experiment.
@@ -90,13 +84,14 @@ def main(arguments: list[str]) -> int:
   try:
     _spread(len(_read(path)["runs"]))
     settings.apply()
-    signal.signal(signal.SIGTERM, _terminate)
+    endings.on_signals()
+    endings.with_parent()
     from absl import logging
 
     logging.set_verbosity(logging.WARNING)
     failures = execute(path)
   except (errors.InputError, OSError) as error:
-    progress.say(f"error: {error}")
+    progress.say(f"error: {endings.describe(error)}")
     return 2
   except KeyboardInterrupt:
     return 130

@@ -66,6 +66,7 @@ def fit(
   counts = _write_text(documents, path)
   known = vocab.Vocab.from_counts(counts, options.vocabulary, options.min_count)
   if len(known) < 2:
+    path.unlink()  # nothing was computed: other flags may have the directory
     raise InputError(
       f"fewer than two words occur {options.min_count} times; lower --min_count"
     )

@@ -62,7 +62,8 @@ def write(directory: files.Path, kind: str, store: Store) -> None:
       f"cannot make a directory here: {error.strerror}", path=target.parent
     ) from error
   try:
-    _fill(beside, kind, store)
+    with files.naming(target):
+      _fill(beside, kind, store)
     old = target.parent / f".{secrets.token_hex(8)}.old"
     if target.exists():
       os.replace(target, old)

@@ -7,6 +7,7 @@ A file is written beside its final place and renamed when it is complete.
 
 import bz2
 import contextlib
+import errno
 import gzip
 import io
 import math
@@ -121,6 +122,23 @@ def open_text(path: Path, max_line: int = _MAX_LINE) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+  """Gives a failure to write inside the block the name of its file.
+
+  Args:
+    path: the file that the user knows.
+  """
+  try:
+    yield
+  except OSError as error:
+    if error.filename is not None:
+      raise
+    # numpy tells of a short write without its number.
+    number = error.errno or errno.ENOSPC
+    raise OSError(number, os.strerror(number), os.fspath(path)) from error
+
+
+@contextlib.contextmanager
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
   """Opens a file that appears under its name only when it is complete.
 
@@ -150,7 +168,7 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
       f"cannot write in the directory {folder}: {_reason(error)}", path=path
     ) from error
   try:
-    with os.fdopen(handle, "wb") as raw:
+    with naming(path), os.fdopen(handle, "wb") as raw:
       with contextlib.ExitStack() as stack:
         yield _encoder(stack, raw, target, mode)
       raw.flush()

@@ -104,8 +104,7 @@ def write(
   Returns:
     The stored view, mapped.
   """
-  if not name or not set(name) <= _NAME or name.startswith("."):
-    raise InputError(f"{name!r} cannot name a view: use letters, digits, ._-")
+  _check_name(name)
   bad = next((c for c in columns if "\n" in c or "\r" in c), None)
   if bad is not None:
     raise InputError(f"view {name}: column {bad!r} has a line break")
@@ -180,6 +179,7 @@ def find(root: files.Path, name: str, mark: str) -> View | None:
     The view, or None where it is absent or made from something else. A
     damaged view with the right fingerprint is an `InputError`.
   """
+  _check_name(name)
   path = pathlib.Path(root) / name
   if not (path / _HEADER).exists():
     return None
@@ -191,6 +191,12 @@ def find(root: files.Path, name: str, mark: str) -> View | None:
 _NAME = frozenset(
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )
+
+
+def _check_name(name: str) -> None:
+  """A view stands in the folder of views and nowhere else."""
+  if not name or not set(name) <= _NAME or name.startswith("."):
+    raise InputError(f"{name!r} cannot name a view: use letters, digits, ._-")
 
 
 class _Lines(Sequence):
@@ -228,7 +234,8 @@ def _directory(target: pathlib.Path) -> Iterator[pathlib.Path]:
       f"cannot make a directory in {target.parent}: {error.strerror}"
     ) from error
   try:
-    yield beside
+    with files.naming(target):
+      yield beside
     if target.exists():
       old = target.parent / f".{secrets.token_hex(8)}.old"
       os.replace(target, old)

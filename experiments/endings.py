@@ -1,0 +1,105 @@
+"""How programs end: on signals, with their parent, and without a reader.
+
+Work directories outlive an end at any moment, so that a program may always be
+ended at once; what came after its last checkpoint is done again.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+# Process id of the parent that the next program is to end with.
+PARENT = "REPR_JAX_PARENT"
+
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+_POLL_SECONDS = 0.5
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+def on_signals() -> None:
+  """Lets SIGTERM unwind as Ctrl-C does, and a second signal end at once.
+
+  Python looks at signals between its own steps, so that the first one waits
+  for a compiled program to return; the second does not.
+  """
+  signal.signal(signal.SIGTERM, _unwind)
+  reading, writing = os.pipe()
+  os.set_blocking(writing, False)
+  signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+  def listen() -> None:
+    seen = 0
+    while numbers := os.read(reading, 64):
+      for number in numbers:
+        seen += number in _STOPS
+        if seen > 1:
+          os._exit(128 + number)
+
+  threading.Thread(target=listen, daemon=True).start()
+
+
+def _unwind(signum: int, frame: Any) -> None:
+  del frame
+  sys.exit(128 + signum)
+
+
+def with_parent() -> None:
+  """Ends this process when the parent dies that asked for it by `PARENT`."""
+  given = os.environ.pop(PARENT, "")  # not for this process' own children
+  if not given:
+    return
+  parent = int(given)
+  if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+  else:
+    watch = threading.Thread(target=_watch, args=(parent,), daemon=True)
+    watch.start()
+  if os.getppid() != parent:  # it died before this process could ask
+    os._exit(128 + signal.SIGKILL)
+
+
+def _watch(parent: int) -> None:
+  while os.getppid() == parent:
+    time.sleep(_POLL_SECONDS)
+  os._exit(128 + signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def without_reader() -> Iterator[None]:
+  """Ends the program quietly where nobody reads its output any more.
+
+  As after `program | head`: with the code of a program that SIGPIPE ended.
+  """
+  try:
+    try:
+      yield
+    finally:
+      sys.stdout.flush()
+  except BrokenPipeError:
+    # What is still in Python's buffers must not be written again.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+      try:
+        stream.flush()
+      except BrokenPipeError:
+        os.dup2(nowhere, stream.fileno())
+    sys.exit(128 + signal.SIGPIPE)
+
+
+def describe(error: Exception) -> str:
+  """What went wrong, and on a full disk what to do, in one line."""
+  if isinstance(error, OSError) and error.errno in _FULL:
+    place = f"{error.filename}: " if error.filename else ""
+    return (
+      f"{place}the disk is full ({os.strerror(error.errno)}); free some "
+      "space, then run the same command again"
+    )
+  return str(error)
