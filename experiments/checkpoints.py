@@ -4,19 +4,24 @@ Leaves are stored flat under their path in the tree, so that NamedTuples,
 empty arrays, Python scalars and typed random keys all come back as they were.
 """
 
+import contextlib
 import errno
 import os
 import pathlib
+import shutil
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
+from absl import logging
 
 from experiments import processes
 from repr_jax import errors
 
 T = TypeVar("T")
 
+_SPARE = 1 << 20  # bytes beside a checkpoint's arrays
 _FULL = ("no space left", "disk quota", "file too large", "resource_exhausted")
 
 
@@ -75,6 +80,17 @@ def not_finite(tree: Any) -> str | None:
   return None
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+  """Keeps Orbax from printing the traceback of what it raises too."""
+  before = logging.get_verbosity()
+  logging.set_verbosity(logging.FATAL)
+  try:
+    yield
+  finally:
+    logging.set_verbosity(before)
+
+
 class Checkpoints:
   """The numbered checkpoints of one directory, of which the last are kept.
 
@@ -101,6 +117,8 @@ class Checkpoints:
           cleanup_tmp_directories=True,
         ),
       )
+      for step in sorted(self._manager.all_steps())[: -self._keep]:
+        self._manager.delete(step)  # as a killed process was about to do
     return self._manager
 
   def latest(self) -> int | None:
@@ -123,7 +141,9 @@ class Checkpoints:
     flat = {name: leaf for name, leaf in _flatten(tree).items() if leaf.size}
     flat["step"] = np.asarray(step)
     try:
-      self._open().save(step, args=ocp.args.StandardSave(flat), force=True)
+      self._require(sum(leaf.nbytes for leaf in flat.values()))
+      with _quiet():
+        self._open().save(step, args=ocp.args.StandardSave(flat), force=True)
     except OSError:
       raise
     except Exception as error:
@@ -133,6 +153,16 @@ class Checkpoints:
           errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._directory)
         ) from error
       raise
+
+  def _require(self, size: int) -> None:
+    """Fails early on a full disk: Orbax' threads would speak of it too."""
+    place = self._directory
+    while not place.exists():
+      place = place.parent
+    if shutil.disk_usage(place).free < size + _SPARE:
+      raise OSError(
+        errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._directory)
+      )
 
   def restore(self, like: T) -> tuple[int, T] | None:
     """The newest checkpoint in the form of `like`, None where there is none.

@@ -145,9 +145,7 @@ class Run:
     del kind, trace
     try:
       if error is None:
-        again = bool(self._rows) and self._lock is not None
-        if again or not self.finished:
-          self._write_results()
+        self._finish()
       elif isinstance(error, (KeyboardInterrupt, SystemExit, OSError)):
         progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
       elif isinstance(error, errors.InputError) and self._lock is not None:
@@ -176,13 +174,21 @@ class Run:
       "is no checkpoint yet)"
     )
 
-  def _write_results(self) -> None:
+  def _finish(self) -> None:
+    """Writes the results, which say that the run has ended."""
+    again = bool(self._rows) and self._lock is not None
+    if self.finished and not again:
+      return
     results = {
       "experiment": self._experiment,
       "rows": self._rows,
       "seconds": round(time.monotonic() - self._began, 3),
     }
-    workdir.write_json(self.directory / "results.json", results)
+    try:
+      workdir.write_json(self.directory / "results.json", results)
+    except OSError:
+      progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
+      raise
 
   def _stop(self, name: str, value: Any, step: int | None) -> None:
     at = "" if step is None else f" at step {step}"

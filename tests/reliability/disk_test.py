@@ -1,0 +1,100 @@
+"""A disk that is full while any file is written: said, and made good.
+
+The experiments themselves meet full disks in `crash_test`.
+"""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import killing
+import pytest
+import writer
+
+_LIMIT = 20_000  # bytes, between small files and the large one
+_ROOM = 1_700_000  # bytes, for a run's small files and not for 2 MB
+_KINDS = ("metrics.jsonl", "checkpoints", *writer.WAYS)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> Iterator[killing.Programs]:
+  needed = ("orbax.checkpoint", "experiments.runlib")
+  cache = tmp_path_factory.mktemp("cache")
+  with killing.Programs(cache, needed) as started:
+    yield started
+
+
+def _arguments(folder: pathlib.Path, kind: str) -> list[str]:
+  return [f"--workdir={folder}", f"--big={kind}"]
+
+
+def _content(folder: pathlib.Path) -> dict[str, object]:
+  found: dict[str, object] = {}
+  for path in folder.rglob("*"):
+    name = str(path.relative_to(folder))
+    if path.is_file() and "checkpoints" not in path.parts:
+      found[name] = path.read_bytes()
+    elif path.parent.name == "checkpoints":
+      found[name] = "a checkpoint"
+  for name in ("flags.json", ".lock"):
+    del found[name]
+  lines = (folder / "metrics.jsonl").read_text().splitlines()
+  found["metrics.jsonl"] = [json.loads(line)["told"] for line in lines]
+  found["results.json"] = json.loads(found["results.json"])["rows"]  # type: ignore[arg-type]
+  return found
+
+
+def _assert_clear(ended: killing.Ended, place: pathlib.Path) -> None:
+  assert ended.code == 2, ended.said
+  assert "Traceback" not in ended.said
+  (line,) = (x for x in ended.said.splitlines() if x.startswith("error: "))
+  assert f"{place}: the disk is full" in line
+  assert "writer: stopped; the same command" in ended.said
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_a_file_that_may_not_grow_is_named(programs, kind, tmp_path):
+  full, whole = tmp_path / "full", tmp_path / "whole"
+  ended = programs.run("writer", _arguments(full, kind), limit=_LIMIT)
+  _assert_clear(ended, full / kind)
+  assert not (full / "results.json").exists()
+  for folder in (full, whole):
+    ended = programs.run("writer", _arguments(folder, kind))
+    assert ended.code == 0, ended.said
+  assert _content(full) == _content(whole)
+
+
+@contextlib.contextmanager
+def _small_disk(place: pathlib.Path) -> Iterator[None]:
+  place.mkdir()
+  made = subprocess.run(
+    ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", place],
+    capture_output=True,
+    text=True,
+  )
+  if made.returncode:
+    pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+  try:
+    yield
+  finally:
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def test_a_disk_without_room_is_named(programs, tmp_path):
+  disk = tmp_path / "disk"
+  with _small_disk(disk):
+    for kind in ("checkpoints", "arrays.npz", "views/view", "plots/plot.png"):
+      folder = disk / "run"
+      arguments = [*_arguments(folder, kind), "--rows=131072"]
+      folder.mkdir()
+      filler = disk / "filler"
+      filler.write_bytes(bytes(shutil.disk_usage(disk).free - _ROOM))
+      ended = programs.run("writer", arguments)
+      filler.unlink()
+      _assert_clear(ended, folder / kind)
+      ended = programs.run("writer", arguments)
+      assert ended.code == 0, ended.said
+      shutil.rmtree(folder)
