@@ -87,6 +87,32 @@ def test_an_interrupted_sweep_goes_on(sweep_file, tmp_path, command_line):
     assert count.read_text().split() == [str(i) for i in range(15)]
 
 
+def test_jobs_end_with_a_sweep_that_is_killed(
+  sweep_file, tmp_path, command_line
+):
+  path = sweep_file("add.grid(x=(1, 2), steps=60)")
+  root = tmp_path / "root"
+  first = _start(command_line, path, root)
+  counts = [root / f"steps=60,x={x}" / "steps.txt" for x in (1, 2)]
+  until = time.monotonic() + 90
+  while not all(count.exists() for count in counts):
+    assert first.poll() is None and time.monotonic() < until
+    time.sleep(0.05)
+  first.kill()
+  first.communicate()
+  while any(plan.holder(count.parent) for count in counts):
+    assert time.monotonic() < until
+    time.sleep(0.1)
+  assert all(len(count.read_text().split()) < 60 for count in counts)
+  second = _start(command_line, path, root)
+  out, err = second.communicate(timeout=120)
+  assert second.returncode == 0, err
+  assert "2 of 2 runs are done" in out
+  for count in counts:
+    assert count.read_text().split() == [str(i) for i in range(60)]
+  assert not list((root / ".submitit").glob("owner-*"))
+
+
 def test_groups_share_a_process(sweep_file, tmp_path):
   """Four runs in one process, one of which fails."""
   path = sweep_file(

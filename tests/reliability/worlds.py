@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
   module: str
   arguments: Callable[[pathlib.Path, pathlib.Path], list[str]]
-  early: float = 2.0
+  early: float = 3.0
 
 
 def write(folder: pathlib.Path) -> None:
@@ -117,7 +117,7 @@ def _facts_of(world: pathlib.Path, run: pathlib.Path) -> list[str]:
   return [
     *(f"--{part}={world / f'facts-{part}.txt'}" for part in parts),
     f"--rules={world / 'rules.tsv'}", "--dim=4", "--eval_every=2",
-    "--epochs=8", "--patience=9", f"--workdir={run / 'run'}",
+    "--epochs=6", "--patience=9", f"--workdir={run / 'run'}",
   ]  # fmt: skip
 
 
@@ -125,7 +125,7 @@ CASES: dict[str, Case] = {
   "spectral": Case(
     "experiments.spectral",
     lambda world, run: ["--rows=400", "--rank=2", f"--workdir={run / 'run'}"],
-    early=5.0,
+    early=6.0,
   ),
   "mvlsa": Case(
     "experiments.mvlsa.__main__",
@@ -163,13 +163,13 @@ CASES: dict[str, Case] = {
     lambda world, run: [
       "--task=puzzle", "--puzzle_runs=2", f"--workdir={run / 'run'}",
     ],
-    early=5.0,
+    early=6.0,
   ),
   "nvse": Case(
     "experiments.nvse.__main__",
     lambda world, run: [
       "--mode=export", f"--corpus={world / 'entities.jsonl'}",
-      "--drop_most_frequent=2", "--latent=2", "--hidden=4", "--epochs=4",
+      "--drop_most_frequent=2", "--latent=2", "--hidden=4", "--epochs=3",
       "--batch=8", "--validation=0.2", "--patience=9", "--word2vecf_epochs=1",
       f"--store={run / 'store'}", f"--workdir={run / 'run'}",
     ],

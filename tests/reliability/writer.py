@@ -42,7 +42,9 @@ WAYS: dict[str, Callable[[runlib.Run, np.ndarray], object]] = {
   "text.tsv.gz": _write_text,
   "arrays": _write_arrays,
   "views/view": _write_view,
-  "vectors.npz": lambda run, x: run.vectors([f"w{i}" for i in range(len(x))], x),
+  "vectors.npz": lambda run, x: run.vectors(
+    [f"w{i}" for i in range(len(x))], x
+  ),
   "plots/plot.png": lambda run, x: run.plot("plot", x.tobytes()),
   "results.json": lambda run, x: [run.row(str(y), "number", y[0]) for y in x],
 }  # fmt: skip
