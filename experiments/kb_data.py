@@ -11,9 +11,7 @@ from repr_jax import errors
 from repr_jax.data import rules as rule_files
 from repr_jax.data import triples, wordnet
 
-_QUERY = re.compile(
-  r"\s*([^\s(),]+)\s*\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)\s*"
-)
+_QUERY = re.compile(r"\s*([^\s(),]+)\s*\(([^(),]+),([^(),]+)\)\s*")
 
 # Inverse pairs among WN18's relations, and those that are symmetric.
 _INVERSES = (
@@ -206,20 +204,21 @@ def parse_query(kb: KnowledgeBase, text: str) -> tuple[int, int, str]:
     Relation, entity and the open side, "head" or "tail".
   """
   match = _QUERY.fullmatch(text)
-  if not match or (match[2] == "?") == (match[3] == "?"):
+  pair = [part.strip() for part in match.groups()[1:]] if match else []
+  if not match or not all(pair) or pair.count("?") != 1:
     raise errors.InputError(
       f"--ask {text!r}: expected relation(?, entity) or relation(entity, ?)"
     )
   relation = _find(
     match[1], {name: i for i, name in enumerate(kb.relations)}, "relation"
   )
-  side = "head" if match[2] == "?" else "tail"
+  side = "head" if pair[0] == "?" else "tail"
   table: dict[str, int] = {}
   for names in (kb.entities, kb.shown):
     for i, name in enumerate(names):
       table.setdefault(name, i)
       table.setdefault(name.split(".")[0], i)
-  entity = _find(match[3] if side == "head" else match[2], table, "entity")
+  entity = _find(pair[1 if side == "head" else 0], table, "entity")
   return relation, entity, side
 
 

@@ -79,7 +79,7 @@ def text_blocks(
     The number of the block's first line, counted from 1, and the block's
     text without its last newline.
   """
-  line, rest = 1, b""
+  line, rest = 1, [b""]  # The pieces of a line that has not ended.
   size = max(1, min(_BLOCK, max_line))
   with open_binary(path) as stream:
     while True:
@@ -88,22 +88,23 @@ def text_blocks(
       except _DAMAGE as error:
         raise errors.InputError(_reason(error), path=path, line=line) from error
       end = block.rfind(b"\n")
-      longest = len(rest) + (block.find(b"\n") if end >= 0 else len(block))
+      longest = sum(map(len, rest))
+      longest += block.find(b"\n") if end >= 0 else len(block)
       if longest > max_line:
         raise errors.InputError(
           f"a line is longer than {max_line} bytes", path=path, line=line
         )
       if end >= 0:
-        text = decode(rest + block[:end], path, line)
+        text = decode(b"".join([*rest, block[:end]]), path, line)
         yield line, text
         line += text.count("\n") + 1
-        rest = block[end + 1 :]
+        rest = [block[end + 1 :]]
       else:
-        rest += block
+        rest.append(block)
       if not block:
         break
-  if rest:
-    yield line, decode(rest, path, line)
+  if any(rest):
+    yield line, decode(b"".join(rest), path, line)
 
 
 def open_text(path: Path, max_line: int = _MAX_LINE) -> Iterator[str]:

@@ -17,7 +17,8 @@ from repr_jax.errors import InputError
 
 _MOST_HOPS = 8
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
-_LONGEST = 32 << 20  # Bytes of a page; MediaWiki allows 2 MB of text.
+_LONGEST = 16 << 20  # Bytes of a page; MediaWiki allows 2 MB of text.
+_MOST_ELEMENTS = 100_000  # Of a page, which has about twenty.
 
 
 class Page(NamedTuple):
@@ -56,11 +57,12 @@ def read_pages(path: files.Path) -> Iterator[Page]:
       for event, element in ET.iterparse(counted, events=("start", "end")):
         if event == "start":
           root = element if root is None else root
+          counted.add_element()
         elif _local(element) == "page":
           page = _page(element, path)
           pages += 1
           root.clear()  # type: ignore[union-attr]
-          counted.size = 0
+          counted.size = counted.elements = 0
           yield page
     except (LookupError, ValueError) as error:
       if isinstance(error, InputError):
@@ -86,16 +88,25 @@ class _Counted:
 
   def __init__(self, stream: IO[bytes], path: files.Path):
     self._stream, self._path = stream, path
-    self.size = 0  # Bytes since the last page.
+    self.size = self.elements = 0  # Since the last page.
 
   def read(self, size: int = -1, /) -> bytes:
     block = self._stream.read(size)
     self.size += len(block)
-    if self.size > _LONGEST:
-      raise InputError(
-        f"has {_LONGEST >> 20} MB without the end of a page", path=self._path
-      )
+    self._check()
     return block
+
+  def add_element(self) -> None:
+    self.elements += 1
+    self._check()
+
+  def _check(self) -> None:
+    if self.size > _LONGEST or self.elements > _MOST_ELEMENTS:
+      raise InputError(
+        f"has {self.size} bytes and {self.elements} elements without the end "
+        "of a page: is it a dump?",
+        path=self._path,
+      )
 
 
 def read_redirects(path: files.Path) -> dict[str, str]:
@@ -210,7 +221,10 @@ def _follow(title: str, direct: Mapping[str, str]) -> str | None:
 
 def _own_name(title: str) -> entities.NameFinder:
   """Finds an article's title without what stands in brackets after it."""
-  name = re.sub(r"\s*\([^)]*\)$", "", title)
+  name = title
+  if title.endswith(")"):
+    start = title.find("(", title.rfind(")", 0, -1) + 1)
+    name = title[:start].rstrip() if start >= 0 else title
   return entities.NameFinder({entities.tokenize(name): title})
 
 

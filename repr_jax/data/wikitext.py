@@ -7,6 +7,7 @@ the article. The sections that hold references and lists of links are left
 out.
 """
 
+import bisect
 import html
 import re
 from collections.abc import Iterator
@@ -14,11 +15,10 @@ from collections.abc import Iterator
 Link = tuple[int, int, str]
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
-_BLOCKS = re.compile(
+_BLOCK = re.compile(
   r"<(ref|math|chem|gallery|table|pre|code|source|syntaxhighlight|timeline"
-  r"|score|imagemap|graph|mapframe|hiero|templatedata)\b"
-  r"(?:[^<>]*/>|[^<>]*>.*?</\1\s*>)",
-  re.S | re.I,
+  r"|score|imagemap|graph|mapframe|hiero|templatedata)\b[^<>]*>",
+  re.I,
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _BREAK = re.compile(r"<(?:br|hr|p|li|div)\b[^<>]*>|</(?:p|li|div)>", re.I)
@@ -29,17 +29,16 @@ _DRESS = re.compile(
   r"\s*(?:\|[^{}|\[\]]*)?\|((?:\[\[[^{}\[\]]*\]\]|[^{}|=\[])*)\}\}",
   re.I,
 )
-_EXTERNAL = re.compile(r"\[(?:https?:|ftp:|mailto:)?//[^\s\]]*\s*([^\]]*)\]")
+_EXTERNAL = re.compile(r"\[(?:https?:|ftp:|mailto:)?//([^\[\]\n]*)\]")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://\S+")
 _QUOTES = re.compile(r"'{2,}")
 _SWITCH = re.compile(r"__[A-Z]+__")
-_HEADING = re.compile(r"\s*(=+)(.+?)\1\s*$")
 _ITEM = re.compile(r"^[*#:;]+\s*")
 _CELL = re.compile(r"^\s*(?:[|!]|\{\||\|\})")
 _TRAIL = re.compile(r"[a-z]+")
 _STRAY = re.compile(r"\[\[|\]\]|\{\{|\}\}")
 _BLANKS = re.compile(r"\s+")
-_END = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[A-Z0-9])")
+_END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[A-Z0-9])")
 _SHORT = re.compile(
   r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Z](?:\.[A-Z])+|c|ca|cf|e\.g|i\.e|vs|v|no|No"
   r"|vol|pp?|ed|eds|et al|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Gen|Col|Lt|Sgt|Capt|Rev"
@@ -85,13 +84,13 @@ def strip_markup(text: str) -> str:
   Returns:
     Lines of text with their links still in double brackets, headings too.
   """
-  text = _BLOCKS.sub(" ", _COMMENT.sub("", text))
+  text = _cut_blocks(_COMMENT.sub("", text))
   text = _BREAK.sub("\n", text)
   text = _TAG.sub("", text)
   text = _DRESS.sub(r"\1", text)
   text = _cut_braces(text)
   text = _QUOTES.sub("", _SWITCH.sub("", text))
-  text = _EXTERNAL.sub(r"\1", text)
+  text = _EXTERNAL.sub(_shown, text)
   text = _ADDRESS.sub("", text)
   return html.unescape(text).replace("\xa0", " ")
 
@@ -152,12 +151,10 @@ def sentences(text: str) -> Iterator[tuple[str, list[Link]]]:
   """
   skipped = 0  # The level of the section that is left out.
   for line in strip_markup(text).split("\n"):
-    heading = _HEADING.match(line)
-    if heading:
-      level = len(heading.group(1))
+    level, heading = _heading(line)
+    if level:
       if not skipped or level <= skipped:
-        is_list = _LISTS.fullmatch(heading.group(2).strip())
-        skipped = level if is_list else 0
+        skipped = level if _LISTS.fullmatch(heading) else 0
       continue
     if skipped or _CELL.match(line):
       continue
@@ -166,21 +163,36 @@ def sentences(text: str) -> Iterator[tuple[str, list[Link]]]:
       yield from _split(plain, links)
 
 
+def _heading(line: str) -> tuple[int, str]:
+  """Level and text of a heading such as `== Life ==`; level 0 for others."""
+  line = line.strip()
+  if not line.startswith("="):
+    return 0, ""
+  left = len(line) - len(line.lstrip("="))
+  right = len(line) - len(line.rstrip("="))
+  level = min(left, right, (len(line) - 1) // 2)
+  return max(level, 0), line[level : len(line) - level].strip()
+
+
+def _shown(match: re.Match[str]) -> str:
+  """What a reader sees of a link to another site."""
+  return (*_BLANKS.split(match.group(1), 1), "")[1]
+
+
 def _split(text: str, links: list[Link]) -> Iterator[tuple[str, list[Link]]]:
   """Cuts a paragraph at the ends of sentences that no link crosses."""
+  starts = [start for start, _, _ in links]  # Rising: no link holds another.
   cuts = [0]
   for match in _END.finditer(text):
     end = match.end()
     if _SHORT.search(text[max(match.start() - 24, 0) : match.start() + 1]):
       continue
-    if not any(start < end < stop for start, stop, _ in links):
+    before = bisect.bisect_left(starts, end)
+    if not before or links[before - 1][1] <= end:
       cuts.append(end)
   for first, last in zip(cuts, [*cuts[1:], len(text)]):
-    inside = [
-      (start - first, stop - first, title)
-      for start, stop, title in links
-      if first <= start and stop <= last
-    ]
+    own = slice(*(bisect.bisect_left(starts, at) for at in (first, last)))
+    inside = [(a - first, b - first, title) for a, b, title in links[own]]
     yield text[first:last].rstrip(), inside
 
 
@@ -191,6 +203,25 @@ def _is_article(target: str) -> bool:
   if not colon:
     return True
   return not (_OTHER.fullmatch(prefix) or _LANGUAGE.match(prefix))
+
+
+def _cut_blocks(text: str) -> str:
+  """Drops elements with all they hold; one that is not closed stays."""
+  pieces, before, unclosed = [], 0, set()
+  opened = _BLOCK.search(text)
+  while opened:
+    name, after = opened.group(1).lower(), opened.end()
+    if not opened.group().endswith("/>") and name not in unclosed:
+      closed = re.compile(rf"</{name}\s*>", re.I).search(text, after)
+      if closed:
+        after = closed.end()
+      else:
+        unclosed.add(name)  # Then it is not looked for again.
+    if name not in unclosed or opened.group().endswith("/>"):
+      pieces += [text[before : opened.start()], " "]
+      before = after
+    opened = _BLOCK.search(text, after)
+  return "".join([*pieces, text[before:]])
 
 
 def _cut_braces(text: str) -> str:
@@ -207,20 +238,19 @@ def _pairs(marks: re.Pattern[str], text: str) -> list[tuple[int, int]]:
   """Outermost spans between an opening mark and the one that closes it."""
   closes = {"}}": "{{", "|}": "{|", "]]": "[["}
   opened: list[tuple[str, int]] = []
+  waiting = dict.fromkeys(closes.values(), 0)  # Of each kind in `opened`.
   spans: list[tuple[int, int]] = []
   for match in marks.finditer(text):
     mark = match.group()
     if mark not in closes:
       opened.append((mark, match.start()))
+      waiting[mark] += 1
       continue
     kind = closes[mark]
-    while (
-      opened
-      and opened[-1][0] != kind
-      and any(other == kind for other, _ in opened)
-    ):
-      opened.pop()  # Never closed, inside one that is.
-    if opened and opened[-1][0] == kind:
+    while waiting[kind] and opened[-1][0] != kind:
+      waiting[opened.pop()[0]] -= 1  # Never closed, inside one that is.
+    if waiting[kind]:
+      waiting[kind] -= 1
       start = opened.pop()[1]
       while spans and spans[-1][0] > start:
         spans.pop()

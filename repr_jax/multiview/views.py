@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from repr_jax.data import (
   files,
+  json_files,
   viewstore,
   vocab,
   wordnet,
@@ -272,7 +273,7 @@ def _reuse(root: pathlib.Path, source: _Source, mark: str) -> list[View] | None:
   if not path.exists():
     return None
   try:
-    listing = json.loads("\n".join(files.open_text(path)))
+    listing = json_files.read_json(path)
     names, texts = list(listing["views"]), list(listing["left_out"])
     same = listing["fingerprint"] == mark
   except (ValueError, KeyError, TypeError) as error:
