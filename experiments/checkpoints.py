@@ -9,6 +9,7 @@ import errno
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from absl import logging
 
 from experiments import processes
 from repr_jax import errors
+from repr_jax.data import files
 
 T = TypeVar("T")
 
@@ -82,11 +84,22 @@ def not_finite(tree: Any) -> str | None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-  """Keeps Orbax from printing the traceback of what it raises too."""
-  before = logging.get_verbosity()
+  """Keeps Orbax from printing tracebacks of what it raises too.
+
+  After a failure its threads find their event loop closed, one by one and also
+  later, so that these are passed over from then on.
+  """
+  before, hook = logging.get_verbosity(), sys.unraisablehook
+
+  def filtered(caught: Any) -> None:
+    if "Event loop is closed" not in str(caught.exc_value):
+      hook(caught)
+
   logging.set_verbosity(logging.FATAL)
+  sys.unraisablehook = filtered
   try:
     yield
+    sys.unraisablehook = hook
   finally:
     logging.set_verbosity(before)
 
@@ -142,7 +155,7 @@ class Checkpoints:
     flat["step"] = np.asarray(step)
     try:
       self._require(sum(leaf.nbytes for leaf in flat.values()))
-      with _quiet():
+      with _quiet(), files.naming(self._directory):
         self._open().save(step, args=ocp.args.StandardSave(flat), force=True)
     except OSError:
       raise

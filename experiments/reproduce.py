@@ -88,8 +88,10 @@ def run_chapter(
   )
   try:
     code = child.wait()
-  except BaseException:
+  except BaseException as reason:
     # Ctrl-C reaches the chapter too, which then closes its files.
+    if isinstance(reason, SystemExit):
+      child.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
       child.wait(timeout=10)
     child.kill()

@@ -135,13 +135,13 @@ def _append_wrong(
     out.write("\n".join([*lines, ""]))
 
 
-def _read_wrong(path: pathlib.Path) -> dict[str, list[tuple[str, str, str]]]:
+def _read_wrong(path: pathlib.Path) -> dict[str, list[tuple[str, str, float]]]:
   """What was listed, of cells that were fitted before too."""
-  found: dict[str, list[tuple[str, str, str]]] = {}
-  for line in files.open_text(path):
+  found: dict[str, list[tuple[str, str, float]]] = {}
+  for line in files.open_text(path) if path.exists() else ():
     if line:
       label, first, second, margin = line.split("\t")
-      found.setdefault(label, []).append((first, second, margin))
+      found.setdefault(label, []).append((first, second, float(margin)))
   return found
 
 
