@@ -266,7 +266,8 @@ def predict(
   Args:
     config: the configuration.
     params: the weights.
-    tables: vectors of entities and words.
+    tables: vectors of entities and words, which must be finite: the largest
+      of scores that are no numbers means nothing.
     documents: arrays of several documents.
 
   Returns:

@@ -1,7 +1,9 @@
 """Pure mathematics on arrays: no files, no flags, no dataset names.
 
 The functions of the modules compose without `jit`; what is exported here is
-jitted, for those who call it from outside.
+jitted, for those who call it from outside. What is compiled cannot refuse a
+NaN or an infinity: it shows in the result. Functions that read their input on
+the host, such as `from_scipy`, refuse it.
 """
 
 import jax

@@ -98,8 +98,10 @@ def column_means(
   op = as_operator(x)
   marked = jnp.ones(op.shape[0], op.dtype) if rows is None else rows
   marked = marked.astype(op.dtype)
-  part = jnp.arange(op.shape[0]) * _PARTS // op.shape[0]
-  inside = part[:, None] == jnp.arange(_PARTS)
+  # Devices have a part each, and would send as many sums as there are parts.
+  parts = 1 if isinstance(x, Sharded) else _PARTS
+  part = jnp.arange(op.shape[0]) * parts // op.shape[0]
+  inside = part[:, None] == jnp.arange(parts)
   total = op.rmatmat(jnp.where(inside, marked[:, None], 0)).sum(axis=1)
   return total / jnp.maximum(marked.sum(), 1)
 
