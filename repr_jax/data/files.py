@@ -122,6 +122,11 @@ def open_text(path: Path, max_line: int = _MAX_LINE) -> Iterator[str]:
     yield from block.split("\n")
 
 
+def marked(text: str) -> bool:
+  """Whether a text begins with a byte order mark, which a reader drops."""
+  return text.startswith("\ufeff")
+
+
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
   """Gives a failure to write inside the block the name of its file.
@@ -131,6 +136,8 @@ def naming(path: Path) -> Iterator[None]:
   """
   try:
     yield
+  except UnicodeEncodeError as error:
+    raise errors.InputError(_reason(error), path=path) from error
   except OSError as error:
     if error.filename is not None:
       raise

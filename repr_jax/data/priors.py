@@ -131,7 +131,8 @@ def write_prior(path: files.Path, prior: Prior) -> None:
     for mention in sorted(prior.counts):
       own = prior.counts[mention]
       for text in (mention, *own):
-        if not text or set("\t\n\r") & set(text):
+        odd = set("\t\n\r") & set(text) or files.marked(text)
+        if not text.strip() or odd:
           raise errors.InputError(
             f"{text!r} cannot stand in a table parted by tabs", path=path
           )

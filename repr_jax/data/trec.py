@@ -150,7 +150,7 @@ def _put(row, query, document, value, path, line) -> None:
 
 def _names(names) -> None:
   for name in names:
-    if not name or name.split() != [name]:
+    if not name or name.split() != [name] or files.marked(name):
       raise errors.InputError(
         f"{name!r} cannot be written: a TREC name has no blanks"
       )

@@ -152,7 +152,8 @@ def write_triples(path: files.Path, triples: Triples) -> None:
     triples: what to write.
   """
   for name in (*triples.entities, *triples.relations):
-    if not name or name != name.strip() or set(name) & set("\t\n\r"):
+    odd = set(name) & set("\t\n\r") or files.marked(name)
+    if not name or name != name.strip() or odd:
       raise errors.InputError(f"name {name!r} does not fit a line", path=path)
   with files.atomic_write(path) as stream:
     for row in triples.named():

@@ -408,7 +408,9 @@ def _check_writable(vectors: Vectors, layout: str, path: files.Path) -> None:
       f"row {int(np.argmin(finite))} has a value that is not finite", path=path
     )
   for row, word in enumerate(vectors.words):
-    bad = "\0" in word if layout == "npz" else word.split() != [word]
+    bad = "\0" in word
+    if layout != "npz":
+      bad = word.split() != [word] or files.marked(word)
     if bad or not word:
       raise errors.InputError(
         f"row {row}: word {word!r} cannot be written as {layout}", path=path

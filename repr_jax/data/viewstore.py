@@ -105,9 +105,11 @@ def write(
     The stored view, mapped.
   """
   _check_name(name)
-  bad = next((c for c in columns if "\n" in c or "\r" in c), None)
+  odd = (c for c in columns if "\n" in c or "\r" in c or files.marked(c))
+  bad = next(odd, None)
   if bad is not None:
-    raise InputError(f"view {name}: column {bad!r} has a line break")
+    what = "has a line break or begins with a byte order mark"
+    raise InputError(f"view {name}: column {bad!r} {what}")
   target = pathlib.Path(root) / name
   with _directory(target) as beside:
     (beside / _COLUMNS).write_text(

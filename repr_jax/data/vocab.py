@@ -184,7 +184,7 @@ def _count(number: str, path: files.Path, line: int) -> int:
 def _check_words(words: Sequence[str], path: files.Path) -> None:
   """Refuses words that a line of the file cannot hold."""
   for row, word in enumerate(words):
-    if not word.strip() or "\n" in word or "\r" in word:
+    if not word.strip() or set(word) & set("\n\r") or files.marked(word):
       raise errors.InputError(
         f"word {word!r} at row {row} cannot be written to a text file",
         path=path,

@@ -262,13 +262,7 @@ def from_matrix(
     raise InputError(
       f"a matrix is file.npz:rows.txt, not {':'.join(map(str, paths))}"
     )
-  try:
-    matrix = Csr(scipy.sparse.load_npz(paths[0]))
-  except (OSError, ValueError, KeyError, EOFError, AttributeError) as error:
-    raise InputError(
-      f"is not a matrix that scipy.sparse.save_npz wrote ({error})",
-      path=paths[0],
-    ) from error
+  matrix = _read_matrix(paths[0])
   names = list(files.open_text(paths[1]))
   if len(names) != matrix.shape[0]:
     raise InputError(
@@ -276,7 +270,10 @@ def from_matrix(
       path=paths[1],
     )
   name = f"matrix_{stem(paths[0])}"
-  matrix = weighting.validate(matrix, name)
+  try:
+    matrix = weighting.validate(matrix, name)
+  except InputError as error:
+    raise InputError(str(error), path=paths[0]) from error
   place: dict[str, int] = {}
   for row, word in enumerate(names):
     if place.setdefault(word, row) != row:
@@ -357,6 +354,33 @@ class _Gather:
 
   def __exit__(self, *error) -> None:
     self._tally.close()
+
+
+def _read_matrix(path: files.Path) -> Csr:
+  """Reads what scipy.sparse.save_npz wrote, whose claims are checked."""
+  try:
+    held = files.read_npz(path)
+    kind = bytes(held["format"].item()).decode()
+    shape = tuple(held["shape"].tolist())
+    inside: Any
+    if kind == "coo" and "row" in held:
+      inside = (held["data"], (held["row"], held["col"]))
+    elif kind == "coo":
+      inside = (held["data"], tuple(held["coords"]))
+    elif kind == "dia":
+      inside = (held["data"], held["offsets"])
+    else:
+      inside = (held["data"], held["indices"], held["indptr"])
+    known = {"csr": Csr, "csc": scipy.sparse.csc_array}
+    known |= {"bsr": scipy.sparse.bsr_array, "coo": scipy.sparse.coo_array}
+    matrix = known.get(kind, scipy.sparse.dia_array)(inside, shape=shape)
+    if kind in ("csr", "csc", "bsr"):
+      matrix.check_format(full_check=True)
+    return Csr(matrix)
+  except Exception as error:  # scipy says in many ways that it cannot.
+    raise InputError(
+      f"is not a matrix that scipy.sparse.save_npz wrote ({error})", path=path
+    ) from error
 
 
 def _count(number: str, path: files.Path, line: int) -> float:

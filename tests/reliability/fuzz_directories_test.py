@@ -207,20 +207,20 @@ def _reader(name, read, check, share) -> Reader:
 
 
 _READERS = (
-  (_reader("WordNet", _read_wordnet, _check_wordnet, 0.3), _make_wordnet),
-  (_reader("sparse view", _read_view, _check_view, 0.3), _make_view),
-  (_reader("dense view", _read_view, _check_view, 0.3), _make_dense),
+  (_reader("WordNet", _read_wordnet, _check_wordnet, 0.2), _make_wordnet),
+  (_reader("sparse view", _read_view, _check_view, 0.2), _make_view),
+  (_reader("dense view", _read_view, _check_view, 0.1), _make_dense),
   (
-    _reader("features", features.load, _check_table, 0.2),
+    _reader("features", features.load, _check_table, 0.1),
     lambda folder: features.save(folder, _table()),
   ),
-  (_reader("model", model_files.load, _check_model, 0.2), _make_model),
-  (_reader("export", export.load, _check_export, 0.1), _make_export),
+  (_reader("model", model_files.load, _check_model, 0.1), _make_model),
+  (_reader("export", export.load, _check_export, 0.05), _make_export),
   (
-    _reader("tables", kb_evaluation.load_params, _check_tables, 0.2),
+    _reader("tables", kb_evaluation.load_params, _check_tables, 0.1),
     _make_tables,
   ),
-  (_reader("run", _resume, _check_log, 0.3), _make_run),
+  (_reader("run", _resume, _check_log, 0.2), _make_run),
 )
 
 

@@ -136,6 +136,7 @@ _READERS = (
     lambda path: linked_documents.read_titles([path]),
     _check_titles,
     "json",
+    share=0.5,  # Of what documents hold, it reads a part.
   ),
   Reader(
     "judged queries",

@@ -177,6 +177,8 @@ _GANEA = (
   b"d2\td2\tRome\tto\tand\tCANDIDATES\t7,1.0,Rome\tGT:\t-1,7,Rome\n"
 )
 
+_HALF = 0.5  # For a second form that one reader reads.
+
 _READERS = (
   Reader(
     "lines",
@@ -200,6 +202,7 @@ _READERS = (
     (_TAGGED,),
     lambda path: list(dependencies.read_conll(path, "word-tag-head")),
     _check_trees,
+    share=_HALF,
   ),
   Reader(
     "alignments",
@@ -220,6 +223,7 @@ _READERS = (
     _check_pairs,
     " ",
     beside={"target": _TARGET, "links": _LINKS},
+    share=_HALF,
   ),
   Reader(
     "triples",
@@ -232,6 +236,7 @@ _READERS = (
     (b"head\ttail\trelation\tnote\na\tb\tr\t1\nb\tc d\ts\t2\n",),
     lambda path: triples.read_triples(path, "header", "count"),
     _check_triples,
+    share=_HALF,
   ),
   Reader(
     "rules",

@@ -1,13 +1,16 @@
 """Readers of vectors and arrays, on damaged files: see `fuzz_cases`."""
 
+import collections
 import io
 
 import fuzz_cases
 import numpy as np
 import pytest
+import scipy.sparse
 from fuzz_cases import Reader
 
-from repr_jax.data import files, vectors
+from repr_jax.data import files, vectors, vocab
+from repr_jax.multiview import sources
 
 
 def _check_vectors(found) -> None:
@@ -81,6 +84,7 @@ _READERS = (
     _check_vectors,
     None,
     lines=False,
+    share=0.5,  # Each layout is read above.
   ),
   Reader(
     ".npz",
@@ -104,6 +108,57 @@ _READERS = (
     lines=False,
   ),
 )
+
+
+def _saved_matrix(kind: str) -> bytes:
+  stream = io.BytesIO()
+  matrix = scipy.sparse.coo_array(np.array([[1, 0, 2], [0, 0, 3.0]]))
+  scipy.sparse.save_npz(stream, matrix.asformat(kind))
+  return stream.getvalue()
+
+
+def _views(made):
+  return [list(one.blocks) for one in made]
+
+
+def _check_blocks(views) -> None:
+  for blocks in views:
+    for block in blocks:
+      assert block.shape[0] and np.isfinite(block.data).all()
+      assert (block.data >= 0).all()
+
+
+_WORDS = vocab.Vocab(("the", "cat"), np.array([5, 2]))
+_VIEWS = (
+  Reader(
+    "matrix",
+    tuple(map(_saved_matrix, ("csr", "coo"))),
+    lambda path: _views(
+      sources.from_matrix(
+        _WORDS, [path, f"{path[:-9]}rows"], collections.Counter()
+      )
+    ),
+    _check_blocks,
+    None,
+    lines=False,
+    share=0.3,  # Six arrays are read for each case.
+    beside={"rows": b"the\ndog\n"},
+  ),
+  Reader(
+    "counts",
+    (b"the\tnoun\t5\ncat\tnoun\t2.5\ncat\tpet\n",),
+    lambda path: _views(
+      sources.from_counts(_WORDS, path, collections.Counter(), 100)
+    ),
+    _check_blocks,
+    share=0.3,  # A matrix is built for each case.
+  ),
+)
+
+
+@pytest.mark.parametrize("reader", _VIEWS, ids=lambda reader: reader.name)
+def test_a_damaged_file_of_counts_is_refused_with_its_place(reader):
+  fuzz_cases.check_mutated(reader)
 
 
 @pytest.mark.parametrize("reader", _READERS, ids=lambda reader: reader.name)
