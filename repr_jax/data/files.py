@@ -262,7 +262,7 @@ def map_array(path: Path) -> np.ndarray:
     path: the file.
 
   Returns:
-    The array, of the shape that the file has; read from the disk as it is
+    The array, [...] as the file has it; read from the disk as it is
     used. A header that does not fit the file's size is an `InputError`.
   """
   with _plain(path) as stream:
