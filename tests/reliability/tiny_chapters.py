@@ -28,6 +28,7 @@ def _walk(title: str, workdir: pathlib.Path) -> Any:
   from experiments import workdir as workdirs
 
   lock = workdirs.Lock(workdir)  # refuses while another process is at work
+  workdirs.claim(workdir, {"experiment": title, "flags": {}}, ())
   place = np.zeros(3)
   for step in range(_STEPS):
     kept = workdir / f"{step}.npz"

@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
   module: str
   arguments: Callable[[pathlib.Path, pathlib.Path], list[str]]
-  early: float = 3.0
+  early: float = 4.0
 
 
 def write(folder: pathlib.Path) -> None:
@@ -123,9 +123,9 @@ def _facts_of(world: pathlib.Path, run: pathlib.Path) -> list[str]:
 
 CASES: dict[str, Case] = {
   "spectral": Case(
-    "experiments.spectral",
+    "tiny_spectral",
     lambda world, run: ["--rows=400", "--rank=2", f"--workdir={run / 'run'}"],
-    early=6.0,
+    early=8.0,
   ),
   "mvlsa": Case(
     "experiments.mvlsa.__main__",
@@ -159,11 +159,11 @@ CASES: dict[str, Case] = {
     ],
   ),
   "elkb-puzzle": Case(
-    "experiments.elkb",
+    "tiny_puzzle",
     lambda world, run: [
       "--task=puzzle", "--puzzle_runs=2", f"--workdir={run / 'run'}",
     ],
-    early=6.0,
+    early=8.0,
   ),
   "nvse": Case(
     "experiments.nvse.__main__",

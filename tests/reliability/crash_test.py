@@ -1,0 +1,221 @@
+"""Every experiment is killed twenty times, and ends with the same bits.
+
+Kills fall at random moments of a run, and at random new paths of its
+directory, which is where files are being written. A killed run is resumed by
+the same command until twenty kills have fallen, and a full disk in between.
+"""
+
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import killing
+import numpy as np
+import orbax.checkpoint as ocp
+import pytest
+import worlds
+
+from experiments import workdir
+
+_KILLS = int(os.environ.get("REPR_JAX_KILLS", "20"))
+# Times and sizes of a process, and marks of when its inputs were written.
+_MEASURED = re.compile(r"seconds|memory|peak_mb|^fingerprint$")
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(tmp|old)|.*orbax-checkpoint-tmp.*")
+
+
+class _World(NamedTuple):
+  programs: killing.Programs
+  inputs: pathlib.Path
+  runs: pathlib.Path
+
+  def run(
+    self, case: worlds.Case, folder: pathlib.Path, **how: Any
+  ) -> killing.Ended:
+    arguments = case.arguments(self.inputs, folder)
+    return self.programs.run(case.module, arguments, **how)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Iterator[_World]:
+  folder = tmp_path_factory.mktemp("crash")
+  inputs, cache = folder / "inputs", folder / "cache"
+  inputs.mkdir()
+  worlds.write(inputs)
+  with killing.Programs(cache) as programs:
+    yield _World(programs, inputs, folder)
+
+
+def _unmeasured(record: Any) -> Any:
+  """A record without times and sizes of the process."""
+  if isinstance(record, list):
+    kept = [x for x in record if not _is_measured(x)]
+    return [_unmeasured(x) for x in kept]
+  if isinstance(record, dict):
+    return {
+      name: _unmeasured(value)
+      for name, value in record.items()
+      if not _MEASURED.search(name)
+    }
+  return record
+
+
+def _is_measured(row: Any) -> bool:
+  return isinstance(row, dict) and bool(_MEASURED.search(row.get("metric", "")))
+
+
+def _checkpoint(step: pathlib.Path) -> dict[str, bytes]:
+  """The arrays of a checkpoint; of a history, not its column of seconds."""
+  with ocp.StandardCheckpointer() as reader:
+    found = reader.restore((step / "default").absolute())
+  return {
+    name: np.asarray(x)[:, :2].tobytes()
+    if "history" in name
+    else np.asarray(x).tobytes()
+    for name, x in found.items()
+  }
+
+
+def _content(folder: pathlib.Path) -> dict[str, Any]:
+  """All that a run left, without what its processes differ in.
+
+  A store, which runs share, may keep what a killed one has not finished.
+  """
+  found: dict[str, Any] = {}
+  for path in sorted(folder.rglob("*")):
+    name = str(path.relative_to(folder))
+    parts = path.relative_to(folder).parts
+    if parts[0] == "store" and any(map(_UNFINISHED.fullmatch, parts)):
+      continue
+    inside = "checkpoints" in path.parts
+    if path.is_dir():
+      if inside and path.name.isdigit():
+        found[name] = _checkpoint(path)
+    elif not inside and path.name not in (".lock", "flags.json"):
+      data = path.read_bytes()
+      if path.suffix == ".jsonl":
+        lines = data.decode().splitlines()
+        found[name] = [_unmeasured(json.loads(line)) for line in lines]
+      elif path.suffix == ".json":
+        found[name] = _unmeasured(json.loads(data))
+      else:
+        found[name] = data.replace(str(folder).encode(), b"")
+  return found
+
+
+def _assert_whole(folder: pathlib.Path) -> None:
+  """No file under its own name is half-written; a log may lack its end."""
+  for path in folder.rglob("*"):
+    parts = path.relative_to(folder).parts
+    if path.is_dir() or any(map(_UNFINISHED.fullmatch, parts)):
+      continue
+    data = path.read_bytes()
+    if path.suffix == ".json":
+      json.loads(data)
+    elif path.suffix == ".jsonl":
+      for line in data.split(b"\n")[:-1]:
+        json.loads(line)
+    elif path.suffix in (".npz", ".npy"):
+      read = np.load(io.BytesIO(data), allow_pickle=False)
+      for name in getattr(read, "files", ()):
+        assert read[name] is not None
+
+
+def _sizes(folder: pathlib.Path) -> list[int]:
+  found = {p.stat().st_size for p in folder.rglob("*") if p.is_file()}
+  return sorted(size for size in found if size > 64)
+
+
+class _Attempts:
+  """The life of one work directory after the other, until kills are enough."""
+
+  def __init__(self, world: _World, case: worlds.Case, name: str):
+    self._world, self._case = world, case
+    self._runs = world.runs / name
+    self._rng = np.random.default_rng(zlib.crc32(name.encode()))
+    self.folder = self._runs / "0"
+    self.folder.mkdir(parents=True)
+    self.whole = world.run(case, self.folder, watch=self.folder)
+    assert self.whole.code == 0, self.whole.said
+    # Most of the first run is compiling, which later ones need not.
+    self._seconds = self.whole.seconds / 3
+    self.content = _content(self.folder)
+    self.sizes = _sizes(self.folder)
+
+  def start(self, number: int) -> None:
+    shutil.rmtree(self.folder)
+    self.folder = self._runs / str(number)
+    self.folder.mkdir()
+
+  def kill(self, by_path: bool) -> killing.Ended:
+    """Runs, and kills at a moment that is more often early than late."""
+    early = self._rng.random() ** self._case.early
+    if by_path:
+      count = 1 + int(early * self.whole.paths)
+      return self._world.run(
+        self._case, self.folder, watch=self.folder, paths=count
+      )
+    seconds = 0.01 + early * self._seconds
+    return self._world.run(self._case, self.folder, seconds=seconds)
+
+  def fill(self) -> killing.Ended:
+    """Runs on a disk that has no room for some file of the run."""
+    smaller = self.sizes[: 1 + len(self.sizes) // 2]
+    limit = int(self._rng.choice(smaller)) - 1
+    return self._world.run(self._case, self.folder, limit=limit)
+
+  def finish(self) -> None:
+    """Runs to the end, which must be that of the whole run."""
+    ended = self._world.run(self._case, self.folder)
+    assert ended.code == 0, ended.said
+    self.compare()
+
+  def compare(self) -> None:
+    found = _content(self.folder)
+    assert sorted(found) == sorted(self.content)
+    for name, value in self.content.items():
+      assert found[name] == value, name
+
+
+def _assert_clear(ended: killing.Ended, folder: pathlib.Path) -> None:
+  assert ended.code == 2, ended.said
+  assert "Traceback" not in ended.said
+  (line,) = (x for x in ended.said.splitlines() if x.startswith("error: "))
+  assert "the disk is full" in line and str(folder) in line
+
+
+@pytest.mark.parametrize("name", worlds.CASES)
+def test_a_killed_run_ends_with_the_same_bits(world, name):
+  case = worlds.CASES[name]
+  attempts = _Attempts(world, case, name)
+  kills, made = 0, 1
+  attempts.start(made)
+  while kills < _KILLS:
+    ended = attempts.kill(by_path=bool(kills % 2))
+    if ended.killed:
+      kills += 1
+      _assert_whole(attempts.folder)
+      if kills == _KILLS // 2:
+        _assert_clear(attempts.fill(), attempts.folder)
+        _assert_whole(attempts.folder)
+      continue
+    assert ended.code == 0, ended.said
+    attempts.compare()
+    made += 1
+    attempts.start(made)
+  attempts.finish()
+
+
+@pytest.mark.parametrize("name", worlds.CASES)
+def test_a_second_process_is_refused(world, name, tmp_path):
+  lock = workdir.Lock(tmp_path / "run")
+  ended = world.run(worlds.CASES[name], tmp_path)
+  lock.release()
+  assert ended.code == 2
+  assert "in use by process" in ended.said
+  assert "Traceback" not in ended.said
