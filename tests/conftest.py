@@ -4,6 +4,7 @@ a count of compilations."""
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,11 +14,21 @@ import jax.monitoring
 import pytest
 
 _ROOT = pathlib.Path(__file__).parent.parent
+# At the sizes of tests most of the time is compiling, so that little of it is
+# spent on making programs fast; programs that tests start inherit it.
+os.environ["XLA_FLAGS"] = (
+  "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+  + os.environ.get("XLA_FLAGS", "")
+).strip()
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def pytest_configure(config: pytest.Config) -> None:
   """Shares compiled programs between the workers of one session."""
+  # A shell that starts the tests in the background has their programs ignore
+  # Ctrl-C, which some of them are sent.
+  if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
   worker = getattr(config, "workerinput", None)
   folder = os.environ.get("JAX_COMPILATION_CACHE_DIR")
   if folder is None:

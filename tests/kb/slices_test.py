@@ -91,7 +91,7 @@ def test_bad_matrices_are_named():
   bad.data[2] = np.nan
   with pytest.raises(InputError, match="matrix 1 has shape"):
     slices.make_slices([good, sp.eye(4)])
-  with pytest.raises(InputError, match="matrix 1 .* no nonzero entry"):
+  with pytest.raises(InputError, match=r"matrix 1 .* no nonzero entry"):
     slices.make_slices([good, sp.csr_matrix((5, 5))])
   with pytest.raises(InputError, match="matrix 1 has a NaN"):
     slices.make_slices([good, bad])

@@ -95,7 +95,8 @@ def test_jobs_end_with_a_sweep_that_is_killed(
   first = _start(command_line, path, root)
   counts = [root / f"steps=60,x={x}" / "steps.txt" for x in (1, 2)]
   until = time.monotonic() + 90
-  while not all(count.exists() for count in counts):
+  # On a busy machine one job may end before the other has begun.
+  while not any(count.exists() for count in counts):
     assert first.poll() is None and time.monotonic() < until
     time.sleep(0.05)
   first.kill()
@@ -103,7 +104,8 @@ def test_jobs_end_with_a_sweep_that_is_killed(
   while any(plan.holder(count.parent) for count in counts):
     assert time.monotonic() < until
     time.sleep(0.1)
-  assert all(len(count.read_text().split()) < 60 for count in counts)
+  begun = [count for count in counts if count.exists()]
+  assert all(len(count.read_text().split()) < 60 for count in begun)
   second = _start(command_line, path, root)
   out, err = second.communicate(timeout=120)
   assert second.returncode == 0, err

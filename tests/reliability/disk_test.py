@@ -88,7 +88,7 @@ def test_a_disk_without_room_is_named(programs, tmp_path):
   with _small_disk(disk):
     for kind in ("checkpoints", "arrays.npz", "views/view", "plots/plot.png"):
       folder = disk / "run"
-      arguments = [*_arguments(folder, kind), "--rows=131072"]
+      arguments = [*_arguments(folder, kind), "--big_rows=131072"]
       folder.mkdir()
       filler = disk / "filler"
       filler.write_bytes(bytes(shutil.disk_usage(disk).free - _ROOM))

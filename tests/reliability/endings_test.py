@@ -150,13 +150,16 @@ runlib.launch(main)
 def test_a_second_signal_does_not_wait_for_a_compiled_program(number):
   child = _start("-c", _LONG)
   assert child.stdout
-  assert child.stdout.readline() == "compiled\n"
-  time.sleep(0.3)
-  child.send_signal(number)
-  time.sleep(0.5)
-  assert child.poll() is None  # it waits for the program to return
-  child.send_signal(number)
-  assert child.wait(20) == 128 + number
+  try:
+    assert child.stdout.readline() == "compiled\n"
+    time.sleep(0.3)
+    child.send_signal(number)
+    time.sleep(0.5)
+    assert child.poll() is None  # it waits for the program to return
+    child.send_signal(number)
+    assert child.wait(20) == 128 + number
+  finally:
+    child.kill()  # it would go on for ever
 
 
 _PARENT = """

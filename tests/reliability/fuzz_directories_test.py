@@ -237,10 +237,10 @@ def test_a_damaged_directory_is_refused_with_its_place(
 
 _KIND = "features of entities"
 _ARRAYS = hnp.arrays(
-  st.sampled_from(("int32", "int64", "float32", "bool")),
+  st.sampled_from(("int32", "int64", "float32")),
   hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=6),
-  elements=st.integers(0, 7) | st.integers(-2, 2).map(abs),
-)
+  elements=st.integers(0, 7),
+) | hnp.arrays("bool", hnp.array_shapes(min_dims=0, max_dims=2, min_side=0))
 
 
 @hypothesis.settings(deadline=None, max_examples=100, derandomize=True)

@@ -30,6 +30,9 @@ _IMPORTED = (
   "experiments.nvse.reporting", "experiments.explorer.server",
   "experiments.runlib", "repr_jax.data.synthetic", "repr_jax.ops.svd_updates",
 )  # fmt: skip
+CORES = (
+  sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+)
 
 
 class Ended(NamedTuple):
@@ -53,16 +56,26 @@ class Ended(NamedTuple):
 class Programs:
   """Programs whose runs start at once; a context manager."""
 
-  def __init__(self, cache: pathlib.Path, imported: Sequence[str] = _IMPORTED):
+  def __init__(
+    self,
+    cache: pathlib.Path,
+    imported: Sequence[str] = _IMPORTED,
+    *,
+    hash_seed: str = "random",
+    cores: Sequence[int] = CORES,
+  ):
     """Starts the parent of all runs.
 
     Args:
       cache: directory of compiled programs.
       imported: what it imports, none of which defines flags of a program.
+      hash_seed: of Python's hashes, for all runs.
+      cores: those that the runs may use, where the system lets one choose.
     """
     variables = {
       **os.environ,
       "PYTHONPATH": f"{_ROOT}{os.pathsep}{_ROOT / 'tests' / 'reliability'}",
+      "PYTHONHASHSEED": hash_seed,
       "REPR_JAX_SETTINGS": "off",
       "JAX_PLATFORMS": "cpu",
       "JAX_COMPILATION_CACHE_DIR": str(cache),
@@ -72,7 +85,7 @@ class Programs:
       "--xla_llvm_disable_expensive_passes=true",
     }
     self._process = subprocess.Popen(
-      [sys.executable, __file__, *imported],
+      [sys.executable, __file__, ",".join(map(str, cores)), *imported],
       env=variables,
       cwd=_ROOT,
       stdin=subprocess.PIPE,
@@ -208,4 +221,6 @@ def _main(imported: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  _main(sys.argv[1:])
+  if sys.argv[1]:
+    os.sched_setaffinity(0, map(int, sys.argv[1].split(",")))
+  _main(sys.argv[2:])

@@ -158,13 +158,6 @@ CASES: dict[str, Case] = {
       "--batch=8", "--candidates=4",
     ],
   ),
-  "elkb-puzzle": Case(
-    "tiny_puzzle",
-    lambda world, run: [
-      "--task=puzzle", "--puzzle_runs=2", f"--workdir={run / 'run'}",
-    ],
-    early=8.0,
-  ),
   "nvse": Case(
     "experiments.nvse.__main__",
     lambda world, run: [

@@ -9,7 +9,7 @@ from experiments import runlib
 from repr_jax.data import arraystore, files, viewstore
 
 _BIG = flags.DEFINE_string("big", "", "What is to be large.")
-_ROWS = flags.DEFINE_integer("rows", 1280, "How large: rows of 32 bytes.")
+_ROWS = flags.DEFINE_integer("big_rows", 1280, "How large: rows of 32 bytes.")
 _STEPS = 3
 
 
