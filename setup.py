@@ -15,7 +15,7 @@ _PLOT = ["matplotlib>=3.8"]
 _SERVE = ["starlette>=0.37", "uvicorn>=0.29", "httptools>=0.6"]
 _LAUNCH = ["submitit>=1.5.1"]
 _TEST = [
-  "cvxpy>=1.4",
+  "cvxpy>=1.6",
   "httpx>=0.27",
   "hypothesis>=6.100",
   "mypy>=1.10",
@@ -62,8 +62,8 @@ setuptools.setup(
     "absl-py>=2.1",
     "chex>=0.1.86",
     "flax>=0.10",
-    "jax>=0.6",
-    "jaxlib>=0.6",
+    "jax>=0.6.2",
+    "jaxlib>=0.6.2",
     "numpy>=1.26",
     "optax>=0.2.4",
     "orbax-checkpoint>=0.11",
