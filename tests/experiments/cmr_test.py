@@ -218,7 +218,7 @@ def test_specifications():
 
 
 def test_every_setting_of_the_thesis_preset_has_its_figure():
-  path = _ROOT / "experiments" / "presets" / "cmr_thesis.flags"
+  path = pathlib.Path(runlib.__file__).parent / "presets/cmr_thesis.flags"
   (line,) = (x for x in path.read_text().split("\n") if "--systems=" in x)
   texts = line.partition("=")[2].split(",")
   assert len(texts) == 20

@@ -344,7 +344,7 @@ def test_the_page_and_its_files_come_with_guarding_headers(client):
   _check_headers(page)
   named = {part.partition('"')[0] for part in page.text.split('="/')[1:]}
   assert "app.js" in named
-  folder = _ROOT / "experiments" / "explorer" / "static"
+  folder = pathlib.Path(schema.__file__).parent / "static"
   for path in folder.iterdir():
     if path.name != "index.html":
       response = client.get(f"/{path.name}")

@@ -124,7 +124,8 @@ def test_presets_parse():
 
   import experiments.rescal  # noqa: F401
 
-  presets = sorted((_ROOT / "experiments/presets").glob("rescal_*.flags"))
+  folder = pathlib.Path(runlib.__file__).parent / "presets"
+  presets = sorted(folder.glob("rescal_*.flags"))
   assert len(presets) == 5
   for preset in presets:
     values = flags.FLAGS.read_flags_from_files([f"--flagfile={preset}"])

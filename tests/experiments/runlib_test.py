@@ -147,7 +147,7 @@ def test_a_nan_stops_the_run(tmp_path):
 
 
 def test_scripts_end_bad_flags_with_one_line(tmp_path):
-  below_a_file = _ROOT / "setup.py" / "runs"
+  below_a_file = _WALK / "runs"
   code, err = _walk(below_a_file)
   assert code == 2
   assert err.startswith("error: ") and str(below_a_file) in err
