@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from repr_jax.data import synthetic_worlds
 from repr_jax.errors import InputError
@@ -39,7 +39,7 @@ def _marginal_poisson(prior, j, sample, weights):
   logs = stats.gamma(alpha, scale=1 / beta).logpdf(rate) + u
   for x, w in zip(sample, weights):
     logs = logs + w * (x * u - rate - special.gammaln(x + 1))
-  return np.log(np.trapezoid(np.exp(logs), u))
+  return np.log(integrate.trapezoid(np.exp(logs), u))
 
 
 def _marginal_gaussian(prior, j, sample, weights):
@@ -53,8 +53,8 @@ def _marginal_gaussian(prior, j, sample, weights):
   logs = logs + stats.norm(0, deviation / np.sqrt(2)).logpdf(mean)
   for x, w in zip(sample, weights):
     logs = logs + w * stats.norm(mean, deviation).logpdf(x)
-  inner = np.trapezoid(np.exp(logs), mean, axis=1)
-  return np.log(np.trapezoid(inner, u[:, 0]))
+  inner = integrate.trapezoid(np.exp(logs), mean, axis=1)
+  return np.log(integrate.trapezoid(inner, u[:, 0]))
 
 
 _MARGINAL = {
