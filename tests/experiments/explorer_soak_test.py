@@ -31,6 +31,7 @@ def test_faults_are_noticed():
     good._replace(status=500),
     good._replace(status=422),
     bad._replace(status=200),
+    bad._replace(status=500),
     bad._replace(status=503),
   ):
     assert len(soak.faults([*whole, soak.Part([wrong], 1000)])) == 1

@@ -29,8 +29,6 @@ import worlds
 from experiments import workdir
 
 _KILLS = int(os.environ.get("REPR_JAX_KILLS", "20"))
-# Times and sizes of a process, and marks of when its inputs were written.
-_MEASURED = re.compile(r"seconds|memory|peak_mb|^fingerprint$")
 _CORES = re.compile(rb"\d+ cores")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(tmp|old)|.*orbax-checkpoint-tmp.*")
 
@@ -68,24 +66,6 @@ def world(tmp_path_factory, request) -> Iterator[_World]:
     yield _World(programs, others, inputs, folder)
 
 
-def _unmeasured(record: Any) -> Any:
-  """A record without times and sizes of the process."""
-  if isinstance(record, list):
-    kept = [x for x in record if not _is_measured(x)]
-    return [_unmeasured(x) for x in kept]
-  if isinstance(record, dict):
-    return {
-      name: _unmeasured(value)
-      for name, value in record.items()
-      if not _MEASURED.search(name)
-    }
-  return record
-
-
-def _is_measured(row: Any) -> bool:
-  return isinstance(row, dict) and bool(_MEASURED.search(row.get("metric", "")))
-
-
 def _checkpoint(step: pathlib.Path) -> dict[str, bytes]:
   """The arrays of a checkpoint; of a history, not its column of seconds."""
   with ocp.StandardCheckpointer() as reader:
@@ -117,9 +97,9 @@ def _content(folder: pathlib.Path) -> dict[str, Any]:
       data = path.read_bytes()
       if path.suffix == ".jsonl":
         lines = data.decode().splitlines()
-        found[name] = [_unmeasured(json.loads(line)) for line in lines]
+        found[name] = [worlds.unmeasured(json.loads(line)) for line in lines]
       elif path.suffix == ".json":
-        found[name] = _unmeasured(json.loads(data))
+        found[name] = worlds.unmeasured(json.loads(data))
       else:
         data = data.replace(str(folder).encode(), b"")
         found[name] = _CORES.sub(b"", data)  # which a report tells

@@ -19,10 +19,9 @@ Runs that share a program are held against single ones where they are made:
 import hashlib
 import json
 import pathlib
-import re
 import shutil
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import determinism_training
 import killing
@@ -34,9 +33,6 @@ _CASE = worlds.CASES["elkb-pairs"]
 _TRAINING = worlds.Case(
   "determinism_training", lambda world, run: [f"--workdir={run}"]
 )
-# What differs between runs of the same program by intention. A fingerprint
-# is of the paths that a store was made from.
-_MEASURED = re.compile(r"second|memory|peak_mb|^fingerprint$")
 
 
 class _Runs(NamedTuple):
@@ -81,20 +77,6 @@ def _finish(
   assert ended.code == 0, ended.said
 
 
-def _unmeasured(value: Any) -> Any:
-  """JSON without what was measured."""
-  if isinstance(value, list):
-    return [_unmeasured(x) for x in value if not _is_measured(x)]
-  if isinstance(value, dict):
-    items = value.items()
-    return {k: _unmeasured(x) for k, x in items if not _MEASURED.search(k)}
-  return value
-
-
-def _is_measured(row: Any) -> bool:
-  return isinstance(row, dict) and bool(_MEASURED.search(row.get("metric", "")))
-
-
 def _content(path: pathlib.Path, run: pathlib.Path) -> str:
   """A digest of what a file says."""
   raw = path.read_bytes()
@@ -110,7 +92,7 @@ def _content(path: pathlib.Path, run: pathlib.Path) -> str:
     text = raw.decode().replace(str(run), "RUN")
     whole = path.suffix == ".json"
     parts = [text] if whole else text.splitlines()
-    raw = json.dumps([_unmeasured(json.loads(x)) for x in parts]).encode()
+    raw = json.dumps([worlds.unmeasured(json.loads(x)) for x in parts]).encode()
   digest.update(raw.replace(str(run).encode(), b"RUN"))
   return digest.hexdigest()
 

@@ -2,8 +2,9 @@
 
 import json
 import pathlib
+import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ _TOPICS = (
   "goal match team coach ball league striker season",
   "vote law party election bill committee reform debate",
 )
+_MEASURED = re.compile(r"second|memory|peak_mb|^fingerprint$")
 _NAMES = ("Smith", "Jones", "Brown", "Clark")
 
 
@@ -27,6 +29,20 @@ class Case(NamedTuple):
   module: str
   arguments: Callable[[pathlib.Path, pathlib.Path], list[str]]
   early: float = 4.0
+
+
+def unmeasured(value: Any) -> Any:
+  """JSON of a run without times, sizes and marks of its inputs."""
+  if isinstance(value, list):
+    return [unmeasured(x) for x in value if not _is_measured(x)]
+  if isinstance(value, dict):
+    items = value.items()
+    return {k: unmeasured(x) for k, x in items if not _MEASURED.search(k)}
+  return value
+
+
+def _is_measured(row: Any) -> bool:
+  return isinstance(row, dict) and bool(_MEASURED.search(row.get("metric", "")))
 
 
 def write(folder: pathlib.Path) -> None:
