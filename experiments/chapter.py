@@ -42,8 +42,7 @@ def run(target: str, preset: str, directory: pathlib.Path) -> report.Chapter:
   chapter = chapter_function(preset, directory)
   if chapter.seconds is None:
     chapter.seconds = time.monotonic() - began
-  with files.atomic_write(directory / FILE, "w") as out:
-    out.write(report.to_json(chapter))
+  report.save(directory / FILE, chapter)
   return chapter
 
 

@@ -104,6 +104,26 @@ def _quiet() -> Iterator[None]:
     logging.set_verbosity(before)
 
 
+@contextlib.contextmanager
+def _reading(folder: pathlib.Path) -> Iterator[None]:
+  """Whatever Orbax finds wrong with a damaged checkpoint has its place."""
+  try:
+    with _quiet():
+      yield
+  except (errors.InputError, MemoryError):
+    raise
+  except Exception as error:
+    absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
+    if isinstance(error, OSError) and not absent:
+      raise  # of the disk, which is then named
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    raise errors.InputError(
+      f"the checkpoint is damaged ({reason[0][:200]}); without its folder the "
+      "run goes on from the checkpoint before it, or from its start",
+      path=folder,
+    ) from error
+
+
 class Checkpoints:
   """The numbered checkpoints of one directory, of which the last are kept.
 
@@ -121,15 +141,17 @@ class Checkpoints:
     import orbax.checkpoint as ocp
 
     if self._manager is None:
-      self._manager = ocp.CheckpointManager(
-        self._directory,
-        item_handlers=ocp.StandardCheckpointHandler(),
-        options=ocp.CheckpointManagerOptions(
-          max_to_keep=self._keep,
-          enable_async_checkpointing=False,
-          cleanup_tmp_directories=True,
-        ),
+      options = ocp.CheckpointManagerOptions(
+        max_to_keep=self._keep,
+        enable_async_checkpointing=False,
+        cleanup_tmp_directories=True,
       )
+      with _reading(self._directory):
+        self._manager = ocp.CheckpointManager(
+          self._directory,
+          item_handlers=ocp.StandardCheckpointHandler(),
+          options=options,
+        )
       for step in sorted(self._manager.all_steps())[: -self._keep]:
         self._manager.delete(step)  # as a killed process was about to do
     return self._manager
@@ -188,7 +210,8 @@ class Checkpoints:
       The step and the tree, or None.
 
     Raises:
-      InputError: the checkpoint has other leaves, shapes or dtypes.
+      InputError: the checkpoint has other leaves, shapes or dtypes, or is
+        damaged.
     """
     import orbax.checkpoint as ocp
 
@@ -198,10 +221,13 @@ class Checkpoints:
     flat = _flatten(like)
     wanted = {name: leaf for name, leaf in flat.items() if leaf.size}
     wanted["step"] = np.asarray(step)
-    self._check(step, wanted)
     template = {name: _template(leaf) for name, leaf in wanted.items()}
     args = ocp.args.StandardRestore(template)
-    stored = self._open().restore(step, args=args)
+    with _reading(self._directory / str(step)):
+      self._check(step, wanted)
+      stored = self._open().restore(step, args=args)
+      if int(stored.pop("step")) != step:
+        raise ValueError("it is that of another step")
     leaves, treedef = jax.tree_util.tree_flatten(like)
     restored = [
       _like_leaf(leaf, stored[name]) if name in stored else leaf

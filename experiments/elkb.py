@@ -138,7 +138,7 @@ _PATIENCE = flags.DEFINE_integer(
   "patience", 3, "Looks without a better HITS@10 before training stops."
 )
 _BLOCK = flags.DEFINE_integer(
-  "block", 128, "Queries scored at a time; memory is block * entities."
+  "block", 256, "Queries scored at a time; memory is block * entities."
 )
 _UNSEEN = flags.DEFINE_enum(
   "unseen",

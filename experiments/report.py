@@ -6,6 +6,7 @@ A chapter is data (`Chapter`); `write_report` turns chapters into one page,
 
 import base64
 import dataclasses
+import hashlib
 import html
 import json
 import os
@@ -15,7 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments import report_style, runlib
-from repr_jax.data import files
+from repr_jax import errors
+from repr_jax.data import files, json_files
+
+_DIGEST = "fingerprint"
 
 
 @dataclasses.dataclass
@@ -95,26 +99,48 @@ def agrees(row: Mapping[str, Any]) -> bool | None:
   return None
 
 
-def to_json(chapter: Chapter) -> str:
-  """A chapter as one JSON object, pictures and all."""
+def save(path: str | os.PathLike, chapter: Chapter) -> None:
+  """Writes a chapter as one JSON object, pictures and all."""
   plots = [
     {"caption": plot.caption, "image": base64.b64encode(plot.png()).decode()}
     for plot in chapter.plots
   ]
   value = dataclasses.asdict(dataclasses.replace(chapter, plots=()))
   rows = json.loads(json.dumps(value, default=_number))
-  return json.dumps({**rows, "plots": plots}, indent=1, ensure_ascii=False)
+  held = {**rows, "plots": plots}
+  with files.atomic_write(path, "w") as out:
+    json.dump(
+      {_DIGEST: _digest(held), "chapter": held},
+      out, indent=1, ensure_ascii=False,
+    )  # fmt: skip
 
 
-def from_json(text: str) -> Chapter:
-  """The chapter that `to_json` wrote."""
-  value = json.loads(text)
+def load(path: str | os.PathLike) -> Chapter:
+  """The chapter that `save` wrote.
+
+  Args:
+    path: the file.
+
+  Returns:
+    The chapter. What is not just as it was written is an `InputError`.
+  """
+  found = json_files.read_json(path)
+  value = found.get("chapter") if isinstance(found, dict) else None
+  if not isinstance(value, dict) or found.get(_DIGEST) != _digest(value):
+    raise errors.InputError(
+      "is not a chapter as it was kept; --rerun makes it anew", path=path
+    )
   tables = [Table(**table) for table in value.pop("tables")]
   plots = [
     Plot(plot["caption"], base64.b64decode(plot["image"]))
     for plot in value.pop("plots")
   ]
   return Chapter(**value, tables=tables, plots=plots)
+
+
+def _digest(value: Any) -> str:
+  text = json.dumps(value, sort_keys=True)
+  return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _number(value: Any) -> Any:

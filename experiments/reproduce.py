@@ -78,7 +78,7 @@ def run_chapter(
   failure = directory / chapter_lib.ERROR
   if finished.exists() and not rerun:
     progress.say(f"{name}: finished before and kept; --rerun runs it again")
-    return report.from_json(finished.read_text("utf-8"))
+    return report.load(finished)
   for old in (finished, failure):
     old.unlink(missing_ok=True)
   progress.say(f"{name}: running")
@@ -100,7 +100,7 @@ def run_chapter(
   if code == 130:
     raise KeyboardInterrupt
   if code == 0:
-    return report.from_json(finished.read_text("utf-8"))
+    return report.load(finished)
   error = f"ended with code {code}"
   if code < 0:
     error = f"ended by signal {-code} (memory may have run out)"

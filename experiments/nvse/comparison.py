@@ -158,16 +158,18 @@ def write(
     found: the comparison.
   """
   (folder / "runs").mkdir(exist_ok=True)
-  ids = ["_".join(x.split()) for x in table.entities]
+  named = trec.plain_names(table.entities)
+  ids = [named[x] for x in table.entities]
+  tasks = trec.plain_names(task.id for task in found.tasks)
   for system, figures in found.figures.items():
     run = {
-      task.id: dict(zip((ids[i] for i in rows), scores.tolist()))
+      tasks[task.id]: dict(zip((ids[i] for i in rows), scores.tolist()))
       for task, (rows, scores) in zip(found.tasks, figures.runs)
     }
     tag = system.replace("+", "_")
     trec.write_run(folder / "runs" / f"{name}-{tag}.run.gz", run, tag=tag)
   judgements = {
-    task.id: {ids[i]: 1 for i in task.relevant} for task in found.tasks
+    tasks[task.id]: {ids[i]: 1 for i in task.relevant} for task in found.tasks
   }
   trec.write_judgements(folder / "runs" / f"{name}.qrels.gz", judgements)
   value: dict[str, Any] = {

@@ -72,6 +72,7 @@ def evaluate(
     Comparisons by protocol, "gold" and "judged".
   """
   config = dataclasses.asdict(plan) | dataclasses.asdict(opened.options)
+  del config["store"]  # where features are kept changes no figure
   mark = hashlib.sha256(repr(sorted(config.items())).encode()).hexdigest()[:8]
   folder = directory / f"evaluation-{mark}"
   found = {}

@@ -6,7 +6,7 @@ in a run file are ignored when it is read, as trec_eval does: scores decide.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from repr_jax import errors
 from repr_jax.data import files
@@ -148,9 +148,35 @@ def _put(row, query, document, value, path, line) -> None:
   row[document] = value
 
 
+def plain_names(names: Iterable[str]) -> dict[str, str]:
+  """Names that files of TREC can hold, another one for each name.
+
+  Args:
+    names: any texts, such as titles with blanks.
+
+  Returns:
+    By name: the name itself where it will do, else with _ for what will not.
+  """
+  wanted = list(dict.fromkeys(names))
+  found = {name: name for name in wanted if _is_plain(name)}
+  taken = set(found)
+  for name in wanted:
+    if name not in found:
+      plain = "_".join(name.replace("\ufeff", "").split()) or "_"
+      while plain in taken:
+        plain += "_"
+      taken.add(plain)
+      found[name] = plain
+  return found
+
+
+def _is_plain(name: str) -> bool:
+  return name.split() == [name] and not files.marked(name)
+
+
 def _names(names) -> None:
   for name in names:
-    if not name or name.split() != [name] or files.marked(name):
+    if not _is_plain(name):
       raise errors.InputError(
         f"{name!r} cannot be written: a TREC name has no blanks"
       )

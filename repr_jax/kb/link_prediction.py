@@ -86,7 +86,7 @@ def rank(
   triples: np.ndarray,
   known: np.ndarray,
   *,
-  block: int = 128,
+  block: int = 256,
   num_entities: int | None = None,
   num_relations: int | None = None,
   seen: np.ndarray | None = None,
@@ -298,25 +298,32 @@ def _rank_side(
   places = np.flatnonzero(~missing)
   table = _Known(known, anchors[places], relations[places])
   score = _partial(score)
-  pending = []
-  for rows, columns, offsets in table.blocks(block):
-    chosen = places[rows]
-    arguments = (
-      np.pad(one[chosen], (0, block - len(chosen)), mode="edge").astype(
-        np.int32
-      )
-      for one in (anchors, relations, targets)
-    )
-    pending.append(
-      (chosen, _rank_block(score, *arguments, columns, offsets, flip=flip))
-    )
   ends = np.repeat(last[None, :], 4, axis=0)
-  for chosen, result in pending:
+
+  def keep(chosen, result):
     bounds, finite = jax.device_get(result)
     if not finite[: len(chosen)].all():
       bad = chosen[np.flatnonzero(~finite[: len(chosen)])[0]]
       raise InputError(f"the score of fact {bad} is not a number")
     ends[:, chosen] = bounds[:, : len(chosen)]
+
+  # A block is prepared while the one before is computed; to compute several at
+  # once would hold their memory, and is slower.
+  waiting = None
+  for rows, columns, offsets in table.blocks(block):
+    chosen = places[rows]
+    arguments = [
+      np.pad(one[chosen], (0, block - len(chosen)), mode="edge").astype(
+        np.int32
+      )
+      for one in (anchors, relations, targets)
+    ]
+    if waiting is not None:
+      keep(*waiting)
+    result = _rank_block(score, *arguments, columns, offsets, flip=flip)
+    waiting = chosen, result
+  if waiting is not None:
+    keep(*waiting)
   return SideRanks(
     ranking.RankBounds(ends[0], ends[1]), ranking.RankBounds(ends[2], ends[3])
   )
@@ -390,7 +397,7 @@ def _rank_block(score, anchors, relations, targets, columns, offsets, *, flip):
   # faster this way round, if it is not merged with what follows.
   table = jax.lax.optimization_barrier(scores.T)
   target = table[targets, jnp.arange(targets.size)]
-  every = jax.vmap(ranking.count_candidates, in_axes=(1, 0))(table, target)
+  every = ranking.count_candidates(table, target)
   listed = ranking.count_listed(table.T, targets, columns, offsets)
   rest = ranking.Counts(every.above - listed.above, every.level - listed.level)
   bounds = (*ranking.rank_bounds(every), *ranking.rank_bounds(rest))

@@ -45,26 +45,34 @@ class RankBounds(NamedTuple):
 
 
 def count_candidates(scores: jax.Array, target_score: jax.Array) -> Counts:
-  """Counts the candidates above and level with one target.
+  """Counts the candidates above and level with a target.
 
   A score that is not a number counts as above, so that a broken model never
   looks good; a target that is not a number has every candidate above it.
 
   Args:
-    scores: of all candidates, the target among them, [n].
-    target_score: the target's own score, taken from `scores`, [].
+    scores: of all candidates, the target among them, [n] or [n, b]. Columns
+      are read a row at a time, several times faster than under `vmap`.
+    target_score: the target's own score, taken from `scores`, [] or [b].
 
   Returns:
-    The counts, fields []; `level` includes the target itself.
+    The counts, fields [] or [b]; `level` includes the target itself.
   """
-  chex.assert_rank([scores, target_score], [1, 0])
-  above = ~(scores <= target_score)
+  chex.assert_rank(scores, {1, 2})
+  chex.assert_equal(scores.shape[1:], target_score.shape)
   level = scores == target_score
   if scores.shape[0] >> _PACKED_BITS:
-    return Counts(above.sum(dtype=jnp.int32), level.sum(dtype=jnp.int32))
+    above = ~(scores <= target_score)
+    return Counts(
+      above.sum(axis=0, dtype=jnp.int32), level.sum(axis=0, dtype=jnp.int32)
+    )
   # One pass over the scores instead of two: the counts share an integer.
-  packed = (above.astype(jnp.uint32) << _PACKED_BITS) + level
-  total = packed.sum(dtype=jnp.uint32)
+  packed = jnp.where(
+    scores <= target_score,
+    level.astype(jnp.uint32),
+    jnp.uint32(1 << _PACKED_BITS),
+  )
+  total = packed.sum(axis=0, dtype=jnp.uint32)
   mask = (1 << _PACKED_BITS) - 1
   return Counts(
     (total >> _PACKED_BITS).astype(jnp.int32), (total & mask).astype(jnp.int32)

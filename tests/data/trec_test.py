@@ -58,3 +58,25 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path, run):
   with pytest.raises(errors.InputError, match=r"cannot be written|not finite"):
     trec.write_run(tmp_path / "run", run)
   assert not (tmp_path / "run").exists()
+
+
+def test_any_names_become_different_ones_that_a_file_can_hold(tmp_path):
+  names = ["a b", "a_b", "a\tb", "c", "", " ", "\ufeffc", " \ufeff c", "c"]
+  found = trec.plain_names(names)
+  assert list(found) == [
+    "a_b",
+    "c",
+    "a b",
+    "a\tb",
+    "",
+    " ",
+    "\ufeffc",
+    " \ufeff c",
+  ]
+  assert (found["a_b"], found["c"]) == ("a_b", "c")
+  assert len(set(found.values())) == len(found)
+  run = {
+    name: dict.fromkeys(found.values(), 1.0) for name in found.values()
+  }
+  trec.write_run(tmp_path / "run", run)
+  assert trec.read_run(tmp_path / "run") == run

@@ -141,9 +141,10 @@ def test_markdown_has_the_same_content(tmp_path):
   assert (tmp_path / image).read_bytes() == _png()
 
 
-def test_a_chapter_comes_back_from_json():
+def test_a_chapter_comes_back_from_its_file(tmp_path):
   chapter = _chapters()["mvlsa"]
-  back = report.from_json(report.to_json(chapter))
+  report.save(tmp_path / "chapter.json", chapter)
+  back = report.load(tmp_path / "chapter.json")
   assert back.rows[0] == chapter.rows[0]
   assert back.rows[3]["value"] == pytest.approx(0.7)
   assert back.plots == chapter.plots

@@ -180,8 +180,10 @@ class _Attempts:
       assert found[name] == value, name
 
 
-def _assert_clear(ended: killing.Ended, folder: pathlib.Path) -> None:
-  assert ended.code == 2, ended.said
+def _assert_clear(
+  ended: killing.Ended, case: worlds.Case, folder: pathlib.Path
+) -> None:
+  assert ended.code == case.refused, ended.said
   assert "Traceback" not in ended.said
   # A chapter and the program that started it may each have a file to name.
   lines = [x for x in ended.said.splitlines() if x.startswith("error: ")]
@@ -202,7 +204,7 @@ def test_a_killed_run_ends_with_the_same_bits(world, name):
       within += any(attempts.folder.iterdir())
       _assert_whole(attempts.folder)
       if kills == _KILLS // 2:
-        _assert_clear(attempts.fill(), attempts.folder)
+        _assert_clear(attempts.fill(), case, attempts.folder)
         _assert_whole(attempts.folder)
       continue
     assert ended.code == 0, ended.said
@@ -216,8 +218,9 @@ def test_a_killed_run_ends_with_the_same_bits(world, name):
 @pytest.mark.parametrize("name", worlds.CASES)
 def test_a_second_process_is_refused(world, name, tmp_path):
   lock = workdir.Lock(tmp_path / "run")
-  ended = world.run(worlds.CASES[name], tmp_path)
+  case = worlds.CASES[name]
+  ended = world.run(case, tmp_path)
   lock.release()
-  assert ended.code == 2
+  assert ended.code == case.refused
   assert "in use by process" in ended.said
   assert "Traceback" not in ended.said

@@ -3,6 +3,7 @@
 Each case reads a dozen files, so that fewer are run than of single files.
 """
 
+import contextlib
 import json
 import pathlib
 
@@ -15,7 +16,7 @@ import pytest
 import scipy.sparse
 from fuzz_cases import Reader
 
-from experiments import kb_evaluation, workdir
+from experiments import checkpoints, kb_evaluation, report, workdir
 from experiments.nvse import export
 from experiments.nvse.options import Options
 from repr_jax import errors
@@ -202,6 +203,46 @@ def _check_log(content) -> None:
   assert steps[-1] == 2 and all(step <= 1 for step in steps[:-1])
 
 
+_CHAPTER = report.Chapter(
+  "Walks", "A walk.", [{"name": "a", "metric": "far", "value": 1.5}],
+  [report.Table("Steps", ["", "far"], [["a", 1]], marked=[])],
+  [report.Plot("é", b"picture")],
+  notes=[],
+)  # fmt: skip
+
+
+def _make_chapter(folder: pathlib.Path) -> None:
+  folder.mkdir()
+  report.save(folder / "chapter.json", _CHAPTER)
+
+
+def _check_chapter(found) -> None:
+  assert found == _CHAPTER
+
+
+_STATE = {
+  "weights": np.arange(6.0, dtype="f").reshape(2, 3),
+  "count": np.int64(7),
+}
+
+
+def _make_checkpoint(folder: pathlib.Path) -> None:
+  with contextlib.closing(checkpoints.Checkpoints(folder)) as kept:
+    kept.save(3, _STATE)
+
+
+def _read_checkpoint(path):
+  with contextlib.closing(checkpoints.Checkpoints(path)) as kept:
+    return kept.restore(_STATE)
+
+
+def _check_checkpoint(found) -> None:
+  step, state = found
+  assert step == 3
+  for name, value in _STATE.items():
+    assert np.array_equal(state[name], value), name
+
+
 def _reader(name, read, check, share) -> Reader:
   return Reader(name, (), read, check, None, lines=False, share=share)
 
@@ -220,7 +261,20 @@ _READERS = (
     _reader("tables", kb_evaluation.load_params, _check_tables, 0.1),
     _make_tables,
   ),
+  (
+    _reader(
+      "chapter",
+      lambda path: report.load(f"{path}/chapter.json"),
+      _check_chapter,
+      0.2,
+    ),
+    _make_chapter,
+  ),
   (_reader("run", _resume, _check_log, 0.2), _make_run),
+  (
+    _reader("checkpoint", _read_checkpoint, _check_checkpoint, 0.05),
+    _make_checkpoint,
+  ),
 )
 
 

@@ -149,7 +149,10 @@ def _become(request: Mapping[str, Any], said: int) -> None:
       signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
       resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"],) * 2)
     sys.argv = [request["module"], *request["arguments"]]
-    runlib.launch(importlib.import_module(request["module"]).main)
+    module = importlib.import_module(request["module"])
+    if hasattr(module, "launch"):  # a program that defines no flags
+      module.launch()
+    runlib.launch(module.main)
   except SystemExit as end:
     code = end.code or 0
   except BaseException:

@@ -24,11 +24,13 @@ class Case(NamedTuple):
     arguments: (folder of inputs, folder of a run) -> its flags. All that it
       writes is in the folder of the run.
     early: the higher, the more often it is killed soon after its start.
+    refused: its exit code where a directory or a disk does not let it work.
   """
 
   module: str
   arguments: Callable[[pathlib.Path, pathlib.Path], list[str]]
   early: float = 4.0
+  refused: int = 2
 
 
 def unmeasured(value: Any) -> Any:
@@ -97,6 +99,10 @@ def _entities(folder: pathlib.Path, rng: np.random.Generator) -> None:
     ]
     lines.append(json.dumps({"id": f"e{i}", "name": name, "sentences": said}))
   (folder / "entities.jsonl").write_text("\n".join(lines) + "\n")
+  sets = {
+    f"set {k}": [f"e{i}" for i in range(6 * k, 6 * k + 6)] for k in (0, 1)
+  }
+  (folder / "gold.json").write_text(json.dumps(sets))
 
 
 def _document(rng: np.random.Generator, number: int) -> str:
@@ -137,6 +143,24 @@ def _facts_of(world: pathlib.Path, run: pathlib.Path) -> list[str]:
   ]  # fmt: skip
 
 
+def _mvlsa(world: pathlib.Path, run: pathlib.Path) -> list[str]:
+  return [
+    f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
+    "--offsets=2", "--windows=2", "--columns=10", "--t=10", "--m=4", "--k=3",
+    "--analogies=false", "--neighbours=goal", f"--store={run / 'store'}",
+    f"--workdir={run / 'run'}",
+  ]  # fmt: skip
+
+
+def _nvse(world: pathlib.Path, run: pathlib.Path) -> list[str]:
+  return [
+    f"--corpus={world / 'entities.jsonl'}",
+    "--drop_most_frequent=2", "--latent=2", "--hidden=4", "--epochs=3",
+    "--batch=8", "--validation=0.2", "--patience=9", "--word2vecf_epochs=1",
+    f"--store={run / 'store'}", f"--workdir={run / 'run'}",
+  ]  # fmt: skip
+
+
 CASES: dict[str, Case] = {
   "spectral": Case(
     "tiny_spectral",
@@ -145,12 +169,11 @@ CASES: dict[str, Case] = {
   ),
   "mvlsa": Case(
     "experiments.mvlsa.__main__",
-    lambda world, run: [
-      f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
-      "--offsets=2", "--windows=2", "--columns=10", "--t=10", "--m=4", "--k=3",
-      "--analogies=false", "--neighbours=goal", f"--store={run / 'store'}",
-      f"--workdir={run / 'run'}",
-    ],
+    _mvlsa,
+  ),
+  "mvlsa-study": Case(
+    "experiments.mvlsa.__main__",
+    lambda world, run: [*_mvlsa(world, run), "--study=m", "--values=2,4"],
   ),
   "rescal": Case(
     "experiments.rescal",
@@ -166,6 +189,11 @@ CASES: dict[str, Case] = {
       *_facts_of(world, run), "--model=B", "--negatives=2",
     ],
   ),
+  "elkb-group": Case(
+    "tiny_group",
+    lambda world, run: [*_facts_of(world, run), "--model=A"],
+    refused=1,
+  ),
   "elkb-many": Case(
     "experiments.elkb",
     lambda world, run: [
@@ -176,11 +204,13 @@ CASES: dict[str, Case] = {
   ),
   "nvse": Case(
     "experiments.nvse.__main__",
+    lambda world, run: [*_nvse(world, run), "--mode=export"],
+  ),
+  "nvse-evaluate": Case(
+    "experiments.nvse.__main__",
     lambda world, run: [
-      "--mode=export", f"--corpus={world / 'entities.jsonl'}",
-      "--drop_most_frequent=2", "--latent=2", "--hidden=4", "--epochs=3",
-      "--batch=8", "--validation=0.2", "--patience=9", "--word2vecf_epochs=1",
-      f"--store={run / 'store'}", f"--workdir={run / 'run'}",
+      *_nvse(world, run), "--mode=evaluate", f"--gold={world / 'gold.json'}",
+      "--sizes=2", "--per_set=1", "--baselines=bm25,word2vecf",
     ],
   ),
   "cmr": Case(
