@@ -81,27 +81,28 @@ def _checkpoint(step: pathlib.Path) -> dict[str, bytes]:
 def _content(folder: pathlib.Path) -> dict[str, Any]:
   """All that a run left, without what its processes differ in.
 
-  A store, which runs share, may keep what a killed one has not finished.
+  A store, which runs share, may keep what a killed one has not finished, and
+  so may the folder in which runs have theirs.
   """
   found: dict[str, Any] = {}
   for path in sorted(folder.rglob("*")):
     name = str(path.relative_to(folder))
     parts = path.relative_to(folder).parts
-    if parts[0] == "store" and any(map(_UNFINISHED.fullmatch, parts)):
+    shared = parts[0] == "store" or len(parts) == 1
+    if shared and any(map(_UNFINISHED.fullmatch, parts)):
       continue
     inside = "checkpoints" in path.parts
     if path.is_dir():
       if inside and path.name.isdigit():
         found[name] = _checkpoint(path)
     elif not inside and path.name not in (".lock", "flags.json"):
-      data = path.read_bytes()
+      data = path.read_bytes().replace(str(folder).encode(), b"")
       if path.suffix == ".jsonl":
         lines = data.decode().splitlines()
         found[name] = [worlds.unmeasured(json.loads(line)) for line in lines]
       elif path.suffix == ".json":
         found[name] = worlds.unmeasured(json.loads(data))
       else:
-        data = data.replace(str(folder).encode(), b"")
         found[name] = _CORES.sub(b"", data)  # which a report tells
   return found
 

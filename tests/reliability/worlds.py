@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
   module: str
   arguments: Callable[[pathlib.Path, pathlib.Path], list[str]]
-  early: float = 4.0
+  early: float = 2.0
   refused: int = 2
 
 
@@ -165,7 +165,7 @@ CASES: dict[str, Case] = {
   "spectral": Case(
     "tiny_spectral",
     lambda world, run: ["--rows=400", "--rank=2", f"--workdir={run / 'run'}"],
-    early=8.0,
+    early=4.0,
   ),
   "mvlsa": Case(
     "experiments.mvlsa.__main__",
