@@ -60,7 +60,7 @@ setuptools.setup(
   python_requires=">=3.10",
   install_requires=[
     "absl-py>=2.1",
-    "chex>=0.1.86",
+    "chex>=0.1.87",
     "flax>=0.10",
     "jax>=0.6.2",
     "jaxlib>=0.6.2",
