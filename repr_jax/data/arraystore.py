@@ -132,7 +132,7 @@ def _replaceable(target: pathlib.Path) -> bool:
 def _fill(folder: pathlib.Path, kind: str, store: Store) -> None:
   """Writes the files of a store."""
   for name, array in store.arrays.items():
-    np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    files.write_npy(folder / f"{name}.npy", array)
   for name, texts in store.texts.items():
     _write_json(folder / f"{name}.json", list(texts))
   header = {

@@ -13,6 +13,7 @@ import io
 import math
 import os
 import secrets
+import types
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -207,6 +208,21 @@ def write_npz(path: Path, **arrays: Any) -> None:
       raise errors.InputError(f"array {name!r} holds objects", path=path)
   with atomic_write(path, "wb") as stream:
     np.savez(stream, **ready)
+
+
+def write_npy(path: Path, array: Any) -> None:
+  """Writes one array to an .npy file of an unfinished folder.
+
+  `np.save` lets C write the array, and does not notice when the last few
+  kilobytes find no room.
+
+  Args:
+    path: the file.
+    array: no objects.
+  """
+  with open(path, "wb") as stream:
+    by_python = types.SimpleNamespace(write=stream.write)
+    np.lib.format.write_array(by_python, np.asarray(array), allow_pickle=False)
 
 
 def read_npz(

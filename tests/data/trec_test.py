@@ -75,8 +75,6 @@ def test_any_names_become_different_ones_that_a_file_can_hold(tmp_path):
   ]
   assert (found["a_b"], found["c"]) == ("a_b", "c")
   assert len(set(found.values())) == len(found)
-  run = {
-    name: dict.fromkeys(found.values(), 1.0) for name in found.values()
-  }
+  run = {name: dict.fromkeys(found.values(), 1.0) for name in found.values()}
   trec.write_run(tmp_path / "run", run)
   assert trec.read_run(tmp_path / "run") == run

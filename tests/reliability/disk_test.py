@@ -6,13 +6,17 @@ The experiments themselves meet full disks in `crash_test`.
 import contextlib
 import json
 import pathlib
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
 
 import killing
+import numpy as np
 import pytest
 import writer
+
+from repr_jax.data import arraystore, files
 
 _LIMIT = 20_000  # bytes, between small files and the large one
 _ROOM = 1_700_000  # bytes, for a run's small files and not for 2 MB
@@ -98,3 +102,25 @@ def test_a_disk_without_room_is_named(programs, tmp_path):
       ended = programs.run("writer", arguments)
       assert ended.code == 0, ended.said
       shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _file_limit(size: int) -> Iterator[None]:
+  before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+@pytest.mark.parametrize("room", [0, 1, 127, 128, 129, 400, 527])
+def test_the_last_bytes_of_an_array_are_missed_too(room, tmp_path):
+  numbers = np.arange(100, dtype=np.float32)
+  files.write_npy(tmp_path / "whole.npy", numbers)
+  assert (tmp_path / "whole.npy").stat().st_size == 528
+  assert np.array_equal(np.load(tmp_path / "whole.npy"), numbers)
+  store = arraystore.Store({"numbers": numbers}, {}, "mark")
+  with pytest.raises(OSError), _file_limit(room):
+    arraystore.write(tmp_path / "store", "numbers", store)
+  assert not (tmp_path / "store").exists()
