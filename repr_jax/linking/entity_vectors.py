@@ -62,7 +62,11 @@ def margin_loss(
     Scalar.
   """
   chex.assert_rank([z, positives, negatives], [1, 2, 2])
-  gap = (positives @ z)[:, None] - (negatives @ z)[None, :]
+  # One product of all words costs less than two, here and in the slope.
+  own, other = jnp.split(
+    jnp.concatenate([positives, negatives]) @ z, [positives.shape[0]]
+  )
+  gap = own[:, None] - other[None, :]
   return jnp.mean(jnp.maximum(0, gamma - gap))
 
 
@@ -303,6 +307,7 @@ def _fit(sizes, table, bags, noise, start, rates, key):
   fill = blocks * block - n
 
   def draw(key, begins, lengths):
+    """Ids of the words of one step, [block, positives + negatives]."""
     first, second = jax.random.split(key)
     # 24 bits are what a float32 holds, and more than a bag has words.
     bits = jax.random.bits(first, (block, positives)) >> 8
@@ -310,20 +315,22 @@ def _fit(sizes, table, bags, noise, start, rates, key):
     last = jnp.maximum(lengths - 1, 0)[:, None]
     own = begins[:, None] + jnp.minimum(place, last)
     other = sgns.draw_negatives(second, noise, block * negatives)
-    ids = jnp.concatenate(
+    return jnp.concatenate(
       [bags.words.at[own].get(mode="clip"), other.reshape(block, negatives)], 1
     )
-    return jnp.split(table[ids], [positives], axis=1)
 
   def run(item):
     z, begins, lengths, key = item
 
-    def step(state, key):
-      words = draw(key, begins, lengths)
+    def step(state, ids):
+      words = jnp.split(table[ids], [positives], axis=1)
       state, _ = jax.vmap(update, (0, 0, 0, None, None))(state, *words, *rates)
       return state, None
 
-    state, _ = lax.scan(step, jax.vmap(init)(z), jax.random.split(key, steps))
+    # Ids are small beside vectors, and drawn at once they cost little.
+    keys = jax.random.split(key, steps)
+    ids = jax.vmap(draw, (0, None, None))(keys, begins, lengths)
+    state, _ = lax.scan(step, jax.vmap(init)(z), ids)
     return jnp.where(lengths[:, None] > 0, state.vector, unit_rows(z))
 
   items = (
