@@ -327,6 +327,9 @@ def _mapped_counts(
     np.asarray(arrays[f"counts_{name}"])
     for name in ("data", "indices", "indptr")
   )
+  for part, kinds in ((data, "iuf"), (indices, "iu"), (indptr, "iu")):
+    if part.ndim != 1 or part.dtype.kind not in kinds:
+      raise ValueError("its counts have another form")
   if len(indptr) != shape[0] + 1 or not indptr[-1] == len(data) == len(indices):
     raise ValueError(f"its counts are not {shape[0]} rows")
   if indptr[0] or (np.diff(indptr) < 0).any():

@@ -78,6 +78,11 @@ def check(held: Sentences, entities: int) -> None:
     held: the sentences, as they were stored.
     entities: X.
   """
+  for name, values in held._asdict().items():
+    kind = "b" if name == "linked" else "iu"
+    if isinstance(values, np.ndarray):
+      if values.ndim != 1 or values.dtype.kind not in kind:
+        raise ValueError(f"{name} has another form")
   count = len(held.starts) - 1
   ids = (
     ("tokens", held.tokens, 0, len(held.vocabulary)),

@@ -298,6 +298,7 @@ _ARRAYS = hnp.arrays(
 
 
 @hypothesis.settings(deadline=None, max_examples=100, derandomize=True)
+@hypothesis.example(14, np.zeros((3, 0), bool))
 @hypothesis.given(st.integers(0, 40), _ARRAYS)
 def test_arrays_that_do_not_fit_one_another_are_refused(which, array):
   # The checksums are right, as nobody but the writer of the store is wrong.
