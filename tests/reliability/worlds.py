@@ -13,6 +13,7 @@ _TOPICS = (
   "vote law party election bill committee reform debate",
 )
 _MEASURED = re.compile(r"second|memory|peak_mb|^fingerprint$")
+_SLOW = 4.0  # of programs that take longer
 _NAMES = ("Smith", "Jones", "Brown", "Clark")
 
 
@@ -165,7 +166,7 @@ CASES: dict[str, Case] = {
   "spectral": Case(
     "tiny_spectral",
     lambda world, run: ["--rows=400", "--rank=2", f"--workdir={run / 'run'}"],
-    early=4.0,
+    early=_SLOW,
   ),
   "mvlsa": Case(
     "experiments.mvlsa.__main__",
@@ -192,6 +193,7 @@ CASES: dict[str, Case] = {
   "elkb-group": Case(
     "tiny_group",
     lambda world, run: [*_facts_of(world, run), "--model=A"],
+    early=_SLOW,
     refused=1,
   ),
   "elkb-many": Case(
@@ -212,6 +214,7 @@ CASES: dict[str, Case] = {
       *_nvse(world, run), "--mode=evaluate", f"--gold={world / 'gold.json'}",
       "--sizes=2", "--per_set=1", "--baselines=bm25,word2vecf",
     ],
+    early=_SLOW,
   ),
   "cmr": Case(
     "experiments.cmr.__main__",
@@ -232,6 +235,7 @@ CASES: dict[str, Case] = {
       "--drop_most_frequent=0", "--objectives=max_margin", "--contexts=u1",
       "--cells=32", "--widths=8", f"--workdir={run / 'run'}",
     ],
+    early=_SLOW,
   ),
   "relatedness": Case(
     "experiments.relatedness",
@@ -245,5 +249,6 @@ CASES: dict[str, Case] = {
   "reproduce": Case(
     "tiny_chapters",
     lambda world, run: [f"--workdir={run / 'run'}"],
+    early=_SLOW,
   ),
 }  # fmt: skip
