@@ -79,10 +79,11 @@ def check(held: Sentences, entities: int) -> None:
     entities: X.
   """
   for name, values in held._asdict().items():
-    kind = "b" if name == "linked" else "iu"
-    if isinstance(values, np.ndarray):
-      if values.ndim != 1 or values.dtype.kind not in kind:
-        raise ValueError(f"{name} has another form")
+    if not isinstance(values, np.ndarray):
+      continue
+    kinds = "b" if name == "linked" else "iu"
+    if values.ndim != 1 or values.dtype.kind not in kinds:
+      raise ValueError(f"{name} has another form")
   count = len(held.starts) - 1
   ids = (
     ("tokens", held.tokens, 0, len(held.vocabulary)),
