@@ -6,6 +6,10 @@ side. With a sample, a step touches the rows of the batch and the sample
 alone. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
 loss over the candidates; the penalty is N3 (sum of cubed moduli) or L2. The
 projection follows each optimiser step, so the rules hold in every state.
+
+To a sample, softmax adds for each fact the entity that stands in its other
+place: in most models nothing is nearer to (r, (e, ?)) than e itself, and a
+sample hardly ever draws it.
 """
 
 import dataclasses
@@ -106,7 +110,8 @@ def batch_loss(
     _relation_rows(params.relations, relation),
     table,
   )
-  return _loss(options, known, rows, facts, ids, weight)
+  sampled = candidates is not None
+  return _loss(options, known, rows, facts, ids, sampled, weight)
 
 
 class _Rows(NamedTuple):
@@ -118,7 +123,7 @@ class _Rows(NamedTuple):
   candidates: jax.Array
 
 
-def _loss(options, known, rows, facts, ids, weight):
+def _loss(options, known, rows, facts, ids, sampled, weight):
   """`batch_loss` of gathered rows; ids [S] are those of the candidates."""
   heads, tails, links, table = rows
   if options.mesh is not None:
@@ -126,15 +131,20 @@ def _loss(options, known, rows, facts, ids, weight):
       (heads, tails, links), options.mesh, options.mesh.axis_names
     )
   model = options.model
-  truth = jax.vmap(functools.partial(scores.score, model))(links, heads, tails)
+  score = jax.vmap(functools.partial(scores.score, model))
+  truth = score(links, heads, tails)
   total = jnp.zeros((), truth.dtype)
-  for side in (0, 2):
+  for side, given in ((0, tails), (2, heads)):
     if side:
       logits = scores.score_all_tails(model, links, heads, table)
     else:
       logits = scores.score_all_heads(model, links, tails, table)
     if options.loss == "softmax":
-      total += _softmax(logits, truth, ids, facts[:, side], known.num_entities)
+      own = score(links, given, given) if sampled else None
+      total += _softmax(
+        logits, truth, own, ids, facts[:, side], facts[:, 2 - side],
+        known.num_entities,
+      )  # fmt: skip
     else:
       total += _bpr(logits, truth, ids, facts, side, known)
   penalty = sum(_penalty(options, x) for x in (heads, tails, links))
@@ -225,7 +235,7 @@ def _step_rows(
     heads, tails, table = jnp.split(params.entities[place], [size, 2 * size])
     links = _relation_rows(params.relations, facts[:, 1])
     touched = _Rows(heads, tails, links, table)
-    return _loss(options, known, touched, facts, drawn, weight)
+    return _loss(options, known, touched, facts, drawn, True, weight)
 
   def take(tree):
     return tree._replace(entities=tree.entities.at[rows].get(mode="clip"))
@@ -275,11 +285,19 @@ def _relation_rows(table, ids):
   return one_hot @ table
 
 
-def _softmax(logits, truth, ids, answer, count):
-  """Cross-entropy; a sample of S stands for all E by adding log(E / S)."""
+def _softmax(logits, truth, own, ids, answer, given, count):
+  """Cross-entropy; each of a sample of S stands for E / S of E entities.
+
+  The score `own` [B] of the entity in the other place, `given`, is counted
+  once; it is None where the candidates are all entities.
+  """
   logits = logits + jnp.log(count / ids.size).astype(logits.dtype)
-  logits = jnp.where(ids == answer[:, None], -jnp.inf, logits)
-  rest = jax.nn.logsumexp(logits, axis=1)
+  counted = ids == answer[:, None]
+  if own is not None:
+    counted |= ids == given[:, None]
+  rest = jax.nn.logsumexp(jnp.where(counted, -jnp.inf, logits), axis=1)
+  if own is not None:
+    rest = jnp.logaddexp(rest, jnp.where(given == answer, -jnp.inf, own))
   return jnp.mean(jnp.logaddexp(rest, truth) - truth)
 
 

@@ -82,6 +82,37 @@ def test_a_sample_estimates_the_full_softmax():
   np.testing.assert_allclose(sampled.mean(), full, rtol=0.03)
 
 
+@pytest.mark.parametrize("model", ["T", "R", "complex"])
+@pytest.mark.parametrize("head, tail", [(4, 7), (4, 4)])
+def test_a_sample_counts_the_entity_of_the_other_place_once(model, head, tail):
+  options = softmax_training.Options(model, 1, 5)
+  fact = np.array([[head, 1, tail]], np.int32)
+  drawn, others = np.array([4, 7, 1, 2, 9]), {7, 1, 2, 9} - {tail}
+  with precision.enable_x64(True):
+    params = scores.init_params(
+      model, jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
+    )
+    known = negatives.known_facts(fact, 30, 3)
+    got = softmax_training.batch_loss(
+      options, known, params, jnp.asarray(fact), jnp.asarray(drawn), 0.0
+    )
+    e, r = (np.asarray(x) for x in params)
+
+    def weight(h, t):
+      return np.exp(float(scores.score(model, r[1], e[h], e[t])))
+
+    truth, want = weight(head, tail), 0.0
+    for own, way in (
+      (tail, lambda z: weight(z, tail)),
+      (head, lambda z: weight(head, z)),
+    ):
+      # Each entity that is drawn stands for six; these two for themselves.
+      rest = 30 / 5 * sum(way(z) for z in others)
+      rest += way(own) if head != tail else 0
+      want += np.log1p(rest / truth) / 2
+  np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("candidates", [0, 10])
 def test_training_learns_keeps_rules_and_compiles_once(candidates):
   rules = [
