@@ -4,7 +4,8 @@ Two public forms are read, plain or compressed:
 
 - the SVMlight files of Ceccarelli et al. (2013), a candidate on each line:
   `label qid:QUERY feature:value ... # SEED-CANDIDATE`, entities by the ids of
-  their Wikipedia pages, label 1 for a related one and 0 for another;
+  their Wikipedia pages, label 1 for a related one and 0 for another (names
+  may have hyphens: all lines of a query begin with the same seed);
 - KORE (Hoffart et al. 2012): `seed<TAB>rank<TAB>entity`, rank 1 for the most
   related.
 """
@@ -16,8 +17,7 @@ from repr_jax.data import files
 from repr_jax.errors import InputError
 
 _SVMLIGHT = re.compile(
-  r"(?P<label>[01]) +qid:(?P<query>\S+) (?:.* )?# *"
-  r"(?P<seed>\S+?)-(?P<other>\S+)"
+  r"(?P<label>[01]) +qid:(?P<query>\S+) (?:.* )?# *(?P<pair>\S+?-\S+)"
 )
 
 
@@ -38,6 +38,28 @@ class RelatednessQuery(NamedTuple):
   gold: tuple[float, ...]
 
 
+class _Row(NamedTuple):
+  """A line of a file: what it says of one candidate.
+
+  Attributes:
+    line: its number.
+    query: the query's name.
+    seeds: what the seed may be, the shortest first.
+    pair: seed and candidate, joined by one character.
+    value: the candidate's gold value.
+  """
+
+  line: int
+  query: str
+  seeds: tuple[str, ...]
+  pair: str
+  value: float
+
+  def candidate(self, seed: str) -> str:
+    """The candidate, if the seed is this one."""
+    return self.pair[len(seed) + 1 :]
+
+
 def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
   """Reads a file of either form, which its first line shows.
 
@@ -46,18 +68,20 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
 
   Returns:
     The queries, in the order of the file. A line of another form, or a
-    candidate that stands twice for a query, is an `InputError`.
+    candidate that stands twice for a query, is an `InputError`. Where hyphens
+    allow several seeds for all lines of a query, the one counts that makes
+    most names ones which other queries have, or else the longest; a query of
+    one line that nothing decides is an `InputError`.
   """
-  seeds: dict[str, str] = {}
-  gold: dict[str, dict[str, float]] = {}
+  queries: dict[str, list[_Row]] = {}
   ranked = None
   for line, text in enumerate(files.open_text(path), 1):
     if not text.strip():
       continue
     if ranked is None:
       ranked = "\t" in text and " qid:" not in text
-    found = _ranked(text) if ranked else _labelled(text)
-    if found is None:
+    row = _ranked(text, line) if ranked else _labelled(text, line)
+    if row is None:
       form = (
         "seed<TAB>rank<TAB>entity"
         if ranked
@@ -66,40 +90,91 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
       raise InputError(
         f"expected {form}, got {text[:60]!r}", path=path, line=line
       )
-    query, seed, candidate, value = found
-    if seeds.setdefault(query, seed) != seed:
-      raise InputError(
-        f"query {query} has two seeds, {seeds[query]} and {seed}",
-        path=path,
-        line=line,
-      )
-    row = gold.setdefault(query, {})
-    if candidate in row:
-      raise InputError(
-        f"{candidate} stands twice for query {query}", path=path, line=line
-      )
-    row[candidate] = value
-  if not gold:
+    queries.setdefault(row.query, []).append(row)
+  if not queries:
     raise InputError("has no line to read", path=path)
+  shared = {name: _shared(rows, path) for name, rows in queries.items()}
+  known = {
+    name
+    for query, seeds in shared.items()
+    if len(seeds) == 1
+    for row in queries[query]
+    for name in (seeds[0], row.candidate(seeds[0]))
+  }
   return [
-    RelatednessQuery(query, seeds[query], tuple(row), tuple(row.values()))
-    for query, row in gold.items()
+    _query(rows, _choose(rows, shared[name], known, path), path)
+    for name, rows in queries.items()
   ]
 
 
-def _labelled(text: str) -> tuple[str, str, str, float] | None:
+def _shared(rows: list[_Row], path: files.Path) -> list[str]:
+  """The seeds that all lines of a query may have, the shortest first."""
+  shared = list(rows[0].seeds)
+  for row in rows[1:]:
+    left = [seed for seed in shared if seed in row.seeds]
+    if not left:
+      raise InputError(
+        f"query {row.query} has two seeds, {shared[-1]} and {row.seeds[-1]}",
+        path=path,
+        line=row.line,
+      )
+    shared = left
+  return shared
+
+
+def _choose(
+  rows: list[_Row], seeds: list[str], known: set[str], path: files.Path
+) -> str:
+  """The seed of a query among those that its lines allow."""
+  if len(seeds) == 1:
+    return seeds[0]
+  votes = [
+    (seed in known) + sum(row.candidate(seed) in known for row in rows)
+    for seed in seeds
+  ]
+  best = [seed for seed, count in zip(seeds, votes) if count == max(votes)]
+  # Candidates seldom all begin alike, so what they share is the seed's.
+  if len(best) == 1 or len(rows) > 1:
+    return best[-1]
+  raise InputError(
+    f"{rows[0].pair!r} may have the seed {' or '.join(map(repr, best))}: name "
+    "entities by page ids, or use seed<TAB>rank<TAB>entity",
+    path=path,
+    line=rows[0].line,
+  )
+
+
+def _query(rows: list[_Row], seed: str, path: files.Path) -> RelatednessQuery:
+  gold: dict[str, float] = {}
+  for row in rows:
+    candidate = row.candidate(seed)
+    if candidate in gold:
+      raise InputError(
+        f"{candidate} stands twice for query {row.query}",
+        path=path,
+        line=row.line,
+      )
+    gold[candidate] = row.value
+  return RelatednessQuery(
+    rows[0].query, seed, tuple(gold), tuple(gold.values())
+  )
+
+
+def _labelled(text: str, line: int) -> _Row | None:
   match = _SVMLIGHT.match(text.strip())
   if match is None:
     return None
-  label, query, seed, other = match.groups()
-  return query, seed, other, float(label)
+  label, query, pair = match.groups()
+  hyphens = [i for i in range(1, len(pair) - 1) if pair[i] == "-"]
+  seeds = tuple(pair[:i] for i in hyphens)
+  return _Row(line, query, seeds, pair, float(label))
 
 
-def _ranked(text: str) -> tuple[str, str, str, float] | None:
+def _ranked(text: str, line: int) -> _Row | None:
   fields = [field.strip() for field in text.split("\t")]
   if len(fields) != 3 or not all(fields):
     return None
   seed, rank, entity = fields
   if not (rank.isascii() and rank.isdigit() and len(rank) < 10):
     return None
-  return seed, seed, entity, -float(rank)
+  return _Row(line, seed, (seed,), f"{seed}\t{entity}", -float(rank))

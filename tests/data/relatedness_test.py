@@ -29,6 +29,26 @@ def test_labelled_queries(tmp_path):
   ]
 
 
+def test_names_may_have_hyphens(tmp_path):
+  """All lines of a query have one seed, and queries share names."""
+  text = (
+    "1 qid:1 # Jean-Luc_Godard-Paris\n"
+    "0 qid:1 # Jean-Luc_Godard-Stratford-upon-Avon\n"
+    "1 qid:2 # Paris-Jean-Luc_Godard\n"
+    "0 qid:2 # Paris-Rome\n"
+    "1 qid:3 # Rome-Jean-Luc_Godard\n"
+    "1 qid:4 # Rome-Jean-Luc_Godard\n"
+    "0 qid:4 # Rome-Jean-Paul_Sartre\n"
+  )
+  found = relatedness.read_relatedness(_write(tmp_path, text))
+  assert [query.seed for query in found] == [
+    "Jean-Luc_Godard", "Paris", "Rome", "Rome"
+  ]  # fmt: skip
+  assert found[0].candidates == ("Paris", "Stratford-upon-Avon")
+  assert found[2].candidates == ("Jean-Luc_Godard",)
+  assert found[3].candidates == ("Jean-Luc_Godard", "Jean-Paul_Sartre")
+
+
 def test_a_line_without_features_is_fine(tmp_path):
   found = relatedness.read_relatedness(_write(tmp_path, "1 qid:3 # 8-9\n"))
   assert found[0].candidates == ("9",)
@@ -49,6 +69,11 @@ def test_ranked_queries(tmp_path):
     ("1 qid:1 1:1\n", "expected label"),
     (_SVM + "0 qid:7 # 100-300\n", "txt:5: .*300 stands twice"),
     (_SVM + "0 qid:7 # 101-9\n", "two seeds, 100 and 101"),
+    (
+      _SVM + "1 qid:8 # Jean-Luc_Godard-Nice\n",
+      "txt:5: .*the seed 'Jean' or 'Jean-Luc_Godard'",
+    ),
+    ("1 qid:1 # -\n", "expected label"),
     ("a\tfirst\tb\n", "txt:1: .*expected seed"),
     ("a\t1\tb\na\t2\tb\n", "txt:2: .*b stands twice"),
     ("\n", "no line"),
