@@ -206,10 +206,12 @@ def rows_of(
       cells.append(f"{value:.3f} [{lower:.3f}, {upper:.3f}]")
     for name in measures[:2]:
       found = line.against.get(name)
-      shown = (
-        "" if found is None else f"{found.value:+.3f} ({found.p_value:.4f})"
-      )
-      cells.append(shown)
+      if found is None:
+        cells.append("")
+        continue
+      few = np.isnan(found.p_value)
+      shown = "one query, no p" if few else f"{found.p_value:.4f}"
+      cells.append(f"{found.value:+.3f} ({shown})")
     rows.append(cells)
   return header, rows
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 import pathlib
 from collections.abc import Callable, Sequence
 
@@ -154,7 +155,8 @@ def _record(
         label, measure, difference.value, lower=difference.lower,
         upper=difference.upper,
       )  # fmt: skip
-      run.row(label, f"p, {measure}", difference.p_value)
+      if not math.isnan(difference.p_value):  # one query has no p
+        run.row(label, f"p, {measure}", difference.p_value)
   comparison.write(run.directory, name, opened.table, found)
   picture = comparison.precision_plot(found)
   if picture is not None:

@@ -28,7 +28,8 @@ class Difference(NamedTuple):
     value: mean of b minus mean of a.
     lower: lower end of the confidence interval, NaN where there is none.
     upper: upper end of the confidence interval, NaN where there is none.
-    p_value: two-sided, under the hypothesis of no difference.
+    p_value: two-sided, under the hypothesis of no difference; NaN where there
+      are too few queries to tell.
   """
 
   value: float
@@ -261,7 +262,8 @@ def paired_bootstrap(
 
   Returns:
     The difference with its interval; p is twice the smaller share of
-    resamples on one side of zero, those at zero counted on both.
+    resamples on one side of zero, those at zero counted on both. Resamples of
+    one query are all that query: its interval is a point, and its p NaN.
   """
   differences = _paired(a, b)
   means = np.concatenate(
@@ -274,6 +276,8 @@ def paired_bootstrap(
   lower, upper = np.quantile(means, [tail, 1 - tail])
   side = min((means <= 0).sum(), (means >= 0).sum())
   p_value = min(1.0, 2 * (side + 1) / (samples + 1))
+  if differences.size < 2:
+    p_value = float("nan")
   return Difference(
     float(differences.mean()), float(lower), float(upper), float(p_value)
   )

@@ -174,6 +174,14 @@ def test_bootstrap_interval_against_scipy():
   assert (got.p_value < 0.05) == (got.lower > 0)
 
 
+def test_one_query_has_no_p():
+  rng = np.random.default_rng(0)
+  one = significance.paired_bootstrap(np.zeros(1), np.ones(1), rng)
+  assert one.value == 1 and np.isnan(one.p_value)
+  two = significance.paired_bootstrap(np.zeros(2), np.ones(2), rng)
+  assert two.p_value < 1
+
+
 def test_no_difference_is_not_significant():
   rng = np.random.default_rng(4)
   a = rng.random(50)

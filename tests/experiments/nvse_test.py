@@ -319,6 +319,17 @@ def test_units_are_averaged_before_the_bootstrap():
   np.testing.assert_allclose(values, [0.5, 0.25])
 
 
+def test_one_unit_has_no_p():
+  tasks = [evaluating.Task("a", "a", "", None, None, None)]
+  figures = {
+    name: evaluating.Figures({"map": np.array([value])}, np.zeros(1), [])
+    for name, value in (("nvse", 1.0), ("bm25", 0.5))
+  }
+  lines = evaluating.compare(tasks, figures, "nvse")
+  _, rows = evaluating.rows_of(lines, ["map"])
+  assert rows[1][-1] == "+0.500 (one query, no p)"
+
+
 def test_forms_are_told_by_content(world, tmp_path):
   assert corpus.form_of(str(world / "entities.jsonl")) == "entities"
   path = tmp_path / "x"

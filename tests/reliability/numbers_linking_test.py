@@ -131,6 +131,7 @@ def test_one_query_and_two():
     assert found.p_value == least  # of 2^n signs, two are as extreme
     found = evaluation.paired_bootstrap(np.zeros(n), np.ones(n), rng)
     assert (found.lower, found.upper) == (1, 1)
+    assert np.isnan(found.p_value) == (n == 1)
   assert evaluation.spearman([1, 2], [5, 9]) == 1
   assert evaluation.spearman([1, 1], [5, 9]) == 0
   with pytest.raises(ValueError, match="2 or more"):
