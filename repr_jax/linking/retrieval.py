@@ -1,12 +1,12 @@
 """Retrieval of coreferent mentions: search two fields, then rank again.
 
 A query is the words of a mention, asked in both fields: weight 1 in the
-mention field, w in the document field (thesis 6.1.1). BM25 scores of both are
-known beforehand, so that a search is a product of the queries with one sparse
-table. `search` does it by postings on the host, which touches few numbers;
-`search_on_device` is the same for accelerators. The best are ranked again by
-cosines of representations (`lsa`, `mvlsa`, `autoencoder`), or by an ensemble,
-the mean of several scores on a common scale.
+mention field by default, w in the document field (thesis 6.1.1). BM25 scores
+of both are known beforehand, so that a search is a product of the queries with
+one sparse table. `search` does it by postings on the host, which touches few
+numbers; `search_on_device` is the same for accelerators. The best are ranked
+again by cosines of representations (`lsa`, `mvlsa`, `autoencoder`), or by an
+ensemble, the mean of several scores on a common scale.
 """
 
 import functools
@@ -87,7 +87,10 @@ def build(
 
 
 def make_queries(
-  index: Index, words: Sequence[Sequence[str]], document_weight: float = 0.1
+  index: Index,
+  words: Sequence[Sequence[str]],
+  document_weight: float = 0.1,
+  mention_weight: float = 1.0,
 ) -> sp.csr_array:
   """Mentions as queries in both fields.
 
@@ -95,15 +98,17 @@ def make_queries(
     index: the collection.
     words: tokens of each query's mention; unknown ones count nothing.
     document_weight: w, of the document field.
+    mention_weight: of the mention field; not 0 where the other is.
 
   Returns:
     Weights, float32 CSR [q, W].
   """
-  if not 0 <= document_weight < np.inf:
+  weights = (mention_weight, document_weight)
+  if not (all(0 <= x < np.inf for x in weights) and any(weights)):
     raise InputError(
-      f"the document weight must be 0 or more: {document_weight}"
+      "the weights of the fields must be finite, 0 or more, and not both 0: "
+      f"mention {mention_weight}, document {document_weight}"
     )
-  weights = (1.0, document_weight)
   columns, data, ends = [], [], [0]
   for tokens in words:
     for word in dict.fromkeys(mentions.content_words(tokens)):
@@ -138,6 +143,7 @@ def search(
   Returns:
     The ranking; equal scores in the order of the collection.
   """
+  _check_count(k)
   count = queries.shape[0]
   ids = np.full((count, k), -1, np.int32)
   scores = np.full((count, k), -np.inf, np.float32)
@@ -169,18 +175,23 @@ def search_on_device(
     table: `repr_jax.ops.sparse.from_scipy(index.postings.T.tocsr())`, [n, W].
     queries: weights of words, dense [q, W].
     exclude: row that must not come back, int [q]; -1 for none.
-    k: mentions for each query, at most n.
+    k: mentions for each query, at most.
 
   Returns:
     The ranking, [q, k].
   """
   chex.assert_rank([queries, exclude], [2, 1])
+  _check_count(k)
   scores = sparse.matmat(table, queries.T).T
   rows = jnp.arange(scores.shape[1])[None]
   fine = (scores > 0) & (rows != exclude[:, None])
-  values, ids = jax.vmap(functools.partial(topk.top_k, k=k))(
+  most = min(k, scores.shape[1])
+  values, ids = jax.vmap(functools.partial(topk.top_k, k=most))(
     jnp.where(fine, scores, -jnp.inf)
   )
+  fill = ((0, 0), (0, k - most))
+  values = jnp.pad(values, fill, constant_values=-jnp.inf)
+  ids = jnp.pad(ids, fill, constant_values=-1)
   found: Any = (jnp.where(values > -jnp.inf, ids, -1), values)
   return Ranking(*found)
 
@@ -323,6 +334,11 @@ def ensemble(
     with np.errstate(invalid="ignore"):
       total += weight * np.where(padding, 0.0, (score - low) / spread)
   return np.where(padding, -np.inf, total / sum(weights)).astype(np.float32)
+
+
+def _check_count(k: int) -> None:
+  if k < 1:
+    raise InputError(f"a search is for 1 mention or more, not {k}")
 
 
 def _concatenated(fields: mentions.Fields, min_mentions: int) -> sp.csr_array:

@@ -64,7 +64,7 @@ def test_scores_are_the_weighted_sum_of_both_fields(found, fields, weight):
   )
 
 
-@pytest.mark.parametrize("k", [1, 5, 72])
+@pytest.mark.parametrize("k", [1, 5, 72, 100])
 def test_the_device_finds_the_same(found, fields, k):
   index = retrieval.build(fields)
   rows = np.array([0, 7, 20, 71])
@@ -98,8 +98,30 @@ def test_unknown_words_find_nothing(fields):
   ranking = retrieval.search(index, queries, 4)
   assert (ranking.ids == -1).all()
   assert np.isneginf(ranking.scores).all()
-  with pytest.raises(InputError, match="document weight"):
-    retrieval.make_queries(index, [("a",)], -1)
+  for weights in ((-1, 1), (0.1, -1), (0, 0), (np.nan, 1), (0, np.inf)):
+    with pytest.raises(InputError, match="weights of the fields"):
+      retrieval.make_queries(index, [("a",)], *weights)
+
+
+def test_each_field_has_its_weight(found, fields):
+  index = retrieval.build(fields)
+  words = [found[3].words]
+  both, first, second = (
+    retrieval.make_queries(index, words, document, mention).toarray()
+    for document, mention in ((0.5, 3), (0, 1), (1, 0))
+  )
+  np.testing.assert_allclose(both, 3 * first + 0.5 * second)
+  assert first.any() and second.any()
+
+
+def test_a_search_for_nothing_is_refused_by_host_and_device(fields):
+  index = retrieval.build(fields)
+  queries = retrieval.make_queries(index, [("n0",)])
+  table = sparse.from_scipy(index.postings.T.tocsr())
+  with pytest.raises(InputError, match="1 mention or more"):
+    retrieval.search(index, queries, 0)
+  with pytest.raises(InputError, match="1 mention or more"):
+    retrieval.search_on_device(table, queries.toarray(), np.array([-1]), 0)
 
 
 def test_rerank_gives_cosines_and_ignores_padding():
