@@ -66,7 +66,7 @@ def sureness(
 
   Args:
     model: one of `kb.scores.SCORES`.
-    params: the tables.
+    params: the tables, finite.
     facts: head, relation, tail, int [n, 3].
     side: "head" or "tail", the slot that is open.
     block: queries at a time.
@@ -74,7 +74,11 @@ def sureness(
   Returns:
     First answer's score and its lead over the second, both in units of the
     spread of all scores of the query, [n, 2]; 0 where all are equal.
+
+  Raises:
+    InputError: where a table is not finite.
   """
+  scores.check_tables(params)
   count = len(facts)
   padded = np.resize(facts, (-(-count // block) * block, 3))
   blocks = jnp.asarray(padded.reshape(-1, block, 3))

@@ -170,14 +170,16 @@ def checked_start(
     relations: names of the relations in the order of their ids.
     entities: names of the entities in the order of their ids.
     constraints: the compiled rules.
-    params: any tables.
+    params: any finite tables.
     settings: as for `compile_rules`.
 
   Returns:
     The tables.
   """
+  scores.check_tables(params)
   start, left = _start(model, constraints, params)
   if left < _START_TOLERANCE:
+    scores.check_tables(start)
     return start
   count = params.entities.shape[0]
   small = scores.init_params(

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from repr_jax.errors import InputError
+
 _EXACT = 1 << 26
 _BITS_PER_FACT = 64
 
@@ -54,7 +56,11 @@ def known_facts(
 
   Returns:
     The table, on the device.
+
+  Raises:
+    InputError: names the first fact with an id outside the universe.
   """
+  _check_ids(np.asarray(triples), num_entities, num_relations)
   universe = num_entities * num_entities * num_relations
   bits = universe if universe <= _EXACT else _BITS_PER_FACT * len(triples)
   words = 1 << max(int(np.ceil(np.log2(max(bits / 32, 1)))), 0)
@@ -135,6 +141,26 @@ def corrupt(
   drawn = _first_unknown(known, jnp.stack([heads, relations, tails], axis=-1))
   put_in = jnp.where(is_tail, drawn.triples[:, 2], drawn.triples[:, 0])
   return drawn, put_in, is_tail
+
+
+def _check_ids(triples, num_entities, num_relations):
+  """An id outside would mark another fact."""
+  if (
+    triples.ndim != 2
+    or triples.shape[1] != 3
+    or (triples.size and triples.dtype.kind not in "iu")
+  ):
+    raise InputError(
+      f"facts must be whole numbers [n, 3], not {triples.dtype} of shape "
+      f"{list(triples.shape)}"
+    )
+  sizes = np.array([num_entities, num_relations, num_entities])
+  bad = np.flatnonzero(((triples < 0) | (triples >= sizes)).any(axis=1))
+  if bad.size:
+    raise InputError(
+      f"fact {bad[0]}, {triples[bad[0]].tolist()}, has an id outside the "
+      f"{num_entities} entities and {num_relations} relations"
+    )
 
 
 def _first_unknown(known, drawn):

@@ -33,7 +33,8 @@ class RuleCheck(NamedTuple):
   @property
   def worst(self) -> float:
     """The largest of all."""
-    return float(max(self.sampled.max(initial=0), self.real.max(initial=0)))
+    # Of numpy, where a NaN comes first; to Python's max it may be the least.
+    return float(np.max(np.concatenate([self.sampled, self.real]), initial=0))
 
 
 def check_rules(
@@ -61,7 +62,11 @@ def check_rules(
 
   Returns:
     The violations.
+
+  Raises:
+    InputError: where a table is not finite, of which nothing could be said.
   """
+  scores.check_tables(params)
   indexed = rule_algebra.index_rules(
     list(rules), list(relations), list(entities)
   )
@@ -150,4 +155,5 @@ def _worst(model, params, kind, ids, x, y):
   else:
     both = jnp.minimum(facts(v[0], x, y), facts(v[1], y, v[2]))
     gap = both - facts(v[3], x, v[4])
-  return float(jnp.maximum(gap.max(), 0))
+  # On the host: a compiled maximum of many numbers passes over a NaN.
+  return float(np.max(np.asarray(gap), initial=0))

@@ -21,6 +21,9 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from repr_jax.errors import InputError
 
 SCORES = ("A", "R", "B", "C", "T", "D", "distmult", "complex")
 
@@ -73,18 +76,38 @@ def init_params(
     num_entities: E.
     num_relations: R.
     dim: d, numbers per entity.
-    scale: standard deviation of each number.
+    scale: standard deviation of each number, finite.
     dtype: type of the tables.
 
   Returns:
     Entities [E, d] and relations [R, p].
   """
+  if not isinstance(scale, jax.core.Tracer) and not np.isfinite(scale):
+    raise InputError(f"the scale of the start must be finite, not {scale}")
   size = relation_size(model, dim)
   key_e, key_r = jax.random.split(key)
   return Params(
     scale * jax.random.normal(key_e, (num_entities, dim), dtype),
     scale * jax.random.normal(key_r, (num_relations, size), dtype),
   )
+
+
+def check_tables(params: Params) -> None:
+  """Refuses tables with a value that is not finite, on the host.
+
+  Args:
+    params: entities [E, d] and relations [R, p].
+
+  Raises:
+    InputError: names the table and the row.
+  """
+  for name, table in params._asdict().items():
+    bad = np.flatnonzero(~np.isfinite(np.asarray(table)).all(axis=1))
+    if bad.size:
+      raise InputError(
+        f"row {bad[0]} of the table of {name} is not finite; start from finite "
+        "tables, and train with a lower rate if training made it so"
+      )
 
 
 def tail_query(model: str, relation: jax.Array, head: jax.Array) -> Query:

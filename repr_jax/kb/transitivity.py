@@ -76,7 +76,7 @@ def violating_triple(matrix: Array) -> Violation:
     raise InputError(f"the matrix must be square, not {list(matrix.shape)}")
   if not isinstance(matrix, jax.core.Tracer):
     skew = float(jnp.abs(matrix - matrix.T).max())
-    if not np.isfinite(skew):
+    if not bool(jnp.isfinite(matrix).all()):
       raise InputError("the matrix has an entry that is not a finite number")
     if skew <= 4 * jnp.finfo(matrix.dtype).eps * float(jnp.abs(matrix).max()):
       raise InputError(

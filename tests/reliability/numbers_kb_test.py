@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from repr_jax import kb
+from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import (
   combine,
@@ -22,6 +23,7 @@ from repr_jax.kb import (
   softmax_training,
   training,
 )
+from repr_jax.kb.rule_check import RuleCheck
 
 _KEY = jax.random.key(0)
 _KEYS = jax.random.split(_KEY, 2)
@@ -145,6 +147,62 @@ def test_logistic_choice_at_the_edge():
   np.testing.assert_allclose(x.T @ (chance - y) + w, 0, atol=1e-3)
   none = kb.fit_logistic(x, y, np.zeros(40, np.float32))
   np.testing.assert_array_equal(none, 0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("field", ["entities", "relations"])
+@pytest.mark.parametrize("size", [4, 5000])
+def test_tables_that_are_not_finite_are_named(size, field, value):
+  """A compiled maximum of 4,096 numbers or more passes over a NaN."""
+  params = kb.init_params("A", _KEY, size, 2, 2)
+  table = getattr(params, field)
+  params = params._replace(**{field: table.at[1, 0].set(value)})
+  names = ["r", "s"], [f"e{i}" for i in range(size)]
+  rules = [Rule("RelImp", ("r", "s"))]
+  compiled = kb.compile_rules("A", rules, *names)
+  message = f"row 1 of the table of {field} is not finite"
+  for constraints in (None, compiled):
+    with pytest.raises(InputError, match=message):
+      kb.check_rules("A", params, rules, *names, constraints)
+  with pytest.raises(InputError, match=message):
+    kb.checked_start("A", rules, *names, compiled, params)
+  with pytest.raises(InputError, match=message):
+    combine.sureness("A", params, np.array([[0, 0, 1]]), "tail")
+
+
+@pytest.mark.parametrize("scale", [np.nan, np.inf])
+def test_a_scale_that_is_not_finite_is_named(scale):
+  with pytest.raises(InputError, match=f"start must be finite, not {scale}"):
+    kb.init_params("B", _KEY, 3, 2, 2, scale=scale)
+
+
+def test_the_worst_violation_is_a_nan_where_one_is():
+  sampled, real = np.array([0.5, 1.0]), np.array([0.0, np.nan])
+  assert np.isnan(RuleCheck(sampled, real).worst)
+  assert RuleCheck(sampled, sampled).worst == 1
+  assert RuleCheck(sampled[:0], sampled[:0]).worst == 0
+
+
+@pytest.mark.parametrize("size", [2, 70])
+def test_a_matrix_with_a_nan_violates_nothing(size):
+  matrix = jnp.triu(jnp.ones((size, size))).at[0, 0].set(jnp.nan)
+  with pytest.raises(InputError, match="not a finite number"):
+    kb.violating_triple(matrix)
+
+
+@pytest.mark.parametrize(
+  "fact, message",
+  [
+    ([0, 0, 3], r"fact 1, \[0, 0, 3\], has an id outside the 3 entities"),
+    ([0, 2, 0], "and 2 relations"),
+    ([-1, 0, 0], "id outside"),
+    ([0, 0.5, 0], "whole numbers"),
+  ],
+)
+def test_facts_outside_the_universe_are_named(fact, message):
+  facts = np.array([[0, 0, 1], fact])
+  with pytest.raises(InputError, match=message):
+    kb.known_facts(facts, 3, 2)
 
 
 def test_rescal_of_full_rank_and_of_one_entity():
