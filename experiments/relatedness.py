@@ -26,6 +26,7 @@ from absl import flags
 from experiments import progress, relatedness_data, runlib
 from experiments.ned import options as ned_options
 from experiments.ned import words as words_lib
+from experiments.nvse.options import FORMS
 from repr_jax.data import entities, entity_bags, wordnet
 from repr_jax.data import vectors as vectors_lib
 from repr_jax.data.linked_documents import LinkedDocument
@@ -43,7 +44,6 @@ _THESIS = {
   ("null", "U1"): (0.577, 0.537, 0.563, 0.503),
   ("null", "U1+U2"): (0.615, 0.571, 0.596, 0.542),
 }
-_FORMS = ["auto", "sentences", "entities", "wikipedia", "documents"]
 
 _CORPUS = flags.DEFINE_list(
   "corpus",
@@ -51,7 +51,7 @@ _CORPUS = flags.DEFINE_list(
   "wordnet, wikipedia (the small dump in gensim's wheel), or files: dumps of "
   "Wikipedia, JSON lines of sentences, of entities or of linked documents.",
 )
-_FORM = flags.DEFINE_enum("form", "auto", _FORMS, "Form of the files.")
+_FORM = flags.DEFINE_enum("form", "auto", list(FORMS), "Form of the files.")
 _WORDNET = flags.DEFINE_string(
   "wordnet_path", None, "Folder of WordNet; by default the usual places."
 )

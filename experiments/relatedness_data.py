@@ -14,7 +14,7 @@ from repr_jax.data import (
   wordnet,
   wordnet_entities,
 )
-from repr_jax.data.linked_documents import LinkedDocument, read_documents
+from repr_jax.data.linked_documents import LinkedDocument
 
 
 def stream(
@@ -36,7 +36,7 @@ def stream(
       pairs = wordnet_entities.wordnet_instances(opened, "instances", True)
       yield from itertools.chain.from_iterable(found for _, found in pairs)
       continue
-    path = cmr_task.gensim_dump() if source == "wikipedia" else source
+    path = _located(source)
     kind = corpus_lib.form_of(path, form)
     if kind == "wikipedia":
       yield from wikipedia.linked_sentences(path, all_sentences=True)
@@ -44,7 +44,7 @@ def stream(
       for info, found in entities.read_entity_file(path):
         yield from (sentence._replace(doc=info.id) for sentence in found)
     elif kind == "documents":
-      yield from map(_as_sentence, read_documents(path))
+      yield from map(_as_sentence, corpus_lib.read_documents(path))
     else:
       yield from entities.read_sentences(path)
 
@@ -93,8 +93,11 @@ def read_queries(
   titles: dict[str, str] = {}
   if all(name.isdecimal() for name in names) and not names & known:
     for source in corpus:
-      if source != "wordnet" and corpus_lib.form_of(source) == "wikipedia":
-        titles |= wikipedia.read_page_ids(source)
+      if source == "wordnet":
+        continue
+      place = _located(source)
+      if corpus_lib.form_of(place) == "wikipedia":
+        titles |= wikipedia.read_page_ids(place)
 
   def title(name: str) -> str:
     name = titles.get(name, name)
@@ -106,6 +109,11 @@ def read_queries(
     )
     for query in found
   ]
+
+
+def _located(source: str) -> str:
+  """The path of a source that is not WordNet."""
+  return cmr_task.gensim_dump() if source == "wikipedia" else source
 
 
 def _as_sentence(document: LinkedDocument) -> entities.Sentence:

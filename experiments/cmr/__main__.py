@@ -20,18 +20,20 @@ from experiments import progress, runlib
 from experiments.cmr import analysis, comparison, evaluating
 from experiments.cmr import task as task_lib
 from experiments.nvse.evaluating import to_text as text_table
+from experiments.nvse.options import FORMS
 
 _DEFAULT = task_lib.Options()
 _CORPUS = flags.DEFINE_string(
   "corpus",
   _DEFAULT.corpus,
   "wordnet, wikipedia (the small dump in gensim's wheel), or a file: JSON "
-  "lines of sentences with mentions or of entities, or a Wikipedia dump.",
+  "lines of sentences with mentions, of entities or of linked documents, or a "
+  "Wikipedia dump.",
 )
 _FORM = flags.DEFINE_enum(
   "form",
   _DEFAULT.form,
-  ["auto", "sentences", "entities", "wikipedia"],
+  list(FORMS),
   "Form of the file of --corpus.",
 )
 _WORDNET = flags.DEFINE_string(

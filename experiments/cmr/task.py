@@ -14,7 +14,6 @@ from repr_jax.data import (
   entities,
   files,
   trec,
-  wikipedia,
   wordnet,
   wordnet_entities,
 )
@@ -207,11 +206,8 @@ def _stream(options: Options) -> Iterator[entities.Sentence]:
     if source == "wikipedia":
       source = gensim_dump()
     form = corpus_lib.form_of(source, options.form)
-    if form == "sentences":
-      yield from entities.read_sentences(source)
-      return
-    if form == "wikipedia":
-      yield from wikipedia.linked_sentences(source)
+    if form != "entities":
+      yield from corpus_lib.read_linked(source, form)
       return
     pairs = entities.read_entity_file(source)
     for info, found in pairs:

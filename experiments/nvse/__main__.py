@@ -40,7 +40,8 @@ from repr_jax.setexp import decoded
 
 _LISTS = {
   "corpus": "wordnet, synthetic (the thesis' size, no text), or files: JSON "
-  "lines of sentences with mentions or of entities, Wikipedia dumps.",
+  "lines of sentences with mentions, of entities or of linked documents, "
+  "Wikipedia dumps.",
   "hidden": "Widths of the encoder's layers.",
 }
 _STRINGS = {

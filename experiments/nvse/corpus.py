@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from experiments.ned import corpus as ned_corpus
 from experiments.nvse.options import Options
 from repr_jax.data import (
+  document_sentences,
   entities,
   files,
   json_files,
+  linked_documents,
   synthetic_worlds,
   wikipedia,
   wordnet,
@@ -89,25 +92,79 @@ def form_of(path: str, form: str = "auto") -> str:
 
   Args:
     path: the file.
-    form: the answer, unless "auto".
+    form: the answer, unless "auto", where the first record tells.
 
   Returns:
-    "sentences", "entities" or "wikipedia".
+    "sentences", "entities", "wikipedia" or "documents".
   """
   if form != "auto":
     return form
-  first = next((x.strip() for x in files.open_text(path) if x.strip()), "")
+  first = _first_line(path)
   if first.startswith("<"):
     return "wikipedia"
+  if first.startswith("-DOCSTART-") or "\tCANDIDATES\t" in first:
+    return "documents"
   try:
     record = json_files.parse_json(first)
   except InputError:
     record = None
   if isinstance(record, dict):
-    return "entities" if "sentences" in record else "sentences"
+    if "sentences" in record:
+      return "entities"
+    return "documents" if _is_document(record) else "sentences"
   raise InputError(
     "is neither JSON lines nor a Wikipedia dump; --form names its form",
     path=path,
+  )
+
+
+def read_documents(path: str) -> Iterator[linked_documents.LinkedDocument]:
+  """Streams linked documents: JSON lines, or the tables that `ned` reads.
+
+  Args:
+    path: the file.
+  """
+  json = _first_line(path).startswith("{")
+  titles = linked_documents.read_titles([path]) if json else {}
+  return ned_corpus.read(pathlib.Path(path), titles)
+
+
+def read_linked(path: str, form: str) -> Iterator[entities.Sentence]:
+  """Streams the sentences of a file that is not about one entity at a time.
+
+  Args:
+    path: the file.
+    form: "sentences", "wikipedia" or "documents".
+
+  Yields:
+    Sentences; of dumps and documents those that mention an entity.
+  """
+  if form == "documents":
+    for document in read_documents(path):
+      found = document_sentences.split(document)
+      yield from (sentence for sentence in found if sentence.mentions)
+  elif form == "wikipedia":
+    yield from wikipedia.linked_sentences(path)
+  else:
+    yield from entities.read_sentences(path)
+
+
+def _first_line(path: str) -> str:
+  """The first line that is not blank."""
+  return next((x.strip() for x in files.open_text(path) if x.strip()), "")
+
+
+def _is_document(record: dict) -> bool:
+  """Whether a JSON object is a linked document rather than a sentence."""
+  mentions = record.get("mentions")
+  if "tokens" in record or not isinstance(mentions, list | None):
+    return False
+  if "unlinked_mentions" in record or ("doc_id" in record) > ("doc" in record):
+    return True
+  titles = {"wikipedia_title", "wikidata_id", "surface"}
+  return any(
+    isinstance(x, dict) and "entity" not in x and titles & x.keys()
+    for x in mentions or ()
   )
 
 
@@ -134,11 +191,8 @@ def _stream(
     )
   else:
     form = form_of(source, options.form)
-    if form == "sentences":
-      yield from entities.read_sentences(source)
-      return
-    if form == "wikipedia":
-      yield from wikipedia.linked_sentences(source)
+    if form != "entities":
+      yield from read_linked(source, form)
       return
     pairs = entities.read_entity_file(source)
   for info, found in pairs:

@@ -7,7 +7,7 @@ from repr_jax.errors import InputError
 from repr_jax.setexp import ranking, vae
 
 RANKINGS = ("decoded", *ranking.RANKINGS)
-FORMS = ("auto", "sentences", "entities", "wikipedia")
+FORMS = ("auto", "sentences", "entities", "wikipedia", "documents")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -233,6 +233,25 @@ def test_one_mention_each_is_nothing_to_ask(tmp_path):
     task_lib.load(task_lib.Options(corpus=str(path)))
 
 
+def test_linked_documents_are_a_collection(tmp_path):
+  path = tmp_path / "documents.jsonl"
+  record = {
+    "doc_id": "d1",
+    "text": "Bach wrote fugues. J. S. Bach died. Bach is a town.",
+    "mentions": [
+      {"start": 0, "end": 4, "wikipedia_title": "J._S._Bach"},
+      {"start": 19, "end": 29, "wikipedia_title": "J._S._Bach"},
+      {"start": 36, "end": 40, "wikipedia_title": "Bach_(town)"},
+    ],
+  }
+  path.write_text(json.dumps(record) + "\n")
+  task = task_lib.load(task_lib.Options(corpus=str(path)))
+  assert [m.sentence[0] for m in task.mentions] == ["Bach", "J", "Bach"]
+  assert [m.entity for m in task.mentions][1:] == ["J. S. Bach", "Bach (town)"]
+  assert {m.doc for m in task.mentions} == {"d1"}
+  assert len(task.queries) == 1
+
+
 @pytest.mark.parametrize(
   ("text", "message"),
   [

@@ -45,8 +45,18 @@ def test_forms_give_sentences_with_the_entity_as_document(tmp_path):
   }
   two.write_text(json.dumps(record) + "\n")
   (document,) = relatedness_data.stream([str(two)], "documents", None)
+  assert [document] == list(relatedness_data.stream([str(two)], "auto", None))
   assert document.doc == "J. S. Bach"
   assert document.mentions == ((2, 3, "J Krebs"),)
+
+
+def test_numbers_of_pages_are_those_of_the_small_dump(tmp_path):
+  pytest.importorskip("gensim", reason="gensim has the dump")
+  path = tmp_path / "test.svm"
+  path.write_text("1 qid:1 # 12-25\n")
+  known = {"Anarchism", "Autism"}
+  (query,) = relatedness_data.read_queries(str(path), ["wikipedia"], known)
+  assert (query.seed, query.candidates) == ("Anarchism", ("Autism",))
 
 
 def test_names_are_written_as_the_corpus_has_them(tmp_path):
