@@ -83,7 +83,10 @@ def context(
 
 
 def read_documents(
-  path: files.Path, titles: Mapping[str, str] | None = None
+  path: files.Path,
+  titles: Mapping[str, str] | None = None,
+  *,
+  as_titles: bool = False,
 ) -> Iterator[LinkedDocument]:
   """Streams documents from JSON lines.
 
@@ -91,8 +94,13 @@ def read_documents(
     path: the file, plain or compressed. "mentions" have "start" and "end" in
       characters, perhaps "surface", and "wikipedia_title", "wikidata_id" or
       "entity"; a title of null, and any in "unlinked_mentions", has no entity.
+      Titles are written as articles have them, see `wikitext.normal_title`;
+      an "entity", which may be an id of another kind, has single blanks for
+      underscores but keeps its case.
     titles: titles by Wikidata id for mentions that have only the latter; an
       id that is not there stands for itself.
+    as_titles: whether an "entity" begins with a capital too, as the titles of
+      articles and of a prior do.
 
   Yields:
     The documents. Offsets outside the text, a surface that does not stand
@@ -105,7 +113,7 @@ def read_documents(
       continue
     record = json_files.parse_json(text, path, line)
     try:
-      yield _document(record, titles or {})
+      yield _document(record, titles or {}, as_titles)
     except errors.InputError as error:
       raise errors.InputError(str(error), path=path, line=line) from error
     empty = False
@@ -201,7 +209,9 @@ def joined_mentions(
   return LinkedDocument(name, tuple(tokens), tuple(found))
 
 
-def _document(record: Any, titles: Mapping[str, str]) -> LinkedDocument:
+def _document(
+  record: Any, titles: Mapping[str, str], as_titles: bool
+) -> LinkedDocument:
   """One line of `read_documents`."""
   if not isinstance(record, dict):
     raise errors.InputError("expected a JSON object on the line")
@@ -213,12 +223,12 @@ def _document(record: Any, titles: Mapping[str, str]) -> LinkedDocument:
   unlinked = _list(record, "unlinked_mentions")
   if "text" not in record:
     return joined_mentions(
-      name, [(_surface(m), _entity(m, titles)) for m in linked]
+      name, [(_surface(m), _entity(m, titles, as_titles)) for m in linked]
     )
   text = record["text"]
   if not isinstance(text, str):
     raise errors.InputError('"text" is not a string')
-  spans = [(*_span(m, text), _entity(m, titles)) for m in linked]
+  spans = [(*_span(m, text), _entity(m, titles, as_titles)) for m in linked]
   spans += [(*_span(m, text), None) for m in unlinked]
   return make_document(name, text, spans)
 
@@ -251,15 +261,18 @@ def _span(mention: dict[str, Any], text: str) -> tuple[int, int]:
   return start, end
 
 
-def _entity(mention: dict[str, Any], titles: Mapping[str, str]) -> str | None:
-  for key in ("entity", "wikipedia_title", "wikidata_id"):
-    value = _named(mention, key)
-    if value is None:
-      continue
-    if key == "wikidata_id":
-      return titles.get(value, value)
-    return value if key == "entity" else wikitext.normal_title(value)
-  return None
+def _entity(
+  mention: dict[str, Any], titles: Mapping[str, str], as_titles: bool
+) -> str | None:
+  value = _named(mention, "entity")
+  if value is not None:
+    value = " ".join(value.replace("_", " ").split())
+    return value[:1].upper() + value[1:] if as_titles else value
+  value = _named(mention, "wikipedia_title")
+  if value is not None:
+    return wikitext.normal_title(value)
+  value = _named(mention, "wikidata_id")
+  return None if value is None else titles.get(value, value)
 
 
 def _named(mention: dict[str, Any], key: str) -> str | None:

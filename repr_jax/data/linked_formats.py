@@ -13,8 +13,12 @@ it, its candidates with p(e|m), and the gold one's place among them or -1:
 
     d1  d1  EU  left words  right words  CANDIDATES  9317,0.9,European Union
       ...  GT:  0,9317,0.9,European Union
+
+AIDA's public file holds training, development and test documents: `aida_part`
+tells them apart.
 """
 
+import re
 import urllib.parse
 from collections.abc import Iterator
 
@@ -25,6 +29,23 @@ from repr_jax.data.linked_documents import LinkedDocument, LinkedMention
 _START = "-DOCSTART-"
 _NIL = "--NME--"
 _ADDRESS = "/wiki/"
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_PART = re.compile(r"\d+(testa|testb)\b")
+
+AIDA_PARTS = ("train", "testa", "testb")
+
+
+def aida_part(name: str) -> str:
+  """The part of AIDA that a document belongs to.
+
+  Args:
+    name: its id, as "1 EU", "947testa CRICKET" or "1163testb SOCCER".
+
+  Returns:
+    One of `AIDA_PARTS`.
+  """
+  found = _PART.match(name)
+  return found.group(1) if found else "train"
 
 
 def read_aida(path: files.Path) -> Iterator[LinkedDocument]:
@@ -35,9 +56,9 @@ def read_aida(path: files.Path) -> Iterator[LinkedDocument]:
 
   Yields:
     The documents. An entity is the title in the article's address, or else
-    the YAGO name with blanks; --NME-- gives None. Text before the first
-    -DOCSTART-, a mention that goes on without having begun and a missing
-    column are `InputError`s.
+    the YAGO name with blanks and without escapes; --NME-- gives None. Text
+    before the first -DOCSTART-, a mention that goes on without having begun
+    and a missing column are `InputError`s.
   """
   builder: _Aida | None = None
   for line, text in enumerate(files.open_text(path), 1):
@@ -104,12 +125,21 @@ def _aida_entity(columns: list[str]) -> str | None:
   name = columns[3].strip()
   if name == _NIL:
     return None
+  name = _ESCAPES.sub(_unescape, name)
   if len(columns) > 4 and _ADDRESS in columns[4]:
     name = urllib.parse.unquote(columns[4].partition(_ADDRESS)[2])
   title = wikitext.normal_title(name)
   if not title:
     raise errors.InputError(f"the mention {columns[2]!r} has no entity")
   return title
+
+
+def _unescape(match: re.Match[str]) -> str:
+  """What escapes of UTF-16 stand for; none that nobody could see."""
+  units = bytes.fromhex(match.group().replace("\\u", ""))
+  text = units.decode("utf-16-be", "replace")
+  seen = text.isprintable() and "\ufffd" not in text
+  return text if seen else match.group()
 
 
 def read_ganea(path: files.Path) -> Iterator[LinkedDocument]:
@@ -120,7 +150,8 @@ def read_ganea(path: files.Path) -> Iterator[LinkedDocument]:
 
   Yields:
     The documents. Each mention comes with a stretch of text of its own, which
-    its context does not leave, and with the file's candidates.
+    its context does not leave, and with the file's candidates; those whose
+    titles are the same once they are normal are added up.
   """
   name, rows = None, []
   for line, text in enumerate(files.open_text(path), 1):
@@ -145,6 +176,8 @@ _Row = tuple[list[str], LinkedMention, list[str]]
 
 def _ganea_row(columns: list[str]) -> tuple[str, _Row]:
   """A line as its document, and the mention between its words."""
+  while columns and not columns[-1].strip():
+    columns = columns[:-1]  # Some writers end a line in a tab.
   if len(columns) < 9 or columns[5] != "CANDIDATES" or columns[-2] != "GT:":
     raise errors.InputError(
       "expected document twice, mention, left and right words, CANDIDATES, "
@@ -153,11 +186,13 @@ def _ganea_row(columns: list[str]) -> tuple[str, _Row]:
   surface = columns[2]
   left, right = ([] if x == "EMPTYCTXT" else x.split() for x in columns[3:5])
   listed = [] if columns[6] == "EMPTYCAND" else columns[6:-2]
-  candidates = tuple(_ganea_candidate(item) for item in listed)
+  candidates: dict[str, float] = {}
+  for title, probability in map(_ganea_candidate, listed):
+    candidates[title] = min(1.0, candidates.get(title, 0) + probability)
   gold = columns[-1].split(",", 2 if columns[-1].startswith("-1") else 3)
   entity = None
   if gold[0] != "-1":
-    if not _whole(gold[0]) or int(gold[0]) > len(candidates):
+    if not _whole(gold[0]) or int(gold[0]) > len(listed):
       raise errors.InputError(
         f"{columns[-1]!r} is not the place of a candidate"
       )
@@ -170,7 +205,9 @@ def _ganea_row(columns: list[str]) -> tuple[str, _Row]:
     if not entity:
       raise errors.InputError(f"{columns[-1]!r} names no entity")
   start = len(left)
-  mention = LinkedMention(start, start, surface, entity, candidates)
+  mention = LinkedMention(
+    start, start, surface, entity, tuple(candidates.items())
+  )
   return columns[0], (left, mention, right)
 
 

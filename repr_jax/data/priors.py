@@ -6,11 +6,15 @@ falling count, each as number, count or probability, and title:
     Big Apple<TAB>120<TAB>645042,110,New_York_City<TAB>17867,10,London
 
 The numbers are those of Wikipedia's pages; they are not needed, and 0 is
-written where there is none.
+written where there is none. The file that Ganea and Hofmann made of YAGO has
+no counts, and perhaps no total: all entities of a mention are as likely then.
+
+    Big Apple<TAB>2<TAB>645042,New_York_City<TAB>17867,London
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from repr_jax import errors
@@ -19,6 +23,7 @@ from repr_jax.data import files, wikitext
 Link = tuple[str, str]
 
 _MOST = 1e18  # Of a count: sums of these are finite.
+_FIRST = 100  # Lines that tell whether a file has counts.
 
 
 class Prior(NamedTuple):
@@ -103,7 +108,8 @@ def read_prior(path: files.Path, top: int | None = None) -> Prior:
 
   Returns:
     The counts: those of the file, or where it has probabilities these times
-    the mention's total. A mention that stands twice is added up.
+    the mention's total, or where it has neither 1 for each entity; most of
+    the first hundred lines decide. A mention that stands twice is added up.
   """
   counts: dict[str, dict[str, float]] = {}
   for line, mention, total, found in _rows(path):
@@ -150,27 +156,74 @@ def _rows(
   path: files.Path,
 ) -> Iterator[tuple[int, str, float, dict[str, float]]]:
   """Lines as their number, mention, total and values by entity."""
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
+  lines = (
+    (line, text)
+    for line, text in enumerate(files.open_text(path), 1)
+    if text.strip()
+  )
+  first = list(itertools.islice(lines, _FIRST))
+  others = [text for _, text in first if not _fits(_counted, text)]
+  listed = 2 * sum(_fits(_listed, text) for text in others) > len(first)
+  for line, text in itertools.chain(first, lines):
     mention, *cells = text.split("\t")
     try:
-      total = float(cells[0])
-      found: dict[str, float] = {}
-      for cell in filter(str.strip, cells[1:]):
-        _, value, title = cell.split(",", 2)
-        entity = wikitext.normal_title(title)
-        number = float(value)
-        if not (0 <= number <= _MOST and entity):
-          raise ValueError(cell)
-        if number:
-          found[entity] = found.get(entity, 0) + number
-      if not 0 <= total <= _MOST:
-        raise ValueError(total)
+      total, found = _listed(cells) if listed else _counted(cells)
     except (ValueError, IndexError) as error:
       raise errors.InputError(
-        "expected mention<TAB>total<TAB>id,count,title<TAB>...",
+        "expected mention<TAB>total<TAB>id,"
+        f"{'' if listed else 'count,'}title<TAB>...",
         path=path,
         line=line,
       ) from error
     yield line, mention, total, found
+
+
+_Row = tuple[float, dict[str, float]]
+
+
+def _fits(read: Callable[[list[str]], _Row], text: str) -> bool:
+  """Whether a line has a form."""
+  try:
+    read(text.split("\t")[1:])
+  except (ValueError, IndexError):
+    return False
+  return True
+
+
+def _counted(cells: list[str]) -> _Row:
+  """Total and values of a line whose entities have counts."""
+  total = _value(cells[0])
+  found: dict[str, float] = {}
+  for cell in filter(str.strip, cells[1:]):
+    _, value, title = cell.split(",", 2)
+    entity, number = _title(title), _value(value)
+    if number:
+      found[entity] = found.get(entity, 0) + number
+  return total, found
+
+
+def _listed(cells: list[str]) -> _Row:
+  """The same of a line without counts: 1 for each entity."""
+  if "," not in cells[0]:
+    _value(cells[0])
+    cells = cells[1:]
+  found = {}
+  for cell in filter(str.strip, cells):
+    number, title = cell.split(",", 1)
+    _value(number)
+    found[_title(title)] = 1.0
+  return float(len(found)), found
+
+
+def _value(text: str) -> float:
+  number = float(text)
+  if not 0 <= number <= _MOST:
+    raise ValueError(text)
+  return number
+
+
+def _title(text: str) -> str:
+  title = wikitext.normal_title(text)
+  if not title:
+    raise ValueError(text)
+  return title

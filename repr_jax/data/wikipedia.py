@@ -1,7 +1,9 @@
 """Wikipedia dumps: sentences whose hyperlinks are the mentions of entities.
 
 A dump (pages-articles.xml, plain, .gz or .bz2) is streamed, one page at a
-time. An entity is an article, known by its title; redirects are followed.
+time. An entity is an article, known by its title; redirects are followed,
+told by their tag or, in dumps without it, by a text that begins with
+#REDIRECT [[X]].
 A link counts as a mention of its target, and because an article does not link
 to itself, its title counts as a mention wherever it stands in its own text.
 `wikitext` has the cleaning of the markup.
@@ -16,6 +18,7 @@ from repr_jax.data import entities, files, wikitext
 from repr_jax.errors import InputError
 
 _MOST_HOPS = 8
+_REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\[\]|#\n]+)", re.I)
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 _LONGEST = 16 << 20  # Bytes of a page; MediaWiki allows 2 MB of text.
 _MOST_ELEMENTS = 100_000  # Of a page, which has about twenty.
@@ -197,11 +200,15 @@ def _page(element: ET.Element, path: files.Path) -> Page:
       f"page {title!r} lacks a title or a namespace number",
       path=path,
     )
+  text = found.get("text", "")
+  redirect = found.get("redirect")
+  if redirect is None and (told := _REDIRECT.match(text)):
+    redirect = told.group(1).strip() or None
   return Page(
     title,
     int(namespace),
-    found.get("redirect"),
-    found.get("text", ""),
+    redirect,
+    text,
     found.get("id", "").strip(),
   )
 

@@ -72,6 +72,24 @@ def test_wikidata_ids_become_titles(tmp_path):
   assert [m.entity for m in found.mentions] == ["Bob B", "Q2"]
 
 
+@pytest.mark.parametrize(
+  ("given", "kept", "title"),
+  [
+    ("New_York_City", "New York City", "New York City"),
+    ("eBay", "eBay", "EBay"),
+    ("bach#1", "bach#1", "Bach#1"),
+  ],
+)
+def test_an_entity_is_written_as_a_prior_has_it(tmp_path, given, kept, title):
+  record = {"text": "NYC", "mentions": [{"start": 0, "end": 3}]}
+  record["mentions"][0]["entity"] = given
+  path = _write(tmp_path / "x", record)
+  (found,) = linked_documents.read_documents(path)
+  assert found.mentions[0].entity == kept
+  (found,) = linked_documents.read_documents(path, as_titles=True)
+  assert found.mentions[0].entity == title
+
+
 def test_mentions_may_overlap(tmp_path):
   record = _record((0, 12, "Robert Nardelli"), (4, 12, "Nardelli"))
   (found,) = linked_documents.read_documents(_write(tmp_path / "x", record))
@@ -158,6 +176,30 @@ def test_aida(tmp_path):
 
 
 @pytest.mark.parametrize(
+  ("name", "entity"),
+  [
+    (r"S\u0026P_500", "S&P 500"),
+    (r"Ren\u00e9_\u0028x\u0029", "René (x)"),
+    (r"\ud83d\ude00", "\U0001f600"),
+    (r"A\ud83d", r"A\ud83d"),
+    (r"A\u0000", r"A\u0000"),
+  ],
+)
+def test_escapes_of_yago_are_read(tmp_path, name, entity):
+  path = tmp_path / "aida.tsv"
+  path.write_text(f"-DOCSTART- (1 A)\nx\tB\tx\t{name}\n")
+  (found,) = linked_formats.read_aida(path)
+  assert found.mentions[0].entity == entity
+
+
+def test_parts_of_aida():
+  names = ["1 EU", "947testa CRICKET", "1163testb SOCCER", "5 testa", "x"]
+  assert [linked_formats.aida_part(name) for name in names] == [
+    "train", "testa", "testb", "train", "train",
+  ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
   ("text", "line", "message"),
   [
     ("word\n", 1, "before the first"),
@@ -200,6 +242,16 @@ def test_ganea(tmp_path):
   assert around(first, first.mentions[0], 9) == ("rejects", "call")
   assert around(first, first.mentions[1], 9) == ("in",)
   assert second.mentions[0].entity is None
+
+
+def test_equal_candidates_of_ganea_are_added_up(tmp_path):
+  line = _ganea("1", "eBay", "a", "b", ["1,0.5,eBay", "2,0.4,EBay", "3,0.1,X"],
+                "1,1,0.5,eBay")  # fmt: skip
+  (tmp_path / "g.csv").write_text(f"{line}\t\n")  # and a tab at the end
+  (found,) = linked_formats.read_ganea(tmp_path / "g.csv")
+  (mention,) = found.mentions
+  assert mention.entity == "EBay"
+  assert mention.candidates == (("EBay", pytest.approx(0.9)), ("X", 0.1))
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,24 @@ def test_the_public_format(tmp_path):
   ]
 
 
+@pytest.mark.parametrize("total", ["2\t", ""])
+def test_without_counts_all_entities_are_as_likely(tmp_path, total):
+  path = tmp_path / "yago_p_e_m.txt"
+  path.write_text(
+    f"NYC\t{total}645042,New_York_City\t2,Washington,_D.C.\t\n"
+    f"Race\t{total}7,1,000_Guineas\t8,Ascot\n"
+  )
+  prior = priors.read_prior(path)
+  assert prior.counts == {
+    "NYC": {"New York City": 1, "Washington, D.C.": 1},
+    "Race": {"1,000 Guineas": 1, "Ascot": 1},
+  }
+  assert prior.probabilities("NYC")[0] == ("New York City", 0.5)
+  path.write_text(f"{path.read_text()}x\t{total}New_York_City\n")
+  with pytest.raises(errors.InputError, match=r":3: expected .*id,title"):
+    priors.read_prior(path)
+
+
 @pytest.mark.parametrize(
   "line",
   ["x", "x\tmany\t1,2,X", "x\t3\t1,2", "x\t3\t1,-2,X", "x\t3\t1,nan,X",

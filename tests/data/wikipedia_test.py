@@ -115,6 +115,20 @@ def test_mentions_of_a_dump(tmp_path):
   assert pages[0].redirect == "Johann Bach" and pages[6].redirect is None
 
 
+@pytest.mark.parametrize(
+  "text",
+  ["#REDIRECT [[johann_Bach]]", "\n#redirect: [[Johann Bach#Life|x]] {{R}}"],
+)
+def test_redirects_may_be_told_by_the_text_alone(tmp_path, text):
+  path = tmp_path / "dump.xml"
+  path.write_bytes(
+    _dump(("JSB", 0, None, text), ("Fugue", 0, None, "By [[JSB|him]]."))
+  )
+  assert wikipedia.read_redirects(path) == {"JSB": "Johann Bach"}
+  (found,) = wikipedia.linked_sentences(path, all_sentences=True)
+  assert found.mentions == ((1, 2, "Johann Bach"),)
+
+
 def test_damaged_dumps(tmp_path):
   good = _dump(*((f"P{i}", 0, None, "x [[y]]" * 50) for i in range(400)))
   lines = good.split(b"\n")
