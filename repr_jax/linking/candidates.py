@@ -38,6 +38,18 @@ class Index(NamedTuple):
   named: Prior
 
 
+class Own(NamedTuple):
+  """Links of one document, to be left out of the prior.
+
+  Attributes:
+    exact: counts by entity for each mention.
+    folded: the same for each normalised mention.
+  """
+
+  exact: dict[str, dict[str, float]]
+  folded: dict[str, dict[str, float]]
+
+
 class Recall(NamedTuple):
   """How far candidates go.
 
@@ -100,7 +112,7 @@ def candidates(
   index: Index,
   surface: str,
   top: int = 30,
-  without: dict[str, float] | None = None,
+  without: Own | None = None,
 ) -> Candidates:
   """The likeliest entities of a mention.
 
@@ -108,8 +120,7 @@ def candidates(
     index: where to look.
     surface: the mention.
     top: how many at most.
-    without: counts by entity of this mention to leave out, see
-      `own_counts`.
+    without: links to leave out, see `own_counts`.
 
   Returns:
     (entity, p(entity | mention)), the likeliest first, ties by name; p sums
@@ -118,15 +129,16 @@ def candidates(
   if top < 1:
     raise InputError(f"top must be 1 or more, not {top}")
   key = normalise(surface)
-  left_out = without or {}
+  own = without or Own({}, {})
   weights: dict[str, float] = {}
-  for counts, weight, reduced in (
-    (index.exact.counts.get(surface, {}), 1.0, True),
-    (index.folded.counts.get(key, {}), _FOLDED, True),
-    (index.named.counts.get(key, {}), _NAMED, False),
+  for found, form, weight, left_out in (
+    (index.exact, surface, 1.0, own.exact),
+    (index.folded, key, _FOLDED, own.folded),
+    (index.named, key, _NAMED, {}),
   ):
-    for entity, count in counts.items():
-      count -= left_out.get(entity, 0) if reduced else 0
+    reduced = left_out.get(form, {})
+    for entity, count in found.counts.get(form, {}).items():
+      count -= reduced.get(entity, 0)
       if count > 0:
         weights[entity] = weights.get(entity, 0) + weight * count
   ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:top]
@@ -134,14 +146,17 @@ def candidates(
   return [(entity, weight / total) for entity, weight in ordered]
 
 
-def own_counts(document: LinkedDocument) -> dict[str, dict[str, float]]:
-  """Links of a document by normalised mention, to be left out of the prior."""
-  found: dict[str, dict[str, float]] = {}
+def own_counts(document: LinkedDocument) -> Own:
+  """Links of a document, to be left out of the prior."""
+  own = Own({}, {})
   for mention in document.mentions:
-    if mention.entity is not None:
-      own = found.setdefault(normalise(mention.surface), {})
-      own[mention.entity] = own.get(mention.entity, 0) + 1
-  return found
+    if mention.entity is None:
+      continue
+    forms = mention.surface, normalise(mention.surface)
+    for counts, form in zip(own, forms):
+      found = counts.setdefault(form, {})
+      found[mention.entity] = found.get(mention.entity, 0) + 1
+  return own
 
 
 def document_candidates(
@@ -153,7 +168,8 @@ def document_candidates(
   """Candidates of each mention of a document.
 
   Args:
-    index: where to look; candidates that the file itself gives come first.
+    index: where to look; candidates that the file itself gives come first,
+      one that it gives twice with the sum of its probabilities.
     document: the document.
     top: how many for each mention at most.
     leave_out: whether the document's own links are part of the prior and do
@@ -162,15 +178,17 @@ def document_candidates(
   Returns:
     A list for each mention, empty where nothing is known.
   """
-  own = own_counts(document) if leave_out else {}
+  own = own_counts(document) if leave_out else None
   found: list[Candidates] = []
   for mention in document.mentions:
     if mention.candidates is not None:
-      given = sorted(mention.candidates, key=lambda item: (-item[1], item[0]))
+      merged: dict[str, float] = {}
+      for entity, p in mention.candidates:
+        merged[entity] = merged.get(entity, 0) + p
+      given = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
       found.append(given[:top])
       continue
-    left_out = own.get(normalise(mention.surface))
-    found.append(candidates(index, mention.surface, top, left_out))
+    found.append(candidates(index, mention.surface, top, own))
   words = [normalise(m.surface).split() for m in document.mentions]
   return [here or _from_longer(i, words, found) for i, here in enumerate(found)]
 

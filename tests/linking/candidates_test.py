@@ -85,6 +85,27 @@ def test_a_document_does_not_vote_for_itself():
   assert candidates.document_candidates(_INDEX, only, leave_out=True) == [[]]
 
 
+def test_other_forms_in_the_document_leave_the_exact_counts_alone():
+  here = _document(("Germany", "Germany"), ("germany", "Germany"))
+  others = [("Germany", "Germany"), ("Germany", "German team")]
+  links = [*((m.surface, m.entity) for m in here.mentions), *others]
+  index = candidates.build_index(priors.count_links(links))
+  alone = candidates.build_index(priors.count_links(others))
+  found = candidates.document_candidates(index, here, leave_out=True)
+  expected = candidates.document_candidates(alone, here)
+  for mine, true in zip(found, expected):
+    assert dict(mine) == pytest.approx(dict(true))
+  assert dict(found[0])["Germany"] == pytest.approx(1.2 / 2.3)
+
+
+def test_a_candidate_that_is_given_twice_counts_once():
+  given = (("A", 0.3), ("B", 0.4), ("A", 0.2))
+  mention = LinkedMention(0, 1, "Japan", "A", given)
+  document = LinkedDocument("d", ("Japan",), (mention,))
+  (found,) = candidates.document_candidates(_INDEX, document)
+  assert found == [("A", 0.5), ("B", 0.4)]
+
+
 def test_candidates_of_the_file_come_first():
   given = (("B", 0.2), ("A", 0.2), ("C", 0.6))
   mention = LinkedMention(0, 1, "Japan", "A", given)
