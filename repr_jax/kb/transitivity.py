@@ -63,7 +63,8 @@ def violating_triple(matrix: Array) -> Violation:
   with the widest margin among all eigenvectors is returned (thesis 5.2.1).
 
   Args:
-    matrix: M, [d, d]; its skew part must be above the rounding level.
+    matrix: M, [d, d], of any real type; its skew part must be above the
+      rounding level.
 
   Returns:
     The triple. Under `jit` the matrix cannot be checked: look at `found`.
@@ -74,11 +75,15 @@ def violating_triple(matrix: Array) -> Violation:
   matrix = jnp.asarray(matrix)
   if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
     raise InputError(f"the matrix must be square, not {list(matrix.shape)}")
+  if jnp.iscomplexobj(matrix):
+    raise InputError("the matrix must be real")
+  matrix = matrix.astype(jnp.result_type(matrix, jnp.float32))
   if not isinstance(matrix, jax.core.Tracer):
-    skew = float(jnp.abs(matrix - matrix.T).max())
     if not bool(jnp.isfinite(matrix).all()):
       raise InputError("the matrix has an entry that is not a finite number")
-    if skew <= 4 * jnp.finfo(matrix.dtype).eps * float(jnp.abs(matrix).max()):
+    scaled, _ = _scaled(matrix)
+    skew = float(jnp.abs(scaled - scaled.T).max())
+    if skew <= 4 * jnp.finfo(scaled.dtype).eps * float(jnp.abs(scaled).max()):
       raise InputError(
         "the matrix is symmetric up to rounding: the theorem speaks of "
         "asymmetric matrices only"
@@ -185,6 +190,7 @@ def sample_complement(
 
 @jax.jit
 def _widest(matrix: Array) -> Violation:
+  matrix, exponent = _scaled(matrix)
   symmetric, skew = (matrix + matrix.T) / 2, (matrix - matrix.T) / 2
   values, vectors = jnp.linalg.eigh(symmetric)
 
@@ -206,7 +212,16 @@ def _widest(matrix: Array) -> Violation:
   margin = jnp.min(several[3] * sign, axis=1)
   a, b, c, products = (field[jnp.argmax(margin)] for field in several)
   found = (products[0] > 0) & (products[1] > 0) & (products[2] <= 0)
-  return Violation(a, b, c, products, found)
+  return Violation(a, b, c, jnp.ldexp(products, exponent), found)
+
+
+def _scaled(matrix: Array) -> tuple[Array, Array]:
+  """The matrix over a power of two, its largest entry in [1/2, 1), and that.
+
+  Products of three numbers that are very large or very small are none.
+  """
+  _, exponent = jnp.frexp(jnp.abs(matrix).max())
+  return jnp.ldexp(matrix, -exponent), exponent
 
 
 def _unit(x: Array) -> Array:

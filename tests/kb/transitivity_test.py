@@ -60,6 +60,18 @@ def test_singular_positive_part():
   _check(jnp.asarray(matrix))
 
 
+def test_whole_numbers_and_numbers_whose_products_are_none():
+  _check(np.array([[1, 2], [0, 1]]))
+  _check(np.array([[True, True], [False, True]]))
+  for size in (1e30, 1e-30):
+    matrix = np.array([[1, 1], [0, 1]], np.float32)
+    found = transitivity.violating_triple(matrix * np.float32(size))
+    plain = transitivity.violating_triple(matrix)
+    assert bool(found.found)
+    np.testing.assert_allclose(found.a, plain.a, atol=1e-6)
+    np.testing.assert_allclose(found.products / size, plain.products, rtol=1e-5)
+
+
 def test_symmetric_and_other_matrices_are_refused():
   with pytest.raises(InputError, match="symmetric"):
     transitivity.violating_triple(jnp.diag(jnp.array([1.0, -2.0])))
@@ -67,6 +79,8 @@ def test_symmetric_and_other_matrices_are_refused():
     transitivity.violating_triple(jnp.zeros((3, 3)))
   with pytest.raises(InputError, match="square"):
     transitivity.violating_triple(jnp.zeros((3, 2)))
+  with pytest.raises(InputError, match="real"):
+    transitivity.violating_triple(jnp.array([[1, 1j], [0, 1]]))
   with pytest.raises(InputError, match="finite"):
     transitivity.violating_triple(jnp.array([[1.0, jnp.nan], [0.0, 1.0]]))
 
