@@ -17,7 +17,7 @@ which is licensed: figures of other collections are not comparable.
 from absl import flags
 
 from experiments import progress, runlib
-from experiments.cmr import analysis, comparison, evaluating
+from experiments.cmr import analysis, comparison, reporting
 from experiments.cmr import task as task_lib
 from experiments.nvse.evaluating import to_text as text_table
 from experiments.nvse.options import FORMS
@@ -41,6 +41,12 @@ _WORDNET = flags.DEFINE_string(
 )
 _QUERIES = flags.DEFINE_integer(
   "queries", _DEFAULT.queries, "Queries to ask, at most.", 2
+)
+_MENTION = flags.DEFINE_float(
+  "mention_weight",
+  _DEFAULT.mention_weight,
+  "Weight of the mention field in BM25.",
+  0.0,
 )
 _WEIGHT = flags.DEFINE_float(
   "document_weight",
@@ -95,6 +101,7 @@ def options() -> task_lib.Options:
     form=_FORM.value,
     wordnet_path=_WORDNET.value,
     queries=_QUERIES.value,
+    mention_weight=_MENTION.value,
     document_weight=_WEIGHT.value,
     document_words=_WORDS.value,
     top=_TOP.value,
@@ -110,15 +117,15 @@ def options() -> task_lib.Options:
 def main(argv: list[str]) -> None:
   """Runs the comparison that the flags name."""
   del argv
+  chosen = options()  # refuses what cannot be, before a directory is made
   with runlib.Run("cmr") as run:
     if run.finished:
       progress.say(f"cmr: finished before; see {run.directory}/results.json")
       return
-    task, _, lines = comparison.compare(run, options())
+    task, scored, lines = comparison.compare(run, chosen)
     compared = analysis.pairs(lines)
-    for table in (
-      evaluating.table(lines), compared, *analysis.tables(task, lines)
-    ):  # fmt: skip
+    main_table = reporting.table(lines, scored.candidates.shape[1])
+    for table in (main_table, compared, *analysis.tables(task, lines)):
       print(f"\n{table.title}")
       cells = [[str(cell) for cell in row] for row in table.rows]
       print(text_table(table.header, cells))

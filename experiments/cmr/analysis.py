@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments import report
-from experiments.cmr import evaluating
+from experiments.cmr import evaluating, reporting
 from experiments.cmr import task as task_lib
 from experiments.cmr.evaluating import Line
 from repr_jax.linking import mentions
@@ -32,7 +32,7 @@ def pairs(lines: Sequence[Line], seed: int = 0) -> report.Table:
     for better, worse in itertools.combinations(order, 2):
       gaps = evaluating.compare(worse.values, better.values, seed)
       cells = [
-        evaluating.show(gaps[x]) if x in gaps else "" for x in ("map", "infAP")
+        reporting.show(gaps[x]) if x in gaps else "" for x in ("map", "infAP")
       ]
       rows.append([kind, better.name, worse.name, *cells])
   header = ["", "better in AP", "than", "AP, difference", "infAP, difference"]

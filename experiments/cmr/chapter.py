@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 
 from experiments import report, runlib
-from experiments.cmr import analysis, comparison, evaluating
+from experiments.cmr import analysis, comparison, reporting
 from experiments.cmr import task as task_lib
 
 _FULL = task_lib.Options()
@@ -47,7 +47,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   config = dataclasses.asdict(chosen)
   with runlib.Run("cmr", directory=workdir, config=config) as run:
     task, scored, lines = comparison.compare(run, chosen)
-  found = evaluating.table(lines)
+  found = reporting.table(lines, scored.candidates.shape[1])
   return report.Chapter(
     title="Coreferent mention retrieval",
     summary=(
@@ -57,7 +57,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     ),
     rows=[
       row
-      for row in evaluating.rows(lines)
+      for row in reporting.rows(lines)
       if row["metric"] in ("map", "infAP")
       and not str(row["name"]).endswith(" mean")
     ],

@@ -1,7 +1,7 @@
 """One run: reads the corpus, scores, measures, and writes all files."""
 
 from experiments import progress, runlib
-from experiments.cmr import evaluating, systems
+from experiments.cmr import evaluating, reporting
 from experiments.cmr import task as task_lib
 
 
@@ -18,8 +18,6 @@ def compare(
   def say(text: str) -> None:
     progress.say(f"cmr: {text}")
 
-  for text in chosen.systems:
-    systems.parse(text)  # before minutes go into the others
   task = task_lib.load(chosen)
   for reason, count in task.excluded.items():
     say(f"{count:,} {reason} are no queries")
@@ -29,6 +27,7 @@ def compare(
     say(f"{missing:,} queries have no relevant mention in the judged pool")
   task_lib.write(task, scored.pool, run.directory)
   lines = evaluating.evaluate(task, scored, run.directory, chosen.seed)
-  for row in evaluating.rows(lines):
+  counts = reporting.count_rows(task, scored, lines)
+  for row in (*reporting.rows(lines), *counts):
     run.row(**row)  # type: ignore[arg-type]
   return task, scored, lines

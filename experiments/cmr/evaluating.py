@@ -1,12 +1,11 @@
-"""All systems on one task: scores, measures, significance, who wins where."""
+"""All systems on one task: scores, measures, significance."""
 
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments import report
 from experiments.cmr import systems
 from experiments.cmr import task as task_lib
 from repr_jax.data import files, trec
@@ -72,12 +71,17 @@ def score(
   Returns:
     The scores.
   """
+  pool = None
+  if options.pool is not None:  # before minutes go into the systems
+    pool = task_lib.read_pool(options.pool, task)
   fields = mentions.featurise(
     task.mentions, document_words=options.document_words
   )
   index = retrieval.build(fields)
   words = [task.mentions[row].words for row in task.queries]
-  queries = retrieval.make_queries(index, words, options.document_weight)
+  queries = retrieval.make_queries(
+    index, words, options.document_weight, options.mention_weight
+  )
   found = retrieval.search(index, queries, options.top, task.queries)
   say(
     f"{len(task.mentions):,} mentions, {len(words):,} queries; features: "
@@ -97,9 +101,7 @@ def score(
       files.write_npz(path, scores=np.asarray(again))
     scores[text] = files.read_npz(path)["scores"]
     say(f"{text} is scored")
-  if options.pool is not None:
-    pool = task_lib.read_pool(options.pool, task)
-  else:
+  if pool is None:
     pool = task_lib.make_pool(
       task, found.ids, options.judged_share, options.seed
     )
@@ -223,28 +225,6 @@ def means(values: Values) -> dict[str, float]:
   return found
 
 
-def table(lines: Sequence[Line]) -> report.Table:
-  """All lines as one table, with intervals of the difference to BM25."""
-  rows = []
-  for line in lines:
-    cells: list = [line.name, "" if line.weight is None else line.weight]
-    cells += [round(line.means.get(name, float("nan")), 4) for name in MEASURES]
-    for name in ("map", "infAP"):
-      gap = line.differences.get(name)
-      cells.append("" if gap is None or line is lines[0] else show(gap))
-    cells.append("" if line.thesis is None else line.thesis)
-    rows.append(cells)
-  header = ["system", "weight", "AP", "infAP", "NDCG", "MRR", "P@5", "P@10",
-            "AP less BM25's", "infAP less BM25's", "thesis infAP"]  # fmt: skip
-  return report.Table("Re-ranking the best 100 of two-field BM25", header, rows)
-
-
-def show(gap: significance.Difference) -> str:
-  """A difference with its interval and p."""
-  text = f"{gap.value:+.4f} [{gap.lower:+.4f}, {gap.upper:+.4f}]"
-  return f"{text} p={gap.p_value:.4f}"
-
-
 def compare(
   base: Values, values: Values, seed: int
 ) -> dict[str, significance.Difference]:
@@ -277,19 +257,3 @@ def _halves(task: task_lib.Task) -> tuple[list[str], list[str]]:
 
 def _slug(name: str) -> str:
   return name.replace(":", "-").replace("=", "").replace(" ", "-")
-
-
-def rows(lines: Sequence[Line]) -> list[Mapping[str, object]]:
-  """Figures of all lines, in the form of `Run.row`'s arguments."""
-  found: list[Mapping[str, object]] = []
-  for line in lines:
-    for name, value in line.means.items():
-      row: dict[str, object] = {
-        "name": line.name,
-        "metric": name,
-        "value": value,
-      }
-      if name == "infAP" and line.thesis is not None:
-        row["thesis"] = line.thesis
-      found.append(row)
-  return found

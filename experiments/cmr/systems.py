@@ -47,6 +47,29 @@ class Spec:
   lbv: int = 1
   rate: float = 1e-3
 
+  def __post_init__(self):
+    for name in ("k", "m", "latent", "hidden"):
+      if getattr(self, name) < 1:
+        raise InputError(f"{name} must be 1 or more: {getattr(self, name)}")
+    if self.epochs < 0:
+      raise InputError(f"epochs must be 0 or more: {self.epochs}")
+    if self.lbv not in (0, 1):
+      raise InputError(f"lbv must be 0 or 1: {self.lbv}")
+    if not 0 < self.rate < np.inf:
+      raise InputError(f"rate must be above 0 and finite: {self.rate}")
+    self.config()  # which checks the others
+
+  def config(self) -> vae.Config:
+    """The autoencoder with these settings."""
+    return vae.Config(
+      latent=self.latent,
+      hidden=(self.hidden,),
+      decoder=self.decoder,
+      beta=self.beta,
+      smoothing=self.smooth,
+      lower_bounded_variance=bool(self.lbv),
+    )
+
 
 # infAP alone and in the ensemble (thesis, table of 6.1.2); None where the
 # table has no figure.
@@ -82,7 +105,8 @@ def parse(text: str) -> Spec:
     text: kind and settings, joined by colons.
 
   Returns:
-    The specification; InputError where a setting is unknown.
+    The specification; InputError where a setting is unknown or its value
+    cannot be.
   """
   kind, *settings = text.split(":")
   casts: dict[str, type] = {
@@ -104,7 +128,10 @@ def parse(text: str) -> Spec:
       found[name] = casts[name](value)
     except ValueError:
       raise InputError(f"--systems: {setting!r} is not a number") from None
-  return Spec(kind, **found)
+  try:
+    return Spec(kind, **found)
+  except InputError as error:
+    raise InputError(f"--systems: {text!r}: {error}") from None
 
 
 def thesis(spec: Spec) -> tuple[float | None, float | None]:
@@ -132,17 +159,9 @@ def vectors(
     return retrieval.mvlsa(
       fields, spec.k, spec.m, min_mentions=min_mentions, seed=seed
     )
-  config = vae.Config(
-    latent=spec.latent,
-    hidden=(spec.hidden,),
-    decoder=spec.decoder,
-    beta=spec.beta,
-    smoothing=spec.smooth,
-    lower_bounded_variance=bool(spec.lbv),
-  )
   return retrieval.autoencoder(
     fields,
-    config,
+    spec.config(),
     key=jax.random.key(seed),
     epochs=spec.epochs,
     rate=spec.rate,

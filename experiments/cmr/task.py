@@ -4,11 +4,12 @@ import collections
 import dataclasses
 import importlib.util
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from experiments.cmr import systems as systems_lib
 from experiments.nvse import corpus as corpus_lib
 from repr_jax.data import (
   entities,
@@ -31,6 +32,7 @@ class Options:
   form: str = "auto"
   wordnet_path: str | None = None
   queries: int = 1000
+  mention_weight: float = 1.0
   document_weight: float = 0.1
   document_words: int = 10
   top: int = 100
@@ -46,6 +48,20 @@ class Options:
   qrels: str | None = None
   pool: str | None = None
   seed: int = 0
+
+  def __post_init__(self):
+    for text in self.systems:
+      systems_lib.parse(text)
+    if not 0 < self.judged_share <= 1:
+      raise InputError(
+        f"--judged_share must be above 0 and at most 1: {self.judged_share}"
+      )
+    weights = self.mention_weight, self.document_weight
+    if not (all(0 <= x < np.inf for x in weights) and any(weights)):
+      raise InputError(
+        "--mention_weight and --document_weight must be finite, 0 or more, "
+        f"and not both 0: {self.mention_weight}, {self.document_weight}"
+      )
 
 
 class Task(NamedTuple):
@@ -87,10 +103,25 @@ def read_pool(path: str, task: Task) -> trec.Judgements:
   Args:
     path: judgements; -1 for what is in the pool and was not judged.
     task: its queries count.
+
+  Returns:
+    The pool of each query that has a relevant mention among its judged ones;
+    InputError where there is none, or a name that is no mention's.
   """
   pool = trec.read_judgements(path)
+  _check_names(pool, {mention.id for mention in task.mentions}, path)
   known = {task.mentions[row].id for row in task.queries}
-  return {query: rows for query, rows in pool.items() if query in known}
+  found = {
+    query: rows
+    for query, rows in pool.items()
+    if query in known and max(rows.values()) > 0
+  }
+  if not found:
+    raise InputError(
+      f"has none of the {len(known):,} queries with a relevant mention",
+      path=path,
+    )
+  return found
 
 
 def make_pool(
@@ -108,8 +139,6 @@ def make_pool(
     Judgements with -1 for what was not judged. A query without any relevant
     mention among its judged ones is left out.
   """
-  if not 0 < share <= 1:
-    raise InputError(f"--judged_share must be above 0 and at most 1: {share}")
   rng = np.random.default_rng(seed)
   pool: trec.Judgements = {}
   for row, rows in zip(task.queries.tolist(), candidates.tolist()):
@@ -176,15 +205,9 @@ def _sampled(found: list[mentions_lib.Mention], count: int, seed: int) -> Task:
 def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
   rows = {mention.id: i for i, mention in enumerate(found)}
   judgements, queries, excluded = {}, [], collections.Counter[str]()
-  for query, relevance in trec.read_judgements(path).items():
-    for name in (query, *relevance):
-      if name not in rows:
-        raise InputError(
-          f"there is no mention {name!r} in the collection; mentions are "
-          "named m0, m1, ... in the order of the corpus, as mentions.tsv.gz "
-          "of a run without --qrels lists them",
-          path=path,
-        )
+  read = trec.read_judgements(path)
+  _check_names(read, rows, path)
+  for query, relevance in read.items():
     if max(relevance.values()) < 1:
       excluded["queries without a relevant mention"] += 1
     elif not mentions_lib.content_words(found[rows[query]].words):
@@ -195,6 +218,21 @@ def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
   if not queries:
     raise InputError("has no query with a relevant mention", path=path)
   return Task(found, np.array(queries), judgements, dict(excluded))
+
+
+def _check_names(
+  judgements: trec.Judgements, known: Container[str], path: str
+) -> None:
+  """Refuses names that are no mention's."""
+  for query, relevance in judgements.items():
+    for name in (query, *relevance):
+      if name not in known:
+        raise InputError(
+          f"there is no mention {name!r} in the collection; mentions are "
+          "named m0, m1, ... in the order of the corpus, as mentions.tsv.gz "
+          "of a run without --qrels lists them",
+          path=path,
+        )
 
 
 def _stream(options: Options) -> Iterator[entities.Sentence]:

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from experiments import runlib
-from experiments.cmr import analysis, comparison, evaluating, systems
+from experiments.cmr import (
+  analysis,
+  comparison,
+  evaluating,
+  reporting,
+  systems,
+)
 from experiments.cmr import task as task_lib
 from repr_jax.data import trec
 from repr_jax.errors import InputError
@@ -122,8 +128,6 @@ def test_a_pool_has_unjudged_mentions_and_only_what_was_found(finished):
   for query, rows in whole.items():
     for name, value in rows.items():
       assert value == task.judgements[query].get(name, 0)
-  with pytest.raises(InputError, match="judged_share"):
-    task_lib.make_pool(task, scored.candidates, 0.0, 0)
 
 
 def test_context_tells_namesakes_apart(finished):
@@ -186,10 +190,91 @@ def test_own_judgements_name_the_queries(options, tmp_path):
 
 def test_a_pool_of_ones_own(options, finished, tmp_path):
   _, task, _, _ = finished
-  query = task.mentions[task.queries[0]].id
   path = tmp_path / "pool.txt"
-  path.write_text(f"{query} 0 m1 1\n{query} 0 m2 -1\nother 0 m1 1\n")
+  names = [mention.id for mention in task.mentions]
+  query, second, third = (names[row] for row in task.queries[:3])
+  # Neither the second nor the third has a relevant mention that was judged.
+  lines = [f"{query} 0 m1 1", f"{query} 0 m2 -1", f"{second} 0 m1 0"]
+  lines += [f"{second} 0 m2 -1", f"{third} 0 m1 -1"]
+  rest = next(x for x in names if x not in task.judgements)
+  path.write_text("\n".join([*lines, f"{rest} 0 m1 1\n"]))
   assert task_lib.read_pool(str(path), task) == {query: {"m1": 1, "m2": -1}}
+  path.write_text("\n".join(lines[2:]))
+  with pytest.raises(InputError, match=r"pool\.txt: has none of the 11"):
+    task_lib.read_pool(str(path), task)
+  for line in ("zzz 0 m1 1", f"{query} 0 m999 -1"):
+    path.write_text("\n".join([*lines, line]))
+    with pytest.raises(InputError, match=r"no mention '(zzz|m999)'"):
+      task_lib.read_pool(str(path), task)
+
+
+def test_a_pool_is_read_before_anything_is_scored(options, finished, tmp_path):
+  _, task, _, _ = finished
+  path = tmp_path / "pool.txt"
+  path.write_text("")
+  changed = dataclasses.replace(options, pool=str(path))
+  with pytest.raises(InputError, match="has none of the"):
+    evaluating.score(task, changed, tmp_path)
+  assert not (tmp_path / "scores").exists()
+
+
+def test_counts_of_queries_are_results(finished):
+  folder, _, scored, lines = finished
+  rows = json.loads((folder / "results.json").read_text())["rows"]
+  counts = {x["metric"]: x["value"] for x in rows if x["name"] == "queries"}
+  judged = sum(query in scored.pool for query in lines[0].values)
+  assert counts == {
+    "all": 11,
+    "a weight was chosen on": 6,
+    **{f"in {name}": 5 for name in evaluating.MEASURES},
+    "in infAP": judged,
+    "left out of infAP: none judged relevant": 11 - len(scored.pool),
+    "left out: entities with one mention": 1,
+  }
+  found = reporting.table(lines, 7)
+  assert found.title == "Re-ranking the best 7 of two-field BM25"
+  at = found.header.index("queries")
+  assert all(row[at : at + 2] == [5, judged] for row in found.rows)
+
+
+def test_one_held_out_query_has_no_p():
+  one, other = {"a": {"map": 0.5}}, {"a": {"map": 1.0}}
+  gap = evaluating.compare(one, other, 0)["map"]
+  assert reporting.show(gap) == "+0.5000 (one query, no p)"
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"judged_share": 0.0}, "--judged_share"),
+    ({"judged_share": float("nan")}, "--judged_share"),
+    ({"mention_weight": -1.0}, "--mention_weight"),
+    ({"mention_weight": 0.0, "document_weight": 0.0}, "--mention_weight"),
+    ({"systems": ("lsa:k=0",)}, "'lsa:k=0': k must"),
+    ({"systems": ("mvlsa:m=-2",)}, "m must be 1 or more"),
+    ({"systems": ("vae:epochs=-1",)}, "epochs must be 0 or more"),
+    ({"systems": ("vae:decoder=foo",)}, "decoder must be one of"),
+    ({"systems": ("vae:latent=0",)}, "latent must be"),
+    ({"systems": ("vae:beta=nan",)}, "beta"),
+    ({"systems": ("vae:smooth=2",)}, "smoothing"),
+    ({"systems": ("vae:lbv=7",)}, "lbv must be 0 or 1"),
+    ({"systems": ("vae:rate=inf",)}, "rate must be"),
+  ],
+)
+def test_what_cannot_be_is_refused_before_the_corpus_is_read(changes, message):
+  with pytest.raises(InputError, match=message):
+    task_lib.Options(**changes)
+
+
+def test_the_weight_of_the_mention_field_counts(options, finished, tmp_path):
+  _, task, scored, _ = finished
+  changed = dataclasses.replace(
+    options, systems=(), mention_weight=2.0, document_weight=0.2
+  )
+  again = evaluating.score(task, changed, tmp_path)
+  np.testing.assert_allclose(
+    again.scores["bm25"], 2 * scored.scores["bm25"], rtol=1e-5
+  )
 
 
 def test_queries_outside_the_pool_have_no_infap():
