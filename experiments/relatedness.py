@@ -100,8 +100,10 @@ def learn(
     seed: of starts, draws and training.
 
   Yields:
-    "U1" and "U1+U2", each with vectors [n, d].
+    "U1" and "U1+U2", each with vectors [n, d]; without what has no word, the
+    pages or the contexts.
   """
+  pages, contexts = len(bags.page_words) > 0, len(bags.context_words) > 0
   key = jax.random.key(seed)
   page = (bags.page_offsets, bags.page_words)
   context = (bags.context_offsets, bags.context_words)
@@ -110,7 +112,10 @@ def learn(
     first = entity_vectors.fit_max_margin(
       known.vectors, *page, counts, key=key, steps=_STEPS.value
     )
-    yield "U1", np.asarray(first)
+    if pages:
+      yield "U1", np.asarray(first)
+    if not contexts:
+      return
     second = entity_vectors.fit_max_margin(
       known.vectors, *context, counts, key=key, steps=_STEPS.value, start=first
     )
@@ -123,7 +128,11 @@ def learn(
   epochs = _EPOCHS.value if objective == "vae" else 0
   alone = entity_vectors.bag_counts(*page, size)
   both = alone + entity_vectors.bag_counts(*context, size)
-  for name, table in (("U1", alone), ("U1+U2", both)):
+  for name, table, any_word in (
+    ("U1", alone, pages), ("U1+U2", both, contexts)
+  ):  # fmt: skip
+    if not any_word:
+      continue
     yield (
       name,
       entity_vectors.posterior_means(
@@ -145,6 +154,7 @@ def evaluate(
   def sentences() -> Iterator[entities.Sentence]:
     return relatedness_data.stream(_CORPUS.value, _FORM.value, _WORDNET.value)
 
+  named = relatedness_data.query_names(_QUERIES.value)
   known = _words(sentences(), run.directory)
   size = len(known.vocabulary)
   bags = entity_bags.collect(
@@ -156,12 +166,11 @@ def evaluate(
     f"{len(bags.entities):,} entities, {bags.without_page:,} of them without "
     f"a page; {size:,} words"
   )
+  _say_missing(bags, say)
   rows = {name: i for i, name in enumerate(bags.entities)}
   asked = {
-    pathlib.Path(path).name: relatedness_data.read_queries(
-      path, _CORPUS.value, set(rows)
-    )
-    for path in _QUERIES.value
+    name: relatedness_data.read_queries(path, _CORPUS.value, set(rows))
+    for name, path in named.items()
   } or {
     "classes": relatedness_data.class_queries(
       wordnet.load(_WORDNET.value), runlib.SEED.value
@@ -207,6 +216,21 @@ def main(argv: list[str]) -> None:
       if "Spearman" in figures.means:
         for seed, row in figures.queries.items():
           run.row(f"{name}: {label}: {seed}", "Spearman", row["Spearman"])
+
+
+def _say_missing(bags: entity_bags.Bags, say: Callable[[str], None]) -> None:
+  """Says what cannot be learned; InputError where nothing can."""
+  pages, contexts = len(bags.page_words), len(bags.context_words)
+  if not pages and not contexts:
+    raise InputError(
+      f"--corpus={','.join(_CORPUS.value)}: no entity has a word on its page "
+      "or around a mention; give more text, or lower --min_count and "
+      "--drop_most_frequent"
+    )
+  if not pages:
+    say("no entity has a page with words: there is no U1, U1+U2 is U2 alone")
+  if not contexts:
+    say("no mention has words around it: there is no U1+U2")
 
 
 def _line(item: tuple[str, str, measures.Relatedness]) -> str:

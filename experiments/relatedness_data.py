@@ -1,7 +1,8 @@
 """Text and queries for vectors of entities, whatever form they have."""
 
 import itertools
-from collections.abc import Iterator
+import pathlib
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from repr_jax.data import (
   wordnet_entities,
 )
 from repr_jax.data.linked_documents import LinkedDocument
+from repr_jax.errors import InputError
 
 
 def stream(
@@ -76,6 +78,27 @@ def class_queries(
       )
     )
   return queries
+
+
+def query_names(paths: Sequence[str]) -> dict[str, str]:
+  """Names of files of queries, another one for each.
+
+  Args:
+    paths: the files.
+
+  Returns:
+    Paths by name: a file's own name, with as many folders before it as tell
+    it from the others. InputError where a file stands there twice.
+  """
+  parts = [pathlib.PurePath(path).parts for path in paths]
+  found = {}
+  for path, own in zip(paths, parts):
+    if parts.count(own) > 1:
+      raise InputError("--queries has this file twice", path=path)
+    ends = (own[-n:] for n in range(1, len(own)))
+    unique = (x for x in ends if sum(y[-len(x) :] == x for y in parts) == 1)
+    found[str(pathlib.PurePath(*next(unique, own)))] = path
+  return found
 
 
 def read_queries(

@@ -6,6 +6,7 @@ import pytest
 
 from experiments import relatedness_data
 from repr_jax.data import wordnet, wordnet_entities
+from repr_jax.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,15 @@ def test_numbers_of_pages_are_those_of_the_small_dump(tmp_path):
   known = {"Anarchism", "Autism"}
   (query,) = relatedness_data.read_queries(str(path), ["wikipedia"], known)
   assert (query.seed, query.candidates) == ("Anarchism", ("Autism",))
+
+
+def test_files_of_one_name_are_told_by_their_folders():
+  paths = ["k.tsv", "a/k.tsv", "x/b/m.svm", "/y/c/m.svm", "a/z.tsv"]
+  found = relatedness_data.query_names(paths)
+  assert list(found.values()) == paths
+  assert list(found) == ["k.tsv", "a/k.tsv", "b/m.svm", "c/m.svm", "z.tsv"]
+  with pytest.raises(InputError, match="twice"):
+    relatedness_data.query_names(["k.tsv", "./k.tsv"])
 
 
 def test_names_are_written_as_the_corpus_has_them(tmp_path):

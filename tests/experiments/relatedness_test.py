@@ -109,6 +109,29 @@ def test_vectors_are_written(finished):
   assert first == "12 6"
 
 
+def test_without_pages_contexts_are_learned_alone(tmp_path):
+  rng = np.random.default_rng(0)
+  lines = []
+  for number in range(24):
+    words = rng.choice(_TOPICS[number % 2].split(), 6).tolist()
+    mention = {"start": 0, "end": 1, "entity": f"e{number % 6}"}
+    lines.append({"tokens": ["it", *words], "mentions": [mention]})
+  corpus, queries = tmp_path / "corpus.jsonl", tmp_path / "kore.tsv"
+  corpus.write_text("\n".join(map(json.dumps, lines)))
+  queries.write_text("".join(f"e0\t{i}\te{i}\n" for i in (1, 2, 3)))
+  ended = _run(
+    f"--corpus={corpus}", f"--queries={queries}", "--dim=4", "--steps=5",
+    "--epochs=1", "--min_count=1", "--drop_most_frequent=0",
+    f"--workdir={tmp_path / 'run'}",
+  )  # fmt: skip
+  assert ended.returncode == 0, ended.stderr
+  assert "there is no U1" in ended.stderr
+  rows = json.loads((tmp_path / "run" / "results.json").read_text())["rows"]
+  assert {x["name"] for x in rows if x["metric"] == "coverage"} == {
+    f"kore.tsv: {name} U1+U2" for name in ("max_margin", "vae", "null")
+  }
+
+
 def test_bad_input_ends_with_2(tmp_path):
   bad = tmp_path / "bad.xml"
   bad.write_text("<mediawiki><page><title>A</title></mediawiki>")
