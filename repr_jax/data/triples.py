@@ -37,12 +37,16 @@ class Triples:
     entities: the names of the entities, sorted.
     relations: the names of the relations, sorted.
     repeated: how many repeated triples of the file were left out.
+    path: the file, or None where they come from none.
+    lines: the line of each triple in the file, int [n], or None.
   """
 
   array: np.ndarray
   entities: list[str]
   relations: list[str]
   repeated: int = 0
+  path: files.Path | None = None
+  lines: np.ndarray | None = None
 
   def __post_init__(self):
     array = np.asarray(self.array, np.int32).reshape(-1, 3)
@@ -140,8 +144,7 @@ def from_named(named: list[tuple[str, str, str]]) -> Triples:
   Returns:
     The triples with sorted names.
   """
-  lines = np.arange(1, len(named) + 1)
-  return _index([_Raw("", list(named), lines)], "count")[0]
+  return _index([_Raw(None, list(named), None)], "count")[0]
 
 
 def write_triples(path: files.Path, triples: Triples) -> None:
@@ -152,7 +155,7 @@ def write_triples(path: files.Path, triples: Triples) -> None:
     triples: what to write.
   """
   for name in (*triples.entities, *triples.relations):
-    odd = set(name) & set("\t\n\r") or files.marked(name)
+    odd = set(name) & set("\t\n\r\0") or files.marked(name)
     if not name or name != name.strip() or odd:
       raise errors.InputError(f"name {name!r} does not fit a line", path=path)
   with files.atomic_write(path) as stream:
@@ -188,9 +191,9 @@ def transitive_closure(edges: np.ndarray, n: int) -> np.ndarray:
 
 
 class _Raw(NamedTuple):
-  path: files.Path
+  path: files.Path | None
   named: list[tuple[str, str, str]]
-  lines: np.ndarray
+  lines: np.ndarray | None
 
 
 def _read(path: files.Path, columns: str) -> _Raw:
@@ -221,6 +224,8 @@ def _read(path: files.Path, columns: str) -> _Raw:
     triple = (row["h"].strip(), row["r"].strip(), row["t"].strip())
     if not all(triple):
       raise errors.InputError("a name is empty", path=path, line=line)
+    if "\0" in text:
+      raise errors.InputError("the line holds a NUL", path=path, line=line)
     named.append(triple)
     lines.append(line)
   if not named:
@@ -265,7 +270,9 @@ def _index(parts: list[_Raw], duplicates: str) -> list[Triples]:
     ids = [(entity[h], relation[r], entity[t]) for h, r, t in part.named]
     array = np.array(ids, dtype=np.int32).reshape(-1, 3)
     kept = _first_places(array, part, duplicates)
-    found.append(Triples(array[kept], names, kinds, len(array) - len(kept)))
+    lines = None if part.lines is None else part.lines[kept]
+    repeated = len(array) - len(kept)
+    found.append(Triples(array[kept], names, kinds, repeated, part.path, lines))
   return found
 
 
@@ -274,7 +281,7 @@ def _first_places(array: np.ndarray, part: _Raw, duplicates: str) -> np.ndarray:
   order = np.lexsort(array.T)  # Stable: equal triples keep the file's order.
   repeats = (array[order[1:]] == array[order[:-1]]).all(axis=1)
   repeats = order[1:][repeats]
-  if duplicates == "error" and len(repeats):
+  if duplicates == "error" and len(repeats) and part.lines is not None:
     row = int(repeats.min())
     first = int(np.argmax((array == array[row]).all(axis=1)))
     raise errors.InputError(

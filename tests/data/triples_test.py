@@ -16,7 +16,7 @@ _SETTINGS = hypothesis.settings(
   max_examples=50,
 )
 _NAME = st.text(
-  st.characters(codec="utf-8", exclude_characters="\n\r\t\ufeff"), min_size=1
+  st.characters(codec="utf-8", exclude_characters="\0\n\r\t\ufeff"), min_size=1
 ).filter(lambda name: name == name.strip())
 
 
@@ -33,6 +33,7 @@ def test_sorted_names_and_order_of_lines(tmp_path):
   assert got.array.dtype == np.int32
   assert got.array.tolist() == [[1, 1, 0], [0, 0, 2]]
   assert got.named() == [("b", "r2", "a"), ("a", "r1", "c")]
+  assert got.path == tmp_path / "a" and got.lines.tolist() == [1, 3]
 
 
 def test_columns_and_header(tmp_path):
@@ -75,6 +76,7 @@ def test_repeats(tmp_path):
   got = triples.read_triples(path, duplicates="count")
   assert got.repeated == 2
   assert got.named() == [("a", "r", "b"), ("c", "r", "d")]
+  assert got.lines.tolist() == [1, 3]
   with pytest.raises(errors.InputError, match="duplicates"):
     triples.read_triples(path, duplicates="drop")
 
@@ -86,6 +88,7 @@ def test_repeats(tmp_path):
     ("a\tr\tb\na\tb\n", 2),
     ("a\tr\tb\nc\tr\tb\td\n", 2),
     ("a\tr\tb\na\t \tb\n", 2),
+    ("a\tr\tb\na\0c\tr\tb\n", 2),
     ("", None),
     ("\n\n", None),
   ],
@@ -118,7 +121,7 @@ def test_ids_outside_the_names_are_refused():
 
 
 def test_names_that_do_not_fit_a_line(tmp_path):
-  for name in ["a\tb", "", " a", "a\nb"]:
+  for name in ["a\tb", "", " a", "a\nb", "a\0"]:
     one = triples.from_named([(name, "r", "b")])
     with pytest.raises(errors.InputError):
       triples.write_triples(tmp_path / "t", one)
