@@ -10,11 +10,15 @@ argument is the name of an entity:
     hypernym(x,y)==>hyponym(y,x)
     transact(x,y)&considered(y,Enemy)==>considered(x,Criminal)
 
-Blank lines and lines that begin with # are passed over.
+A name may hold blanks, commas and brackets, and may stand in double quotes,
+in which x, y and z are names too: in(x,"New York, NY")==>in(x,USA). Blank
+lines and lines that begin with # are passed over.
 """
 
 import dataclasses
 import difflib
+import itertools
+import os
 import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -35,7 +39,7 @@ SIGNATURES = {
 
 _VARIABLES = ("x", "y", "z")
 _LONGEST = 200  # Characters of a name that is compared with others.
-_ATOM = re.compile(r"\s*([^\s(),&]+)\s*\(([^(),&]+),([^(),&]+)\)\s*")
+_QUOTED = re.compile(r'(?:^|(?<=[(,&]))\s*"[^"]*"(?=\s*[(),])')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +49,12 @@ class Rule:
   Attributes:
     kind: a key of `SIGNATURES`.
     arguments: names of relations and entities, as the signature says.
+    origin: file and line, for messages; rules are the same without it.
   """
 
   kind: str
   arguments: tuple[str, ...]
+  origin: str | None = dataclasses.field(default=None, compare=False)
 
   def __post_init__(self):
     object.__setattr__(self, "arguments", tuple(self.arguments))
@@ -65,6 +71,10 @@ class Rule:
       )
     if not all(name and name == name.strip() for name in self.arguments):
       raise errors.InputError(f"{self.kind} has an empty argument")
+
+  def __str__(self) -> str:
+    place = f" ({self.origin})" if self.origin else ""
+    return f"{self.kind}({', '.join(self.arguments)}){place}"
 
   @property
   def relations(self) -> tuple[str, ...]:
@@ -104,7 +114,7 @@ def read_rules(
     if not text.strip() or text.lstrip().startswith("#"):
       continue
     try:
-      rule = parse_rule(text)
+      rule = parse_rule(text, relations, entities)
       _check_names(rule.relations, relations, "relation")
       _check_names(rule.entities, entities, "entity")
     except errors.InputError as error:
@@ -113,15 +123,23 @@ def read_rules(
       raise errors.InputError(
         f"the rule stands already on line {seen[rule]}", path=path, line=line
       )
-    seen[rule] = line
+    placed = dataclasses.replace(rule, origin=f"{os.fspath(path)}:{line}")
+    seen[placed] = line
   return list(seen)
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(
+  text: str,
+  relations: Collection[str] | None = None,
+  entities: Collection[str] | None = None,
+) -> Rule:
   """Parses one rule in either notation.
 
   Args:
     text: a tab-separated rule or an implication.
+    relations: the relations that exist, which decide where a line can be read
+      in two ways; other names are taken too.
+    entities: the entities that exist, likewise.
 
   Returns:
     The rule.
@@ -135,13 +153,70 @@ def parse_rule(text: str) -> Rule:
         f"found {text.strip()[:60]!r}"
       )
     return Rule(fields[0], tuple(fields[1:]))
-  rule = _match([_atom(part) for part in body.split("&")], _atom(head))
-  if rule is None:
+  known = frozenset(relations or ()), frozenset(entities or ())
+  readings = [
+    _match(list(atoms[:-1]), atoms[-1])
+    for parts in _bodies(body)
+    for atoms in itertools.product(
+      *(_readings(part, known) for part in (*parts, head))
+    )
+  ]
+  if not readings:
+    bad = next((x for x in (body, head) if not _readings(x, known)), text)
+    raise errors.InputError(
+      f"expected relation(first,second), found {bad.strip()[:60]!r}"
+    )
+  found = [rule for rule in readings if rule is not None]
+  if not found:
     raise errors.InputError(
       f"no kind of rule has the shape {text.strip()[:80]!r}; x, y and z are "
       f"variables, and the kinds are {', '.join(SIGNATURES)}"
     )
-  return rule
+  real = [
+    rule
+    for rule in found
+    if known[0].issuperset(rule.relations)
+    and known[1].issuperset(rule.entities)
+  ]
+  return (real or found)[0]
+
+
+def split_atom(
+  text: str, variables: Collection[str] = _VARIABLES
+) -> list[tuple[str, str, str]]:
+  """The ways to read `relation(first, second)`, from outside in.
+
+  The first bracket ends the relation and the last one closes. Of several
+  commas one counts that has a variable on its other side: the first, the last
+  or, as two readings, both.
+
+  Args:
+    text: the atom; brackets and commas in double quotes are part of a name.
+    variables: the names of variables.
+
+  Returns:
+    Relation, first and second argument as written, with their quotes; nothing
+    where the text has another form.
+  """
+  plain = _QUOTED.sub(lambda found: "_" * len(found[0]), text)
+  begin, end = plain.find("("), plain.rfind(")")
+  if begin < 0 or end < begin or plain[end + 1 :].strip():
+    return []
+  first, last = plain.find(",", begin, end), plain.rfind(",", begin, end)
+  found = []
+  for comma in dict.fromkeys((first, last)):
+    pair = text[begin + 1 : comma].strip(), text[comma + 1 : end].strip()
+    told = first == last or pair[comma == last] in variables
+    parts = (text[:begin].strip(), *pair)
+    if comma > 0 and told and all(parts):
+      found.append(parts)
+  return found
+
+
+def unquote(name: str) -> str:
+  """A name without the double quotes around it, if it has them."""
+  quoted = len(name) > 2 and name[0] == name[-1] == '"'
+  return name[1:-1].strip() if quoted else name
 
 
 def write_rules(path: files.Path, rules: Sequence[Rule]) -> None:
@@ -164,21 +239,49 @@ class _Atom(NamedTuple):
   relation: str
   first: str
   second: str
-
-  @property
-  def shape(self) -> str:
-    """v or c for each argument: variable or constant."""
-    pair = (self.first, self.second)
-    return "".join("v" if name in _VARIABLES else "c" for name in pair)
+  shape: str  # v or c for each argument: variable or constant
 
 
-def _atom(text: str) -> _Atom:
-  match = _ATOM.fullmatch(text)
-  if not match:
-    raise errors.InputError(
-      f"expected relation(first,second), found {text.strip()[:60]!r}"
-    )
-  return _Atom(*(group.strip() for group in match.groups()))
+def _bodies(text: str) -> list[list[str]]:
+  """The body as one atom, and cut at each & that is outside brackets."""
+  plain = _QUOTED.sub(lambda found: "_" * len(found[0]), text)
+  depth, cuts = 0, [-1]
+  for place in re.finditer(r"[()&]", plain):
+    depth += {"(": 1, ")": -1, "&": 0}[place[0]]
+    if place[0] == "&" and depth == 0:
+      cuts.append(place.start())
+      if len(cuts) > 3:  # no rule has as many
+        break
+  cuts.append(len(text))
+  parts = [text[a + 1 : b] for a, b in itertools.pairwise(cuts)]
+  return [[text]] if len(parts) == 1 else [parts, [text]]
+
+
+def _readings(text: str, known: tuple[Collection[str], ...]) -> list[_Atom]:
+  """The atoms that a text may be, as relations and entities are known."""
+  found = []
+  for atom in split_atom(text):
+    shape = "".join("v" if name in _VARIABLES else "c" for name in atom[1:])
+    names = [_name(*pair) for pair in zip(atom, (known[0], known[1], known[1]))]
+    if None not in names:
+      found.append(_Atom(*names, shape))
+  return found
+
+
+def _name(text: str, known: Collection[str]) -> str | None:
+  """What is meant by a name as written, or None where it cannot be one.
+
+  One that closes more brackets than it opens must be known or in quotes.
+  """
+  plain = unquote(text)
+  if text in known or plain != text:
+    return text if text in known else plain
+  depth = 0
+  for bracket in re.finditer(r"[()]", text):
+    depth += 1 if bracket[0] == "(" else -1
+    if depth < 0:
+      return None
+  return None if depth else text
 
 
 def _match(body: list[_Atom], head: _Atom) -> Rule | None:

@@ -29,10 +29,42 @@ _SETTINGS = hypothesis.settings(
     ("r(x,y)&s(y,e)==>t(x,f)", "PropTrans", "r s e t f"),
     ("s(y,e) & r(x,y) ==> t(x,f)", "PropTrans", "r s e t f"),
     ("r(x,y)==>s(x,Person)", "TypeImp", "r Person s"),
+    ('"r"(x,y)==>r(y,x)', "Symm", "r"),
+    ("r(x,y)==>in(x,A_(b))", "TypeImp", "r A_(b) in"),
+    ("r(x,y)&s(y,AT&T)==>t(x,f)", "PropTrans", "r s AT&T t f"),
+    ('r(x,y)==>s(x,"y")', "TypeImp", "r y s"),
+    ('r(x,y)&s(y,":)&")==>t(x,"a,b")', "PropTrans", "r s :)& t a,b"),
   ],
 )
 def test_notations(text, kind, arguments):
   assert rules.parse_rule(text) == rules.Rule(kind, tuple(arguments.split()))
+
+
+def test_names_with_blanks_and_commas():
+  text = 'is in(x,New York, NY)==>"lives (in)"(x, New York State )'
+  got = rules.parse_rule(text)
+  names = ("is in", "New York, NY", "lives (in)", "New York State")
+  assert got == rules.Rule("Entail_B", names)
+  # What is known decides between two readings, and about odd brackets.
+  text = "r(x,a,y)==>s(x,b,y)"
+  for kind, names in (
+    ("Entail_B", ["a,y", "b,y"]),
+    ("Entail_A", ["x,a", "x,b"]),
+  ):
+    got = rules.parse_rule(text, ["r", "s"], names)
+    assert got == rules.Rule(kind, ("r", names[0], "s", names[1]))
+  text = "r(x,y)==>s(x,:))"
+  assert rules.parse_rule(text, ["r", "s"], [":)"]).entities == (":)",)
+  with pytest.raises(errors.InputError, match="expected relation"):
+    rules.parse_rule(text)
+
+
+def test_origin_is_told_and_not_compared(tmp_path):
+  path = tmp_path / "rules"
+  path.write_text("\nSymm\tr\n")
+  (got,) = rules.read_rules(path)
+  assert got == rules.Rule("Symm", ("r",))
+  assert str(got) == f"Symm(r) ({path}:2)"
 
 
 @pytest.mark.parametrize(
