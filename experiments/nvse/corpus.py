@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from experiments.ned import corpus as ned_corpus
 from experiments.nvse.options import Options
 from repr_jax.data import (
   document_sentences,
@@ -17,6 +16,7 @@ from repr_jax.data import (
   files,
   json_files,
   linked_documents,
+  linked_formats,
   synthetic_worlds,
   wikipedia,
   wordnet,
@@ -26,6 +26,7 @@ from repr_jax.errors import InputError
 from repr_jax.setexp import features, sentences
 
 _NAMED = ("wordnet", "synthetic")
+_AIDA, _GANEA = "-DOCSTART-", "\tCANDIDATES\t"
 
 
 def open_table(
@@ -102,7 +103,7 @@ def form_of(path: str, form: str = "auto") -> str:
   first = _first_line(path)
   if first.startswith("<"):
     return "wikipedia"
-  if first.startswith("-DOCSTART-") or "\tCANDIDATES\t" in first:
+  if first.startswith(_AIDA) or _GANEA in first:
     return "documents"
   try:
     record = json_files.parse_json(first)
@@ -119,14 +120,18 @@ def form_of(path: str, form: str = "auto") -> str:
 
 
 def read_documents(path: str) -> Iterator[linked_documents.LinkedDocument]:
-  """Streams linked documents: JSON lines, or the tables that `ned` reads.
+  """Streams linked documents: JSON lines, or a table of `linked_formats`.
 
   Args:
-    path: the file.
+    path: the file, whose first line tells.
   """
-  json = _first_line(path).startswith("{")
-  titles = linked_documents.read_titles([path]) if json else {}
-  return ned_corpus.read(pathlib.Path(path), titles)
+  first = _first_line(path)
+  if first.startswith(_AIDA):
+    return linked_formats.read_aida(path)
+  if _GANEA in first:
+    return linked_formats.read_ganea(path)
+  titles = linked_documents.read_titles([path])
+  return linked_documents.read_documents(path, titles)
 
 
 def read_linked(path: str, form: str) -> Iterator[entities.Sentence]:
