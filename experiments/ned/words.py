@@ -3,11 +3,16 @@
 By default the vectors are MVLSA's, of three views: the documents that a word
 is in, the words before it and the words after it. Any file of vectors can
 take their place.
+
+Memory is bounded whatever the size of the text, which is kept in a file and
+streamed: of a long text the views count a part, in stretches evenly spread
+over it, that of documents 8 million words at most and the others 64 million.
 """
 
+import itertools
 import pathlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +27,11 @@ from repr_jax.multiview import weighting
 
 _BESIDE = 5
 _COLUMNS = 20_000
+_IN_DOCUMENTS = 1 << 23  # words of the text, at most, in the view of documents
+_IN_SIDES = 1 << 26  # and in those of the words before and after
+_CHUNK = 1 << 20  # words of the text that are held
+_HELD = 1 << 25  # counts of words side by side that are held
+_DISTINCT = 1 << 22  # words whose counts are held
 
 
 class Words(NamedTuple):
@@ -63,7 +73,7 @@ def fit(
     return _words(known, stored["vectors"], options)
   folder.mkdir(parents=True, exist_ok=True)
   path = folder / "text.txt"
-  counts = _write_text(documents, path)
+  counts, total = _write_text(documents, path)
   known = vocab.Vocab.from_counts(counts, options.vocabulary, options.min_count)
   if len(known) < 2:
     path.unlink()  # nothing was computed: other flags may have the directory
@@ -73,7 +83,7 @@ def fit(
   if options.word_vectors is not None:
     known, table = _from_file(options.word_vectors, known)
   else:
-    table = _mvlsa(path, known, options)
+    table = _mvlsa(path, known, total, options)
   table = _unit(table)
   names = np.asarray(known.words, dtype=np.str_)
   files.write_npz(kept, words=names, counts=known.counts, vectors=table)
@@ -95,49 +105,61 @@ def _words(known: vocab.Vocab, table: np.ndarray, options: Options) -> Words:
 
 def _write_text(
   documents: Iterable[LinkedDocument], path: pathlib.Path
-) -> Counter[str]:
-  """One document on a line, in lower case; returns the counts of words."""
+) -> tuple[Counter[str], int]:
+  """One document on a line, in lower case.
+
+  Returns:
+    Counts of words, of which rare ones are let go where there are too many,
+    and how many words the text has.
+  """
   counts: Counter[str] = Counter()
+  total = 0
   with files.atomic_write(path) as out:
     for document in documents:
       tokens = [t.lower() for t in document.tokens if is_word(t)]
       counts.update(tokens)
+      total += len(tokens)
+      floor = 1
+      while len(counts) > _DISTINCT:
+        counts = Counter({w: n for w, n in counts.items() if n > floor})
+        floor += 1
       out.write(" ".join(tokens) + "\n")
-  return counts
+  return counts, total
 
 
 def _from_file(path: str, known: vocab.Vocab) -> tuple[vocab.Vocab, np.ndarray]:
-  """Vectors of a file for the words that both have."""
+  """Vectors of a file for the words that both have.
+
+  The vocabulary is in lower case, but files have names as they are written:
+  a word takes its own vector, or else that of the word with a capital, in
+  capitals, or the first that differs in case alone.
+  """
   read = vectors.read_vectors(path)
   rows = {word: row for row, word in enumerate(read.words)}
-  both = [i for i, word in enumerate(known.words) if word in rows]
+  found: dict[str, int] = {}
+  for word in known.words:
+    for form in (word, word.capitalize(), word.upper()):
+      if form in rows:
+        found[word] = rows[form]
+        break
+  missing = set(known.words) - set(found)
+  for row, word in enumerate(read.words):
+    if word.lower() in missing:
+      found.setdefault(word.lower(), row)
+  both = [i for i, word in enumerate(known.words) if word in found]
   if not both:
     raise InputError("has no word of the training text", path=path)
   words = tuple(known.words[i] for i in both)
-  table = np.asarray(read.array)[[rows[word] for word in words]]
+  table = np.asarray(read.array)[[found[word] for word in words]]
   return vocab.Vocab(words, known.counts[both]), table
 
 
 def _mvlsa(
-  path: pathlib.Path, known: vocab.Vocab, options: Options
+  path: pathlib.Path, known: vocab.Vocab, total: int, options: Options
 ) -> np.ndarray:
   size = len(known)
-  columns = min(_COLUMNS, size)
-  chunks = list(text.token_chunks(path, known))
-  offsets = [*range(1, _BESIDE + 1), *range(-1, -_BESIDE - 1, -1)]
-  sides: list[sp.csr_array] = []
-  with multiview.count_offsets(
-    chunks, size, columns, offsets, workers=2
-  ) as tally:
-    for sign in (1, -1):
-      each = [
-        sp.vstack(list(tally.blocks(sign * o)), format="csr")
-        for o in range(1, _BESIDE + 1)
-      ]
-      sides.append(sp.csr_array(sum(each[1:], each[0])))
-  views = [_by_document(chunks, size), *sides]
   how = weighting.Weighting("ppmi", smoothing=0.75)
-  weighted = [weighting.apply(view, how) for view in views]
+  weighted = [weighting.apply(view, how) for view in _views(path, known, total)]
   rank = max(1, min(options.dim, size - 1))
   fitted = multiview.fit(
     weighted, rank, m=min(2 * rank, size - 1), projections=False,
@@ -146,13 +168,39 @@ def _mvlsa(
   return np.asarray(fitted.model.embedding)
 
 
-def _by_document(chunks: Sequence[text.TokenChunk], size: int) -> sp.csr_array:
+def _views(
+  path: pathlib.Path, known: vocab.Vocab, total: int
+) -> Iterator[sp.csr_array]:
+  """Counts of documents, of words before and of words after, [v, columns]."""
+  size = len(known)
+  yield _by_document(_chunks(path, known, total, _IN_DOCUMENTS), size)
+  offsets = [*range(1, _BESIDE + 1), *range(-1, -_BESIDE - 1, -1)]
+  with multiview.count_offsets(
+    _chunks(path, known, total, _IN_SIDES), size, min(_COLUMNS, size), offsets,
+    limit=_HELD, piece=_CHUNK, spill=path.parent, workers=2,
+  ) as tally:  # fmt: skip
+    for sign in (1, -1):
+      side = tally.matrix(sign)
+      for offset in range(2, _BESIDE + 1):
+        side = side + tally.matrix(sign * offset)
+      yield sp.csr_array(side)
+
+
+def _chunks(
+  path: pathlib.Path, known: vocab.Vocab, total: int, most: int
+) -> Iterator[text.TokenChunk]:
+  """Streams a text of `total` words, or about `most` of them."""
+  step = max(1, -(-total // most))
+  return itertools.islice(text.token_chunks(path, known, _CHUNK), 0, None, step)
+
+
+def _by_document(chunks: Iterable[text.TokenChunk], size: int) -> sp.csr_array:
   """How often each word stands in each document, [v, documents]."""
   rows, columns, base = [], [], 0
   for chunk in chunks:
     inside = chunk.ids >= 0
     rows.append(chunk.ids[inside])
-    columns.append(chunk.sentence[inside] + base)
+    columns.append(chunk.sentence[inside] + np.int32(base))
     base += len(chunk.starts) - 1
   row, column = np.concatenate(rows), np.concatenate(columns)
   ones = np.ones(len(row), np.float32)
