@@ -25,9 +25,11 @@ from experiments.ned import chapter, corpus, reporting, systems
 from experiments.ned.options import CONTEXTS, OBJECTIVES, Options
 
 _LISTS = {
-  "train": "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv.",
+  "train": "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv. Of "
+  "AIDA's public table, which has all in one file, name a part: PATH#train, "
+  "PATH#testa or PATH#testb; so too for --validation and --tests.",
   "validation": "Documents that decide when to stop; part of --train if none.",
-  "tests": "Test documents as NAME=PATH.",
+  "tests": "Test documents as NAME=PATH, or PATH alone for the file's name.",
   "objectives": f"Of entity vectors: {', '.join(OBJECTIVES)}.",
   "contexts": f"{', '.join(CONTEXTS)}: pages alone, or mentions too.",
   "widths": "Numbers of mentions that documents are padded to.",
@@ -108,8 +110,9 @@ def main(argv: list[str]) -> None:
     results = systems.run_all(run, options)
     rows = reporting.rows(run, results, options)
     tables = chapter.tables(results, options)
+    notes = chapter.notes(results, options)
     found = report.Chapter(
-      "Entity disambiguation", "", rows, tables, notes=chapter.notes(results)
+      "Entity disambiguation", "", rows, tables, notes=notes
     )
     report.write_report({"ned": found}, run.directory)
   print("\n\n".join(map(reporting.text, tables)))

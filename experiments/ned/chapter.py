@@ -40,7 +40,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     summary=_summary(results),
     rows=rows,
     tables=tables(results, options),
-    notes=notes(results),
+    notes=notes(results, options),
   )
 
 
@@ -65,16 +65,47 @@ def tables(results: Results, options: Options) -> list[report.Table]:
   return found + reporting.error_tables(results, first)
 
 
-def notes(results: Results) -> list[str]:
+def notes(results: Results, options: Options) -> list[str]:
   """What the figures rest on, and the command for the thesis' own."""
-  return [
-    "The thesis used a full Wikipedia dump for pages, mention contexts and "
-    "p(e|m), and word2vec of Google News. Here all of these come from the "
-    "training documents alone, so that fewer entities are among the "
-    "candidates; a mention without candidates counts as an error in F1. With "
-    f"the thesis' inputs: {_THESIS}",
-    "Coverage. " + "; ".join(corpus.describe(results.corpus)) + ".",
+  own_votes = (
     "Training documents do not count in the prior of their own mentions, nor "
-    "in the U2 vectors that they are trained with. Words are put into the "
+    "in the U2 vectors"
+    if options.prior is None
+    else "Training documents do not count in the U2 vectors"
+  )
+  return [
+    _origin(options),
+    "Coverage. " + "; ".join(corpus.describe(results.corpus)) + ".",
+    f"{own_votes} that they are trained with. Words are put into the "
     "space of VAE and null vectors by the same encoder.",
   ]
+
+
+def _origin(options: Options) -> str:
+  """Where pages, contexts, prior and word vectors come from."""
+  named = bool(options.train or options.data)
+  text = "the training documents"
+  if options.dump is not None:
+    text += " and the articles of --dump" if named else " of --dump"
+  parts = [f"pages and mention contexts come from {text}"]
+  parts.append(
+    f"p(e|m) is counted from the links of {text}"
+    if options.prior is None
+    else "p(e|m) is that of --prior"
+  )
+  parts.append(
+    f"word vectors are MVLSA's of {text}"
+    if options.word_vectors is None
+    else "word vectors are those of --word_vectors"
+  )
+  found = (
+    "The thesis used a full Wikipedia dump for pages, mention contexts and "
+    f"p(e|m), and word2vec of Google News. Here {'; '.join(parts)}. A mention "
+    "without candidates counts as an error in F1."
+  )
+  if None in (options.dump, options.prior, options.word_vectors):
+    found += (
+      " Fewer entities are among the candidates than in the thesis where less "
+      f"text is linked. With the thesis' inputs: {_THESIS}"
+    )
+  return found

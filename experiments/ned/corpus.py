@@ -1,20 +1,14 @@
 """Documents to learn from and to be tested on, and their candidates."""
 
 import itertools
-import pathlib
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from experiments.ned import inputs
 from experiments.ned.options import Options
-from repr_jax.data import (
-  linked_documents,
-  linked_formats,
-  priors,
-  testsets,
-  wikipedia,
-)
+from repr_jax.data import linked_documents, priors, testsets, wikipedia
 from repr_jax.data.linked_documents import LinkedDocument, LinkedMention
 from repr_jax.errors import InputError
 from repr_jax.linking import candidates as candidates_lib
@@ -24,21 +18,6 @@ _DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 _PART = re.compile(r"#\d+$")
 _MENTIONS = 12  # of a part of an article, about
 _HELD = {8: "validation", 9: "test"}
-_LAYOUT = {
-  "train": (
-    "entity-fishing/wikipedia.jsonl.gz",
-    "entity-fishing/clueweb.jsonl.gz",
-    "entity-fishing/aida-train.mentions.jsonl.gz",
-  ),
-  "validation": ("elevant/aida-conll-dev.jsonl.gz",),
-  "tests": (
-    "AIDA=elevant/aida-conll-test.jsonl.gz",
-    "MSNBC=entity-fishing/msnbc.jsonl.gz",
-    "AQUAINT=entity-fishing/aquaint.jsonl.gz",
-    "ACE04=entity-fishing/ace.jsonl.gz",
-  ),
-}
-
 Say = Callable[[str], None]
 
 
@@ -70,6 +49,7 @@ class Corpus(NamedTuple):
     lookup: where candidates come from.
     entities: rows of the entities' table by name.
     dump: a dump whose articles have more text and links, or None.
+    parted: whether the tests are parts of that dump's articles.
   """
 
   train: Set
@@ -78,6 +58,7 @@ class Corpus(NamedTuple):
   lookup: Index
   entities: dict[str, int]
   dump: str | None
+  parted: bool = False
 
   def stream(self) -> Iterator[LinkedDocument]:
     """All that may be learned from: training documents, then the dump's."""
@@ -85,11 +66,13 @@ class Corpus(NamedTuple):
     yield from self.train.documents
     if self.dump is not None:
       for document in dump_documents(self.dump):
-        if document.id not in own and not self._held(document.id):
+        if document.id not in own and not self._held(document):
           yield document
 
-  def _held(self, name: str) -> bool:
-    return "dump" in self.tests and held_out(name) != "train"
+  def _held(self, document: LinkedDocument) -> bool:
+    # A page without a link tests nothing.
+    tested = self.parted and bool(document.mentions)
+    return tested and held_out(document.id) != "train"
 
 
 def held_out(name: str) -> str:
@@ -114,14 +97,19 @@ def dump_documents(path: str) -> Iterator[LinkedDocument]:
     path: the dump.
 
   Yields:
-    Documents named `TITLE#NUMBER`, for one article after the other.
+    Documents named `TITLE#NUMBER`, for one article after the other: all its
+    text. Sentences without a mention belong to the part before them; an
+    article without any is one document without mentions.
   """
-  sentences = wikipedia.linked_sentences(path)
+  sentences = wikipedia.linked_sentences(path, all_sentences=True)
   for name, own in itertools.groupby(sentences, lambda s: s.doc):
     tokens: list[str] = []
     mentions: list[LinkedMention] = []
     number = 0
     for sentence in own:
+      if sentence.mentions and len(mentions) >= _MENTIONS:
+        yield LinkedDocument(f"{name}#{number}", tuple(tokens), tuple(mentions))
+        tokens, mentions, number = [], [], number + 1
       base = len(tokens)
       tokens += sentence.tokens
       for start, end, entity in sentence.mentions:
@@ -130,10 +118,7 @@ def dump_documents(path: str) -> Iterator[LinkedDocument]:
           mentions.append(
             LinkedMention(base + start, base + end, surface, entity)
           )
-      if len(mentions) >= _MENTIONS:
-        yield LinkedDocument(f"{name}#{number}", tuple(tokens), tuple(mentions))
-        tokens, mentions, number = [], [], number + 1
-    if mentions:
+    if tokens:
       yield LinkedDocument(f"{name}#{number}", tuple(tokens), tuple(mentions))
 
 
@@ -146,7 +131,8 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
 
   Returns:
     The corpus. Without --data and --train, the small dump that comes with
-    gensim is parted into training, validation and test documents.
+    gensim is parted into training, validation and test documents. Nothing to
+    train on, or to validate with, is an `InputError`.
   """
   train, validation, tests, dump = _documents(options)
   corpus = Corpus(
@@ -156,6 +142,7 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
     Index(*(priors.Prior({}) for _ in range(3))),
     {},
     dump,
+    options.data is None and not options.train,
   )
   if options.prior is not None:
     prior = priors.read_prior(options.prior, options.top)
@@ -181,7 +168,32 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
       f"{name}: {part.mentions:,} linked mentions, entity among {options.top} "
       f"candidates {part.share:.1%}, no candidates {part.without:,}"
     )
+  _check(corpus, options)
   return corpus
+
+
+def _check(corpus: Corpus, options: Options) -> None:
+  """Refuses documents that nothing can be trained or validated with."""
+  more = "a larger --dump" if corpus.parted else "more documents by --train"
+  if not any(
+    mention.entity in (entity for entity, _ in listed[: options.train_top])
+    for document, lists in zip(corpus.train.documents, corpus.train.lists)
+    for mention, listed in zip(document.mentions, lists)
+    if len(listed[: options.train_top]) > 1
+  ):
+    raise InputError(
+      "no mention of the training documents has its entity and another among "
+      f"its first {options.train_top} candidates, so that there is nothing to "
+      f"learn: give {more}, a --prior that knows more, or a larger --train_top"
+    )
+  if not corpus.validation.recall.found:
+    documents = len(corpus.validation.documents)
+    other = "" if corpus.parted else "; or name others by --validation"
+    raise InputError(
+      f"of the {documents} documents for validation no mention has its entity "
+      f"among its candidates, so that nothing tells when to stop: give {more}, "
+      f"of which one in ten is kept back{other}"
+    )
 
 
 def known_entities(corpus: Corpus, found: Set) -> float:
@@ -227,28 +239,13 @@ def _documents(options: Options):
   if options.data is None and not options.train:
     dump = options.dump or testsets.bundled(_DUMP)
     return _from_dump(str(dump), options.max_documents)
-  named = {
-    key: getattr(options, key) or (_LAYOUT[key] if options.data else ())
-    for key in _LAYOUT
-  }
-  root = pathlib.Path(options.data or ".")
-  if options.data is not None and not root.is_dir():
-    raise InputError("--data: there is no such directory", path=root)
-  places = {
-    key: [
-      (name, root / path if options.data else pathlib.Path(path))
-      for name, path in map(_named, listed)
-    ]
-    for key, listed in named.items()
-  }
-  json = [
-    path for listed in places.values() for _, path in listed if _is_json(path)
-  ]
+  places = inputs.find(options)
+  json = [x.path for listed in places for x in listed if x.is_json]
   titles = linked_documents.read_titles(json)
-  train = [d for _, path in places["train"] for d in read(path, titles)]
+  train = list(inputs.read_train(places.train, titles))
   train = train[: options.max_documents]
-  tests = {name: list(read(path, titles)) for name, path in places["tests"]}
-  validation = [d for _, p in places["validation"] for d in read(p, titles)]
+  tests = {source.name: list(source.read(titles)) for source in places.tests}
+  validation = [d for x in places.validation for d in x.read(titles)]
   if not validation:
     # One document in ten is kept back where no others are named.
     validation = [d for d in train if held_out(d.id) == "test"]
@@ -262,42 +259,14 @@ def _from_dump(path: str, most: int):
   whole = True
   for document in dump_documents(path):
     own = parts[held_out(document.id)]
-    if len(own) < most:
+    # A page without a link is text, but nothing to be trained or tested on.
+    if document.mentions and len(own) < most:
       own.append(document)
     else:
       whole = False
   # A dump of which nothing is left over need not be read again.
   rest = None if whole else path
   return parts["train"], parts["validation"], {"dump": parts["test"]}, rest
-
-
-def read(
-  path: pathlib.Path, titles: dict[str, str]
-) -> Iterator[LinkedDocument]:
-  """Reads documents in the form that a file's name tells.
-
-  Args:
-    path: .tsv and .conll are AIDA's table, .csv that of Ganea and Hofmann,
-      all others JSON lines; .gz and .bz2 may follow.
-    titles: titles by Wikidata id.
-  """
-  if _is_json(path):
-    return linked_documents.read_documents(path, titles)
-  if ".csv" in path.suffixes:
-    return linked_formats.read_ganea(path)
-  return linked_formats.read_aida(path)
-
-
-def _is_json(path: pathlib.Path) -> bool:
-  return not {".tsv", ".conll", ".csv"} & set(path.suffixes)
-
-
-def _named(entry: str) -> tuple[str, str]:
-  """A test set as NAME=PATH, or its path alone."""
-  name, equals, path = entry.partition("=")
-  if equals:
-    return name, path
-  return pathlib.Path(entry).name.partition(".")[0], entry
 
 
 def describe(corpus: Corpus) -> list[str]:

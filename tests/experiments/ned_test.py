@@ -68,10 +68,10 @@ def world(tmp_path_factory):
 
 def _options(world, **changes):
   return Options(
-    train=[str(world / "train.jsonl")],
-    validation=[str(world / "dev.jsonl")],
-    tests=[f"small={world / 'test.jsonl'}"],
     **{
+      "train": [str(world / "train.jsonl")],
+      "validation": [str(world / "dev.jsonl")],
+      "tests": [f"small={world / 'test.jsonl'}"],
       "dim": 8, "vector_steps": 60, "vae_epochs": 2, "epochs": 3,
       "drop_most_frequent": 0, "context": 10, "objectives": ("max_margin",),
       "contexts": ("u2",), "cells": 64,
@@ -153,7 +153,22 @@ def test_tables_have_a_line_for_each_system(finished):
   by_rank = tables[3]
   assert by_rank.header[1] == "0 (20)"
   assert all(row[1] == 0 for row in by_rank.rows)
-  assert any("ned_thesis.flags" in note for note in chapter.notes(results))
+  notes = chapter.notes(results, options)
+  assert any("ned_thesis.flags" in note for note in notes)
+
+
+def test_notes_say_where_things_come_from(finished):
+  _, options, results, _ = finished
+  first, _, last = chapter.notes(results, options)
+  assert "p(e|m) is counted from the links of the training doc" in first
+  assert "MVLSA" in first and "--dump and" not in first
+  assert "prior of their own mentions" in last
+  given = dataclasses.replace(options, dump="d", prior="p", word_vectors="w")
+  first, _, last = chapter.notes(results, given)
+  assert "articles of --dump" in first and "that of --prior" in first
+  assert "those of --word_vectors" in first
+  assert "MVLSA" not in first and "ned_thesis.flags" not in first
+  assert "prior of their own mentions" not in last
 
 
 def test_training_rows_come_from_vectors_without_the_document(world):
@@ -209,6 +224,67 @@ def test_wrong_options_are_named(world):
     corpus.open_corpus(Options(data=str(world / "none")))
 
 
+def test_documents_that_teach_nothing_are_refused(world, tmp_path):
+  lines = (world / "train.jsonl").read_text().splitlines()
+  # None of three documents is kept back.
+  few = tmp_path / "few.jsonl"
+  kept = [
+    x for x in lines if corpus.held_out(json.loads(x)["doc_id"]) != "test"
+  ]
+  few.write_text("\n".join(kept[:20]))
+  with pytest.raises(InputError, match="of the 0 documents for validation"):
+    corpus.open_corpus(_options(world, train=[str(few)], validation=[]))
+  # Validation whose mentions nobody knows.
+  lost = tmp_path / "lost.jsonl"
+  mention = {"start": 0, "end": 4, "entity": "Zork"}
+  lost.write_text(json.dumps({"text": "Zork", "mentions": [mention]}))
+  with pytest.raises(InputError, match="of the 1 documents for validation"):
+    corpus.open_corpus(_options(world, validation=[str(lost)]))
+  # Training documents in which each name means one thing.
+  plain = tmp_path / "plain.jsonl"
+  plain.write_text("\n".join(lines).replace("senator", "player"))
+  with pytest.raises(InputError, match="nothing to learn"):
+    corpus.open_corpus(_options(world, train=[str(plain)]))
+  with pytest.raises(InputError, match="larger --train_top"):
+    corpus.open_corpus(_options(world, train_top=1))
+
+
+def test_test_sets_have_names_of_their_own(world, tmp_path):
+  for folder in ("a", "b"):
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "test.jsonl").write_text(
+      (world / "test.jsonl").read_text()
+    )
+  both = [str(tmp_path / x / "test.jsonl") for x in ("a", "b")]
+  with pytest.raises(InputError, match=r"both called 'test'.*NAME=PATH"):
+    corpus.open_corpus(_options(world, tests=both))
+  named = [both[0], f"other={both[1]}"]
+  assert set(corpus.open_corpus(_options(world, tests=named)).tests) == {
+    "test", "other",
+  }  # fmt: skip
+  for name in ("validation", ""):
+    with pytest.raises(InputError, match="cannot be called"):
+      corpus.open_corpus(_options(world, tests=[f"{name}={both[0]}"]))
+  # What is tested is not learned from.
+  for flag in ("train", "validation"):
+    with pytest.raises(InputError, match=f"--{flag} and --tests both"):
+      corpus.open_corpus(_options(world, tests=both[:1], **{flag: both[:1]}))
+
+
+def test_entities_of_json_lines_are_found_in_a_prior(world, tmp_path):
+  prior = tmp_path / "p_e_m.txt"
+  prior.write_text("Smith\t9\t1,5,smith_(player)\t2,4,Smith_(senator)\n")
+  for name in ("train", "dev", "test"):
+    text = (world / f"{name}.jsonl").read_text()
+    text = text.replace("wikipedia_title", "entity").replace(
+      '"Smith (', '"smith_('
+    )
+    (tmp_path / f"{name}.jsonl").write_text(text)
+  found = corpus.open_corpus(_options(tmp_path, prior=str(prior)))
+  part = found.tests["small"].recall
+  assert part.found == part.mentions - part.without > 0
+
+
 def test_a_prior_may_come_from_a_file(world, tmp_path):
   path = tmp_path / "p_e_m.txt"
   priors.write_prior(
@@ -225,13 +301,47 @@ def test_articles_of_a_dump_are_parted_and_held_out(tmp_path):
   assert {corpus.title(part) for part in parts} == {
     f"Page {i}" for i in range(40)
   }
-  options = Options(dump=str(path), max_documents=10)
+  options = Options(dump=str(path), max_documents=10, train_top=30)
   found = corpus.open_corpus(options)
   held = {document.id for document in found.tests["dump"].documents}
   stream = [document.id for document in found.stream()]
   assert len(found.train.documents) == 10 < len(stream)
   assert not held & set(stream)
   assert len(stream) == len(set(stream))
+
+
+def test_pages_of_a_dump_are_whole(tmp_path):
+  path = tmp_path / "dump.xml"
+  links = " ".join(f"See [[Page {i}|it]]." for i in range(14))
+  pages = {
+    "Bach": "He wrote wigs. He met [[Vivaldi]]. Nobody liked it.",
+    "Long": f"Start now. {links} Then nothing.",
+    "Stub": "Only words here.",
+  }
+  path.write_text(
+    "<mediawiki>"
+    + "".join(
+      f"<page><title>{title}</title><ns>0</ns><revision><text>{text}</text>"
+      "</revision></page>"
+      for title, text in pages.items()
+    )
+    + "</mediawiki>"
+  )
+  bach, first, second, stub = corpus.dump_documents(str(path))
+  assert "wrote" in bach.tokens and "liked" in bach.tokens
+  assert [len(d.mentions) for d in (bach, first, second, stub)] == [1, 12, 2, 0]
+  assert first.tokens[0] == "Start" and second.tokens[-2] == "nothing"
+  assert first.tokens[first.mentions[0].start] == "it"
+  # A page without a link is text to learn from, but no training document.
+  train, validation, tests, rest = corpus._from_dump(str(path), 10)
+  assert stub not in [*train, *validation, *tests["dump"]]
+  known = corpus.Corpus(
+    corpus.Set(train, []), corpus.Set(validation, []),
+    {"dump": corpus.Set(tests["dump"], [])}, None, {}, rest, True,
+  )  # fmt: skip
+  assert [d.id for d in known.stream()].count("Stub#0") == 1
+  held = {d.id for d in [*validation, *tests["dump"]]}
+  assert not held & {d.id for d in known.stream()}
 
 
 def _dump(pages):

@@ -1,0 +1,196 @@
+"""Files of documents as flags name them: names, parts and forms."""
+
+import itertools
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from experiments.ned.options import Options
+from repr_jax.data import linked_documents, linked_formats
+from repr_jax.data.linked_documents import LinkedDocument
+from repr_jax.errors import InputError
+
+VALIDATION = "validation"  # what tables call the documents of --validation
+_LAYOUT = {
+  "train": (
+    "entity-fishing/wikipedia.jsonl.gz",
+    "entity-fishing/clueweb.jsonl.gz",
+    "entity-fishing/aida-train.mentions.jsonl.gz",
+  ),
+  "validation": ("elevant/aida-conll-dev.jsonl.gz",),
+  "tests": (
+    "AIDA=elevant/aida-conll-test.jsonl.gz",
+    "MSNBC=entity-fishing/msnbc.jsonl.gz",
+    "AQUAINT=entity-fishing/aquaint.jsonl.gz",
+    "ACE04=entity-fishing/ace.jsonl.gz",
+  ),
+}
+_PARTS = linked_formats.AIDA_PARTS
+
+
+class Source(NamedTuple):
+  """Documents of a file.
+
+  Attributes:
+    name: what tables call them.
+    path: the file.
+    part: the part of AIDA that is meant; None for the whole file.
+  """
+
+  name: str
+  path: pathlib.Path
+  part: str | None = None
+
+  @property
+  def is_json(self) -> bool:
+    """Whether it is a file of JSON lines, as all are with other names."""
+    return not {".tsv", ".conll", ".csv"} & set(self.path.suffixes)
+
+  def overlaps(self, other: "Source") -> bool:
+    """Whether some document is in both, as far as the names tell."""
+    same = self.path.resolve() == other.path.resolve()
+    return same and (None in (self.part, other.part) or self.part == other.part)
+
+  def read(self, titles: Mapping[str, str]) -> Iterator[LinkedDocument]:
+    """Streams the documents in the form that the file's name tells.
+
+    Args:
+      titles: titles by Wikidata id.
+
+    Yields:
+      The documents: .tsv and .conll are AIDA's table, .csv that of Ganea and
+      Hofmann, all others JSON lines; .gz and .bz2 may follow.
+    """
+    if self.is_json:
+      found = linked_documents.read_documents(self.path, titles, as_titles=True)
+    elif ".csv" in self.path.suffixes:
+      found = linked_formats.read_ganea(self.path)
+    else:
+      found = linked_formats.read_aida(self.path)
+    empty = True
+    for document in found:
+      if self.part in (None, linked_formats.aida_part(document.id)):
+        yield document
+        empty = False
+    if empty:
+      raise InputError(f"has no document of {self.part}", path=self.path)
+
+
+class Sources(NamedTuple):
+  """What a run reads, in the order of the flags."""
+
+  train: list[Source]
+  validation: list[Source]
+  tests: list[Source]
+
+
+def find(options: Options) -> Sources:
+  """The files that the options name, or those of --data.
+
+  Args:
+    options: of the run, with `data` or `train`.
+
+  Returns:
+    The files. Names that cannot be told apart, and a file that is learned
+    from and tested on, are `InputError`s.
+  """
+  root = pathlib.Path(options.data or ".")
+  if options.data is not None and not root.is_dir():
+    raise InputError("--data: there is no such directory", path=root)
+  found = Sources(
+    *(
+      [
+        parse(entry, root, flag)
+        for entry in getattr(options, flag)
+        or (_LAYOUT[flag] if options.data else ())
+      ]
+      for flag in Sources._fields
+    )
+  )
+  _check_names(found.tests)
+  for flag, sources in (("train", found.train), (VALIDATION, found.validation)):
+    for one, test in itertools.product(sources, found.tests):
+      if one.overlaps(test):
+        raise InputError(
+          f"--{flag} and --tests both name it: nothing may be learned from "
+          "what is tested. Of AIDA's table, which has all in one file, name "
+          "parts: PATH#train, PATH#testa, PATH#testb",
+          path=one.path,
+        )
+  return found
+
+
+def parse(entry: str, root: pathlib.Path, flag: str) -> Source:
+  """What an entry of a flag means.
+
+  Args:
+    entry: PATH or NAME=PATH, with #train, #testa or #testb for a part. A path
+      that exists as it stands is one, whatever signs it has.
+    root: where paths begin.
+    flag: the flag, for messages.
+
+  Returns:
+    The source; without NAME it is called as the file up to the first dot, and
+    as the part.
+  """
+  base, mark, part = entry.rpartition("#")
+  name, equals, rest = entry.partition("=")
+  label = pathlib.Path(entry).name.partition(".")[0]
+  if (root / entry).exists():
+    return Source(label, root / entry)
+  cut = bool(mark) and (root / base).exists()
+  if equals and not cut:
+    return parse(rest, root, flag)._replace(name=name)
+  if cut and part not in _PARTS:
+    raise InputError(
+      f"--{flag}: {part!r} is no part; choose among {', '.join(_PARTS)}",
+      path=base,
+    )
+  if mark and part in _PARTS:
+    label = f"{pathlib.Path(base).name.partition('.')[0]}#{part}"
+    return Source(label, root / base, part)
+  return Source(label, root / entry)
+
+
+def read_train(
+  sources: list[Source], titles: Mapping[str, str]
+) -> Iterator[LinkedDocument]:
+  """Streams documents to be trained on.
+
+  Args:
+    sources: the files of --train.
+    titles: titles by Wikidata id.
+
+  Yields:
+    The documents of all. A table of AIDA with all its parts is an
+    `InputError` unless a part is named: most tests are among them.
+  """
+  for source in sources:
+    aida = source.part is None and not source.is_json
+    seen: set[str] = set()
+    for document in source.read(titles):
+      seen.add(linked_formats.aida_part(document.id))
+      if aida and len(seen) > 1:
+        raise InputError(
+          f"--train: has documents of AIDA's parts {' and '.join(sorted(seen))}"
+          "; name one, as PATH#train, or all that are meant",
+          path=source.path,
+        )
+      yield document
+
+
+def _check_names(tests: list[Source]) -> None:
+  seen: dict[str, Source] = {}
+  for test in tests:
+    other = seen.setdefault(test.name, test)
+    if other is not test:
+      raise InputError(
+        f"--tests: {other.path} and {test.path} are both called "
+        f"{test.name!r}; name them apart, as NAME=PATH"
+      )
+    if test.name in ("", VALIDATION):
+      raise InputError(
+        f"--tests: a test set cannot be called {test.name!r}; give it another "
+        "name, as NAME=PATH",
+        path=test.path,
+      )
