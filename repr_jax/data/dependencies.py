@@ -47,6 +47,7 @@ _RENAMED = {
   "obl:agent": "agent",
 }
 _NOMINAL = ("nmod", "obl")
+_MOST_WORDS = 100_000  # Of a sentence, which is held in memory.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +114,12 @@ def read_conll(
         f"{fields[0][:40]!r} is not a word number", path=path, line=line
       )
     rows.append((line, fields))
+    if len(rows) > _MOST_WORDS:
+      raise InputError(
+        f"a sentence has more than {_MOST_WORDS} words: a blank line ends one",
+        path=path,
+        line=line,
+      )
   if rows:
     yield _sentence(rows, layout, unlabelled, lower, path)
 

@@ -1,7 +1,9 @@
 """Reading and writing files so that every failure names its place.
 
 Text is UTF-8, plain or compressed (gzip and bzip2 are told by their first
-bytes), and is streamed in blocks: a file larger than memory is no problem.
+bytes), and is streamed in blocks: a file larger than memory is no problem. Text
+packs to a tenth of its size, hardly ever to a twentieth; what has unpacked to
+more than 4 MB and 200 times what was read of it is refused.
 A file is written beside its final place and renamed when it is complete.
 """
 
@@ -26,9 +28,12 @@ from repr_jax import errors
 Path = str | os.PathLike
 
 _BLOCK = 1 << 20
+_PIECE = 1 << 14
 _MAX_LINE = 64 << 20
 _MAX_UNPACKED = 64 << 20  # What a small file may become when it is unpacked,
 _MAX_RATIO = 100  # and a larger one, in parts of its own size.
+_FREELY_UNPACKED = 4 << 20  # Of a stream, whatever it is made of,
+_MAX_STREAM_RATIO = 200  # and beyond that in parts of what was read of it.
 _KINDS = "biufcUS"  # Of the numbers and texts that arrays may hold.
 _DAMAGE = (EOFError, zlib.error, OSError)
 
@@ -41,8 +46,9 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
     path: the file.
 
   Yields:
-    The file of decompressed bytes. A failure to read inside the block is
-    raised as `InputError` that names the file.
+    The file of decompressed bytes, to `read` and `readline`. A failure to
+    read inside the block is raised as `InputError` that names the file, and
+    so is one that unpacks to far more than any text does.
   """
   path = os.fspath(path)
   with contextlib.ExitStack() as stack:
@@ -54,16 +60,58 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
       raise errors.InputError(_reason(error), path=path) from error
     stream: Any = raw
     if magic[:2] == b"\x1f\x8b":
-      opened = gzip.GzipFile(fileobj=raw, mode="rb")
-      stream = stack.enter_context(contextlib.closing(opened))
+      packed: Any = _Packed(raw)
+      opened = gzip.GzipFile(fileobj=packed, mode="rb")
+      stack.enter_context(contextlib.closing(opened))
+      stream = _Unpacked(opened, packed, path)
     elif magic[:3] == b"BZh":
-      stream = stack.enter_context(contextlib.closing(bz2.BZ2File(raw)))
+      packed = _Packed(raw)
+      unpacked = stack.enter_context(contextlib.closing(bz2.BZ2File(packed)))
+      stream = _Unpacked(unpacked, packed, path)
     try:
       yield stream
     except errors.InputError:
       raise
     except _DAMAGE as error:
       raise errors.InputError(_reason(error), path=path) from error
+
+
+class _Packed:
+  """A compressed file that is read in small pieces, which are counted."""
+
+  def __init__(self, raw: IO[bytes]):
+    self._raw = raw
+    self.taken = 0
+
+  def read(self, size: int, /) -> bytes:
+    piece = self._raw.read(min(size, _PIECE))
+    self.taken += len(piece)
+    return piece
+
+
+class _Unpacked:
+  """A decompressed file that ends in an error where it is a bomb."""
+
+  def __init__(self, stream: Any, packed: _Packed, path: str):
+    self._stream, self._packed, self._path = stream, packed, path
+    self._size = 0
+
+  def read(self, size: int = -1, /) -> bytes:
+    return self._checked(self._stream.read(size))
+
+  def readline(self, size: int = -1, /) -> bytes:
+    return self._checked(self._stream.readline(size))
+
+  def _checked(self, block: bytes) -> bytes:
+    self._size += len(block)
+    room = max(_FREELY_UNPACKED, _MAX_STREAM_RATIO * self._packed.taken)
+    if self._size > room:
+      raise errors.InputError(
+        f"unpacks to more than {_MAX_STREAM_RATIO} times its size, as no text "
+        "does; if it is right, unpack it yourself and give that file",
+        path=self._path,
+      )
+    return block
 
 
 def text_blocks(

@@ -29,6 +29,25 @@ def test_reads_lines_whatever_the_name(tmp_path, packing):
   assert list(files.open_text(path)) == _TEXT.split("\n")[:-1]
 
 
+@pytest.mark.parametrize("packing", ["gz", "bz2"])
+def test_text_that_packs_well_is_read_and_a_bomb_is_not(tmp_path, packing):
+  path = tmp_path / "a"
+  rng = random.Random(0)
+  # Half a megabyte in each ten is as dense as letters are: some 30 times.
+  letters = "".join(rng.choices("etaoin ", k=1 << 19)) + "\n"
+  text = letters + "abcdefgh\n" * (1 << 20)
+  _write(path, text.encode(), packing)
+  assert 25 < len(text) / path.stat().st_size < 200
+  assert sum(map(len, files.open_text(path))) == len(text) - text.count("\n")
+  # What comes after a bomb does not make it smaller.
+  _write(path, b"a\n" * (3 << 20) + rng.randbytes(1 << 20), packing)
+  with pytest.raises(errors.InputError, match=r"a: unpacks.*unpack it your"):
+    for _ in files.open_text(path):
+      pass
+  path.write_bytes(b"a\n" * (3 << 20))
+  assert sum(1 for _ in files.open_text(path)) == 3 << 20
+
+
 def test_line_ends_and_byte_order_mark(tmp_path):
   path = tmp_path / "a"
   path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n\xe2\x80\xa8three\r\n")

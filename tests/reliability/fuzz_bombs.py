@@ -5,6 +5,7 @@ memory, and prints what came of it, a JSON object on a line.
 """
 
 import bz2
+import collections
 import gzip
 import io
 import json
@@ -17,23 +18,30 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from repr_jax import errors
 from repr_jax.data import (
   arraystore,
+  bitext,
   dependencies,
   entities,
   files,
   json_files,
   judged,
   linked_documents,
+  linked_formats,
+  priors,
   rules,
+  testsets,
   text,
   triples,
   vectors,
   viewstore,
+  vocab,
   wikipedia,
 )
+from repr_jax.multiview import sources
 
 MORE = 512 << 20  # Bytes of memory that a reader may take.
 _CHUNK = 16 << 20
@@ -53,6 +61,42 @@ _JSON = {
   "judged": judged.read_judged_queries,
   "json": json_files.read_json,
 }
+_JUDGED = (
+  b'{"qid": 1, "stratum": "1", "n_entities": 1, "category": "C", "entities": '
+  b'[{"name": "Bach"}], "group": 1, "systems": {"N": ["e1"]}, "judgement": '
+  b'{"N": 1}}\n'
+)
+# A line that stands as often as one likes, and its reader: what is no error
+# by itself must not fill the memory nor take minutes.
+_REPEATED: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
+  "similarity": (b"cat\tdog\t7.5\n", testsets.read_similarity),
+  "analogies": (b"Paris France Rome Italy\n", testsets.read_analogies),
+  "choices": (b"big\tlarge\tsmall\t0\n", testsets.read_choices),
+  "trees": (
+    b"cats\tN\t0\n",
+    _all(lambda path: dependencies.read_conll(path, "word-tag-head")),
+  ),
+  "judgements": (_JUDGED, judged.read_judged_queries),
+  "facts": (b"a\tr\tb\n", triples.read_triples),
+  "count": (b"a\n", text.count_words),
+  "prior": (b"X\t0\n", priors.read_prior),
+  "rows": (b"the\n", lambda path: _matrix(path)),
+  "rows-empty": (b"\n", lambda path: _matrix(path)),
+  "aida-empty": (b"\n", _all(linked_formats.read_aida)),
+  "glove-empty": (b"\n", vectors.read_vectors),
+  "bitext-empty": (b"\n", _all(lambda path: bitext.read_bitext(path, path))),
+  "sentences-empty": (b"\n", _all(entities.read_sentences)),
+}
+
+
+def _matrix(path: pathlib.Path) -> None:
+  """Reads a matrix whose words the file names."""
+  known = vocab.Vocab(("the", "cat"), np.array([5, 2]))
+  given = [str(path.parent / "matrix.npz"), str(path)]
+  for view in sources.from_matrix(known, given, collections.Counter()):
+    list(view.blocks)
+
+
 _LINES = {
   "line": _all(files.open_text),
   "words": text.count_words,
@@ -65,9 +109,12 @@ READERS: dict[str, Callable[[Any], Any]] = {
   **{f"{name}-deep": read for name, read in _JSON.items()},
   **{f"{name}-digits": read for name, read in _JSON.items()},
   **{f"{name}-gz": read for name, read in _LINES.items()},
+  **{f"{name}-repeated": read for name, (_, read) in _REPEATED.items()},
+  "similarity-bz2": testsets.read_similarity,
   "line-bz2": _LINES["line"],
   "page-gz": _all(wikipedia.read_pages),
   "page-bz2": _all(wikipedia.read_pages),
+  "page-plain": _all(wikipedia.read_pages),
   "lines-json-gz": json_files.read_json,
   "long-triple": triples.read_triples,
   "rows-word2vec": lambda path: vectors.read_vectors(path, "word2vec"),
@@ -97,6 +144,16 @@ def make(folder: pathlib.Path) -> None:
     for kind in _LINES if packing == "gz" else ("line",):
       (folder / f"{kind}-{packing}").write_bytes(once * 200)
     (folder / f"page-{packing}").write_bytes(pack(head) + once * 200)
+  (folder / "page-plain").write_bytes(head + b"a" * (80 << 20))
+  scipy.sparse.save_npz(
+    folder / "matrix.npz", scipy.sparse.csr_array(np.ones((2, 2)))
+  )
+  for name, (line, _) in _REPEATED.items():
+    once = gzip.compress(line * ((1 << 20) // len(line)))
+    (folder / f"{name}-repeated").write_bytes(once * 1600)
+  line = _REPEATED["similarity"][0]
+  once = bz2.compress(line * ((1 << 20) // len(line)))
+  (folder / "similarity-bz2").write_bytes(once * 1600)
   lines = gzip.compress(b"\n" * _CHUNK)
   (folder / "lines-json-gz").write_bytes(lines * 200)
   with open(folder / "long-triple", "wb") as stream:
