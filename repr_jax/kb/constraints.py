@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
-from repr_jax import errors
 from repr_jax.data import rules as rule_files
 from repr_jax.kb import rule_algebra
 
@@ -92,7 +91,7 @@ def compile_rules(
   settings: rule_algebra.Settings | None = None,
   nonnegative: bool = False,
 ) -> Constraints:
-  """Compiles rules for a model; bad or impossible rules are errors.
+  """Compiles rules for a model; names or kinds it lacks are errors.
 
   Args:
     model: one of `kb.scores.SCORES`.
@@ -111,15 +110,6 @@ def compile_rules(
     list(rules), list(relations), list(entities)
   )
   build = _Builder(model, len(relations), settings)
-  rule_algebra.conditions(model, indexed, settings)  # names what is missing
-  if not build.possible(indexed):
-    at_fault = conflict(
-      rules, lambda kept: build.possible([indexed[i] for i in kept])
-    )
-    raise errors.InputError(
-      f"model {model} cannot meet these rules together: {at_fault}; leave one "
-      "out"
-    )
   return build.constraints(indexed, nonnegative)
 
 
@@ -141,13 +131,7 @@ def conflict(
     fewer = [j for j in kept if j != i]
     if not possible(fewer):
       kept = fewer
-  return "; ".join(
-    f"{rules[i].kind}({', '.join(rules[i].arguments)})" for i in kept
-  )
-
-
-class _Conflict(Exception):
-  """The rules ask a vector to be two things at once."""
+  return "; ".join(str(rules[i]) for i in kept)
 
 
 class _Builder:
@@ -159,21 +143,14 @@ class _Builder:
     self.parts = 1 if model in ("T", "distmult") else 2
     self.nodes = relations * self.parts
 
-  def possible(self, indexed) -> bool:
-    """Whether ties and floors leave room.
-
-    The linear conditions always do: with all relation parts at -m and all
-    entities at m (0 in models without a box) every one of them holds. What
-    the bilinear ones leave is seen when a start is looked for.
-    """
-    try:
-      self._reduce(indexed)
-    except _Conflict:
-      return False
-    return True
-
   def constraints(self, indexed, nonnegative) -> Constraints:
-    """The arrays of a possible rule set."""
+    """The arrays of a rule set.
+
+    Ties, floors and linear conditions always leave room: with all relation
+    parts at -m and all entities at m (0 in models without a box) every one
+    of the linear conditions holds. What the bilinear ones leave is seen when
+    a start is looked for.
+    """
     found, ties, edges = self._reduce(indexed)
     named = _named(found)
     place = {entity: i for i, entity in enumerate(named)}
@@ -226,27 +203,40 @@ class _Builder:
       ties.join(self._node(first), self._node(second), ratio)
     edges = [(self._node(a), self._node(b)) for a, b in found.order]
     edges = ties.contract(edges)
-    self._translations(found, ties)
+    if found.implied:
+      ties = self._translations(found, ties)
     return found, ties, edges
 
   def _translations(self, found, ties):
-    """T: RelImp as ties with a floor, on rules that no others imply."""
+    """T: RelImp as ties with a floor, on rules that no others imply.
+
+    Equal vectors meet RelImp too, without a floor. So rules that hang together
+    and that no ratios and floors satisfy become equalities.
+    """
+    turned = [(s, r) for r, s in found.implied]
     label = _circles(found.implied, self.nodes)
-    for r, s in found.implied:
-      if label[r] == label[s]:
-        ties.join(r, s, 1.0)
+    group = _circles(found.implied + turned, self.nodes)
     apart = {
       (label[r], label[s]): (r, s)
       for r, s in found.implied
       if label[r] != label[s]
     }
-    for edge in _reduction(list(apart)):
-      r, s = apart[edge]
-      if not ties.equal(r, s):
-        ties.join(r, s, self.settings.shrink)
-        found.floors.append(r)
-    if any(ties.factor[r] == 0 for r in found.floors):
-      raise _Conflict
+    one_way = [apart[edge] for edge in _reduction(list(apart))]
+    equal: set[int] = set()  # groups
+    while True:
+      tried, floors = ties.copy(), []
+      for r, s in found.implied:
+        if label[r] == label[s] or group[r] in equal:
+          tried.join(r, s, 1.0)
+      for r, s in one_way:
+        if group[r] not in equal and not tried.equal(r, s):
+          tried.join(r, s, self.settings.shrink)
+          floors.append(r)
+      pinned = {group[r] for r in floors if tried.factor[r] == 0}
+      if not pinned:
+        found.floors += floors
+        return tried
+      equal |= pinned
 
   def _joint(self, rows):
     return [
@@ -296,8 +286,16 @@ class _Ties:
 
   def equal(self, i: int, j: int) -> bool:
     """Whether the two nodes always have the same value."""
+    if not (self.factor[i] or self.factor[j]):
+      return True
     same = self.root[i] == self.root[j]
     return bool(same and np.isclose(self.factor[i], self.factor[j]))
+
+  def copy(self) -> "_Ties":
+    """The same ties, to be changed on their own."""
+    other = _Ties(len(self.root))
+    other.root, other.factor = self.root.copy(), self.factor.copy()
+    return other
 
   def classes(self, terms):
     """Factors of nodes as factors of classes, each class once."""

@@ -2,8 +2,12 @@
 
 Bilinear conditions are halfspaces in the relations for fixed entities and in
 the entities for fixed relations, so each step projects one of the two tables
-with the other held still. A state that meets the conditions leaves both sets
-nonempty, so the conditions hold in every state from the first.
+with the other held still: first the relations with the named entities as they
+were before the step, then the named entities with the new relations. A state
+that meets the conditions leaves both sets nonempty, so the conditions hold in
+every state from the first. Where a set is so thin that the projection has not
+come near enough to it, its answer is drawn back towards the state before the
+step, which lies in the set, as far as is needed.
 """
 
 import functools
@@ -20,8 +24,9 @@ from repr_jax.kb import rule_algebra, scores
 from repr_jax.kb.constraints import Constraints, System
 from repr_jax.ops import projections
 
-# A start that leaves more of a condition unmet than this is none.
-_START_TOLERANCE = 1e-4
+# What a step may leave of a condition unmet, and what a start may.
+_TOLERANCE = 1e-6
+_START_TOLERANCE = 1e-5
 
 
 class Start(NamedTuple):
@@ -32,7 +37,10 @@ class Start(NamedTuple):
 
 
 def project_relations(
-  model: str, constraints: Constraints, params: scores.Params
+  model: str,
+  constraints: Constraints,
+  params: scores.Params,
+  before: jax.Array | None = None,
 ) -> jax.Array:
   """Nearest relations that meet the rules, for the entities as they are.
 
@@ -40,6 +48,8 @@ def project_relations(
     model: one of `kb.scores.SCORES`.
     constraints: the compiled rules.
     params: the tables.
+    before: relations that meet the rules with these entities, [R, p]; None
+      where none are known.
 
   Returns:
     Relations, [R, p].
@@ -59,6 +69,9 @@ def project_relations(
     value = projections.lower_first(
       value, _rows(constraints.order, jnp.zeros((1, nodes.shape[1])))
     )
+    if before is not None:
+      old = _class_values(model, constraints, before)
+      value = _draw_back(value, old, rows, planes)
   nodes = constraints.factor[:, None] * value[constraints.class_of]
   return _from_nodes(model, nodes)
 
@@ -86,7 +99,10 @@ def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
 
 
 def project_named(
-  model: str, constraints: Constraints, params: scores.Params
+  model: str,
+  constraints: Constraints,
+  params: scores.Params,
+  before: jax.Array | None = None,
 ) -> jax.Array:
   """Puts the entities that rules name where the rules allow.
 
@@ -94,6 +110,8 @@ def project_named(
     model: one of `kb.scores.SCORES`.
     constraints: the compiled rules.
     params: the tables.
+    before: entities that meet the rules with these relations, [E, d]; None
+      where none are known.
 
   Returns:
     Entities with the named rows replaced by their joint projection, [E, d].
@@ -106,6 +124,8 @@ def project_named(
     named, jnp.ones(named.shape[0], named.dtype), rows, planes
   )
   named = project_rows(constraints, named)
+  if before is not None:
+    named = _draw_back(named, before[constraints.named], rows, planes)
   return params.entities.at[constraints.named].set(named)
 
 
@@ -114,7 +134,7 @@ def feasible_start(
   constraints: Constraints,
   params: scores.Params,
   max_rounds: int = 50,
-  tolerance: float = 1e-5,
+  tolerance: float = _TOLERANCE,
 ) -> Start:
   """Moves random tables to where the rules hold.
 
@@ -177,8 +197,8 @@ def checked_start(
     The tables.
   """
   scores.check_tables(params)
-  start, left = _start(model, constraints, params)
-  if left < _START_TOLERANCE:
+  start = _found_start(model, constraints, params)
+  if start is not None:
     scores.check_tables(start)
     return start
   count = params.entities.shape[0]
@@ -191,12 +211,36 @@ def checked_start(
     compiled = kb_constraints.compile_rules(
       model, some, relations, entities, settings
     )
-    return bool(_start(model, compiled, small).residual < _START_TOLERANCE)
+    return _found_start(model, compiled, small) is not None
 
   raise errors.InputError(
     f"model {model}: found no vectors that meet these rules together: "
     f"{kb_constraints.conflict(rules, possible)}; leave one out"
   )
+
+
+def _found_start(model, constraints, params):
+  """The first of three starts that comes to meet the rules, or None.
+
+  Bilinear conditions are not convex in both tables at once, and turns from a
+  random place may end between their parts. All relations far down, with named
+  entities at 0 or at the upper end of the box, meet many of them at once.
+  """
+  upper = 1.0
+  if constraints.region is not None:
+    upper = float(jnp.minimum(constraints.region.upper, upper))
+  down = -upper - jnp.abs(params.relations)
+  starts = [params]
+  if constraints.plane_coef.shape[0]:
+    starts += [
+      scores.Params(params.entities.at[constraints.named].set(end), down)
+      for end in (0.0, upper)
+    ]
+  for start in starts:
+    found, left = _start(model, constraints, start)
+    if left < _START_TOLERANCE:
+      return found
+  return None
 
 
 def residual(
@@ -227,25 +271,68 @@ def residual(
   return worst
 
 
-def project_tables(
-  model: str, constraints: Constraints, params: scores.Params
+def project_step(
+  model: str,
+  constraints: Constraints,
+  params: scores.Params,
+  before: scores.Params,
 ) -> scores.Params:
-  """Both projections over whole tables, for dense optimiser steps.
+  """Both projections after a step that has moved both tables.
 
   Args:
     model: one of `kb.scores.SCORES`.
     constraints: the compiled rules.
-    params: the tables after a step.
+    params: the tables after the step; entities of the region.
+    before: the tables before it, which meet the rules.
 
   Returns:
     Tables that meet the rules.
   """
-  relations = project_relations(model, constraints, params)
-  params = params._replace(
-    relations=relations,
-    entities=project_rows(constraints, params.entities),
+  relations = project_relations(
+    model,
+    constraints,
+    scores.Params(before.entities, params.relations),
+    before.relations,
   )
+  params = params._replace(relations=relations)
+  entities = project_named(model, constraints, params, before.entities)
+  return params._replace(entities=entities)
+
+
+def project_tables(
+  model: str, constraints: Constraints, params: scores.Params
+) -> scores.Params:
+  """Both projections over whole tables of which nothing is known.
+
+  Rules with bilinear conditions may need more turns than one: `checked_start`
+  takes them.
+
+  Args:
+    model: one of `kb.scores.SCORES`.
+    constraints: the compiled rules.
+    params: any tables.
+
+  Returns:
+    The tables.
+  """
+  entities = project_rows(constraints, params.entities)
+  params = params._replace(entities=entities)
+  relations = project_relations(model, constraints, params)
+  params = params._replace(relations=relations)
   return params._replace(entities=project_named(model, constraints, params))
+
+
+def _draw_back(new, old, rows, planes):
+  """The point nearest to `new` on the way from `old` that is near enough.
+
+  Violations are convex: a share of the way has at most that share of them.
+  """
+  there = projections.violation(new, rows, planes)
+  here = projections.violation(old, rows, planes)
+  way = jnp.where(there > here, there - here, 1)
+  share = jnp.clip((_TOLERANCE - here) / way, 0, 1)
+  near = old + share * (new - old)
+  return jnp.where(there <= jnp.maximum(_TOLERANCE, here), new, near)
 
 
 def _meet_linear(model, constraints, params):
@@ -302,8 +389,8 @@ def _matrices(relations):
   return relations.reshape(-1, dim, dim)
 
 
-def _class_values(model, constraints, params):
-  nodes = _nodes(model, params.relations)
+def _class_values(model, constraints, relations):
+  nodes = _nodes(model, relations)
   return projections.tied(
     nodes, constraints.class_of, constraints.factor, nodes.shape[0]
   )[0]
@@ -332,7 +419,7 @@ def _relation_system(constraints, params, width):
 
 
 def _entity_system(model, constraints, params):
-  value = _class_values(model, constraints, params)
+  value = _class_values(model, constraints, params.relations)
   normal = constraints.plane_coef[..., None] * value[constraints.plane_class]
   planes = projections.Planes(
     jnp.asarray(constraints.plane_named),

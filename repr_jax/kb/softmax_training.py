@@ -203,7 +203,13 @@ def train_pass(
     change, memory = optimiser.update(slope, state.optimiser, state.params)
     params = optax.apply_updates(state.params, change)
     if constraints is not None:
-      params = feasible.project_tables(options.model, constraints, params)
+      entities = feasible.project_rows(constraints, params.entities)
+      params = feasible.project_step(
+        options.model,
+        constraints,
+        params._replace(entities=entities),
+        state.params,
+      )
     return State(params, memory), loss
 
   keys = jax.random.split(draw_key, steps)
@@ -255,10 +261,8 @@ def _step_rows(
     )
   params = put(state.params, part)
   if constraints is not None:
-    relations = feasible.project_relations(options.model, constraints, params)
-    params = params._replace(relations=relations)
-    params = params._replace(
-      entities=feasible.project_named(options.model, constraints, params)
+    params = feasible.project_step(
+      options.model, constraints, params, state.params
     )
   memory = _map_tables(put, state.optimiser, memory)
   return State(params, memory), loss

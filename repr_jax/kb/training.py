@@ -142,10 +142,13 @@ def update(
   loss, slope = jax.value_and_grad(objective)(
     params.relations[pairs.relations], rows
   )
+  before = params
   relations = _step_relations(params.relations, pairs.relations, slope, rates)
   params = params._replace(relations=relations)
   if constraints is not None:
-    relations = feasible.project_relations(options.model, constraints, params)
+    relations = feasible.project_relations(
+      options.model, constraints, params, before.relations
+    )
     params = params._replace(relations=relations)
   slope = jax.grad(objective, argnums=1)(
     params.relations[pairs.relations], rows
@@ -161,7 +164,9 @@ def update(
     entities = entities.at[ids].set(touched)
   params = params._replace(entities=entities)
   if constraints is not None:
-    entities = feasible.project_named(options.model, constraints, params)
+    entities = feasible.project_named(
+      options.model, constraints, params, before.entities
+    )
     params = params._replace(entities=entities)
   return params, loss / jnp.maximum(pairs.fine.sum(), 1)
 

@@ -85,8 +85,8 @@ def test_many_rules_hold_together(model):
     ]
   compiled = kb_constraints.compile_rules(model, rules, RELATIONS, ENTITIES)
   params, residual = _start(model)(compiled, _params(model, 1))
-  assert residual < 2e-5
-  assert _check(model, params, rules, compiled).worst <= 1e-4
+  assert residual < 1e-5
+  assert _check(model, params, rules, compiled).worst <= 1e-5
 
 
 def _parts(model, x, relation):
@@ -224,14 +224,6 @@ def test_translations_are_tied_with_a_floor():
   )
   assert np.linalg.norm(params.relations[0]) >= 1.5 - 1e-5
   assert np.linalg.norm(params.entities, axis=1).max() <= 0.5 + 1e-6
-
-
-def test_conflicts_name_the_rules_at_fault():
-  rules = _named([("RelImp", 2, 3), ("Symm", 0), ("RelImp", 0, 1)])
-  with pytest.raises(errors.InputError, match="together") as caught:
-    kb_constraints.compile_rules("T", rules, RELATIONS, ENTITIES)
-  assert "Symm(r0); RelImp(r0, r1)" in str(caught.value)
-  assert "r2" not in str(caught.value)
 
 
 def test_bilinear_conflict_is_found():

@@ -1,0 +1,149 @@
+"""Rules in every state: each trainer, large steps, rules that share names."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from repr_jax.data.rules import Rule
+from repr_jax.kb import constraints as kb_constraints
+from repr_jax.kb import (
+  feasible,
+  negatives,
+  rule_algebra,
+  rule_check,
+  scores,
+  softmax_training,
+  training,
+)
+
+RELATIONS = [f"r{i}" for i in range(5)]
+ENTITIES = [f"e{i}" for i in range(14)]
+SETTINGS = rule_algebra.Settings(0.8, 0.2)
+RULES = {
+  "mixed": [
+    Rule("RevImp", ("r1", "r4")),
+    Rule("TypeImp", ("r3", "e5", "r4")),
+    Rule("Entail_B", ("r2", "e2", "r1", "e1")),
+  ],
+  "of itself": [
+    Rule("TypeImp", ("r0", "e4", "r0")),
+    Rule("TypeImp", ("r0", "e2", "r0")),
+  ],
+  "two steps": [
+    Rule("PropTrans", ("r0", "r1", "e0", "r2", "e1")),
+    Rule("Entail_A", ("r1", "e0", "r3", "e6")),
+    Rule("RelImp", ("r3", "r2")),
+  ],
+}
+
+
+def _facts():
+  rng = np.random.default_rng(0)
+  facts = np.stack([rng.integers(n, size=40) for n in (14, 5, 14)], axis=1)
+  return np.unique(facts, axis=0).astype(np.int32)
+
+
+def _pairs(model, compiled, known, facts):
+  options = training.Options(model, 4)
+  rates = training.Rates(0.3, 0.001)
+
+  def go_on(params, key):
+    return training.train_pass(
+      options, compiled, known, facts, params, key, rates
+    )[0]
+
+  return (lambda params: params), go_on, (lambda state: state)
+
+
+def _many(candidates, model, compiled, known, facts):
+  options = softmax_training.Options(model, 8, candidates)
+  adam = optax.adam(0.3)
+
+  def go_on(state, key):
+    return softmax_training.train_pass(
+      options, adam, compiled, known, facts, state, key, 1e-3
+    )[0]
+
+  start = functools.partial(softmax_training.init, adam)
+  return start, go_on, (lambda state: state.params)
+
+
+TRAINERS = {
+  "pairs": _pairs,
+  "all": functools.partial(_many, 0),
+  "some": functools.partial(_many, 6),
+}
+
+
+@pytest.mark.parametrize(
+  ("model", "name", "trainer"),
+  [("A", "mixed", "all"), ("A", "two steps", "some")]
+  + [("B", name, trainer) for name in RULES for trainer in TRAINERS],
+)
+def test_rules_hold_after_each_pass(model, name, trainer):
+  rules, facts = RULES[name], _facts()
+  compiled = kb_constraints.compile_rules(
+    model, rules, RELATIONS, ENTITIES, SETTINGS
+  )
+  known = negatives.known_facts(facts, len(ENTITIES), len(RELATIONS))
+  loose = scores.init_params(
+    model, jax.random.key(3), len(ENTITIES), len(RELATIONS), 6
+  )
+  params = feasible.checked_start(
+    model, rules, RELATIONS, ENTITIES, compiled, loose, SETTINGS
+  )
+  start, go_on, tables = TRAINERS[trainer](
+    model, compiled, known, jnp.asarray(facts)
+  )
+  state, go_on = start(params), jax.jit(go_on)
+  for i in range(4):
+    state = go_on(state, jax.random.key(i))
+    checked = rule_check.check_rules(
+      model, tables(state), rules, RELATIONS, ENTITIES, compiled, samples=500
+    )
+    assert checked.worst <= 1e-5
+  moved = jnp.abs(tables(state).entities - params.entities)
+  assert jnp.median(moved.max(axis=1)) > 1e-3  # training went on
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+  "pairs, apart",
+  [
+    ([("Symm", "r0"), ("RelImp", "r0", "r1")], True),
+    ([("Symm", "r0"), ("Symm", "r1"), ("RelImp", "r0", "r1")], True),
+    (
+      [("RevImp", "r0", "r1"), ("RelImp", "r0", "r1"), ("Symm", "r4")],
+      True,
+    ),
+    (
+      [
+        ("RelImp", "r0", "r1"),
+        ("RelImp", "r1", "r2"),
+        ("RelImp", "r2", "r4"),
+        ("RelImp", "r0", "r3"),
+        ("RelImp", "r3", "r4"),
+      ],
+      False,
+    ),
+  ],
+)
+def test_translations_that_no_floor_fits_are_equal(pairs, apart, order):
+  rules = [Rule(kind, tuple(names)) for kind, *names in pairs][::order]
+  if apart:  # a rule that hangs together with no other keeps its floor
+    rules.append(Rule("RelImp", ("r2", "r3")))
+  compiled = kb_constraints.compile_rules("T", rules, RELATIONS, ENTITIES)
+  loose = scores.init_params("T", jax.random.key(0), 14, 5, 6)
+  params = feasible.checked_start(
+    "T", rules, RELATIONS, ENTITIES, compiled, loose
+  )
+  checked = rule_check.check_rules(
+    "T", params, rules, RELATIONS, ENTITIES, compiled, samples=500
+  )
+  assert checked.worst <= 1e-5
+  np.testing.assert_array_equal(params.relations[0], params.relations[1])
+  assert not apart or bool((compiled.floor > 0).any())
