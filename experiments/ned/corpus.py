@@ -176,7 +176,7 @@ def _check(corpus: Corpus, options: Options) -> None:
   """Refuses documents that nothing can be trained or validated with."""
   more = "a larger --dump" if corpus.parted else "more documents by --train"
   if not any(
-    mention.entity in (entity for entity, _ in listed[: options.train_top])
+    any(entity == mention.entity for entity, _ in listed[: options.train_top])
     for document, lists in zip(corpus.train.documents, corpus.train.lists)
     for mention, listed in zip(document.mentions, lists)
     if len(listed[: options.train_top]) > 1
