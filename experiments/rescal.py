@@ -125,11 +125,11 @@ def _rows(
 def _append_wrong(
   path: pathlib.Path, wrong: Sequence[tuple[str, str, float]], label: str
 ) -> None:
-  lines = path.read_text("utf-8").splitlines() if path.exists() else []
-  lines = [line for line in lines if not line.startswith(label + "\t")]
-  lines += [
-    f"{label}\t{first}\t{second}\t{margin:.4f}"
-    for first, second, margin in wrong
+  kept = {k: v for k, v in _read_wrong(path).items() if k != label}
+  lines = [
+    f"{name}\t{first}\t{second}\t{margin:.4f}"
+    for name, edges in {**kept, label: wrong}.items()
+    for first, second, margin in edges
   ]
   with files.atomic_write(path, "w") as out:
     out.write("\n".join([*lines, ""]))
@@ -138,10 +138,18 @@ def _append_wrong(
 def _read_wrong(path: pathlib.Path) -> dict[str, list[tuple[str, str, float]]]:
   """What was listed, of cells that were fitted before too."""
   found: dict[str, list[tuple[str, str, float]]] = {}
-  for line in files.open_text(path) if path.exists() else ():
+  lines = files.open_text(path) if path.exists() else ()
+  for number, line in enumerate(lines, 1):
     if line:
-      label, first, second, margin = line.split("\t")
-      found.setdefault(label, []).append((first, second, float(margin)))
+      try:
+        label, first, second, margin = line.split("\t")
+        found.setdefault(label, []).append((first, second, float(margin)))
+      except ValueError:
+        raise InputError(
+          "is not as it was kept: give another --workdir, or remove this one",
+          path=path,
+          line=number,
+        ) from None
   return found
 
 

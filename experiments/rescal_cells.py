@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
+from experiments import checkpoints, runlib
 from repr_jax.data import synthetic_worlds, wordnet
 from repr_jax.errors import InputError
 from repr_jax.kb import rescal, slices, transitivity
@@ -149,8 +150,15 @@ def fit_cell(cell: Cell, settings: Settings) -> tuple[np.ndarray, list[Any]]:
   Returns:
     Figures [runs, 5]: percent right of E, E^c, E^rev, the fit and the updates
     made; and the reversed pairs that the last run got most wrong, as
-    (argument 1, argument 2, margin).
+    (argument 1, argument 2, margin). A model that is not finite is a
+    `NonFiniteError`, a ridge that is not an `InputError`.
   """
+  with np.errstate(over="ignore"):
+    ridge = np.asarray(settings.ridge, settings.dtype)
+  if not np.isfinite(ridge):
+    raise InputError(
+      f"--ridge: {settings.ridge:g} is not finite in {ridge.dtype}"
+    )
   data = [slices_of(cell, run, settings) for run in range(settings.runs)]
   models, fits, steps = rescal.fit_runs(
     slices.stack(data),
@@ -164,6 +172,11 @@ def fit_cell(cell: Cell, settings: Settings) -> tuple[np.ndarray, list[Any]]:
     roles=cell.roles,
     ridge=rescal.Ridge(settings.ridge, settings.ridge),
   )
+  if (name := checkpoints.not_finite((models, fits))) is not None:
+    raise runlib.NonFiniteError(
+      f"{cell.label}: the fitted model{name} is not finite; see --ridge, or "
+      "compute with --double"
+    )
   pairs = jnp.asarray(cell.relation.pairs)
   figures = []
   for run in range(settings.runs):

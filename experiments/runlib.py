@@ -36,6 +36,7 @@ from absl import app, flags, logging
 
 from experiments import (
   checkpoints,
+  command_line,
   endings,
   processes,
   progress,
@@ -334,8 +335,8 @@ def figure_png(figure: Any) -> bytes:
 
 def _parse(argv: list[str], arguments: bool = False) -> list[str]:
   try:
-    rest = flags.FLAGS(argv)
-  except flags.Error as error:
+    rest = command_line.parse(argv)
+  except errors.InputError as error:
     progress.say(f"error: {error}\nRun with --help to see the flags.")
     sys.exit(2)
   except SystemExit:

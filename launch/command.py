@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from absl import app, flags
+from absl import app
 
-from experiments import endings
+from experiments import command_line, endings
+from repr_jax import errors
 
 
 def start(main: Callable[[list[str]], Any]) -> None:
@@ -23,8 +24,8 @@ def fail(message: str) -> None:
 
 def _parse(argv: list[str]) -> list[str]:
   try:
-    return flags.FLAGS(argv)
-  except flags.Error as error:
+    return command_line.parse(argv)
+  except errors.InputError as error:
     fail(f"{error}\nRun with --help to see the flags.")
     raise
   except SystemExit:

@@ -36,7 +36,8 @@ class Answer(NamedTuple):
 def load_experiment(name: str) -> types.ModuleType:
   """Imports the program that `python -m name` runs, without running it."""
   try:
-    found = importlib.util.find_spec(name)
+    known = all(part.isidentifier() for part in name.split("."))
+    found = importlib.util.find_spec(name) if known else None
     if found is None:
       raise errors.InputError(f"there is no experiment {name!r}")
     if found.submodule_search_locations is not None:
@@ -57,16 +58,12 @@ def parse_flags(arguments: Sequence[str]) -> dict[str, Any]:
   Returns:
     Values by name; `flags.FLAGS` has them too.
   """
-  from absl import flags
   from absl.testing import flagsaver
 
-  from experiments import workdir
+  from experiments import command_line, workdir
 
   flagsaver.restore_flag_values(_first_values())
-  try:
-    rest = flags.FLAGS(["experiment", *arguments])
-  except flags.Error as error:
-    raise errors.InputError(str(error)) from error
+  rest = command_line.parse(["experiment", *arguments])
   if len(rest) > 1:
     raise errors.InputError(f"unexpected argument {rest[1]!r}")
   return workdir.flag_values()

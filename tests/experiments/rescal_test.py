@@ -66,6 +66,19 @@ def test_reversed_pairs_fail_in_the_sub_set_alone():
   assert below == above
 
 
+def test_what_is_not_finite_has_no_figures(monkeypatch):
+  cell = _cell(15, 3, "sub")
+  for ridge in (np.nan, np.inf, 1e39):  # the last one in float32
+    with pytest.raises(InputError, match="--ridge"):
+      rescal_cells.fit_cell(cell, rescal_cells.Settings(ridge=ridge))
+  broken = {"entities": np.array([[1.0, np.nan]])}, np.ones(1), np.ones(1)
+  monkeypatch.setattr(
+    rescal_cells.rescal, "fit_runs", lambda *args, **more: broken
+  )
+  with pytest.raises(runlib.NonFiniteError, match="d=3 SubSet"):
+    rescal_cells.fit_cell(cell, rescal_cells.Settings(runs=1))
+
+
 @pytest.mark.parametrize("size", [2, 100, 2048])
 def test_a_size_that_is_no_tree_is_named(size):
   with pytest.raises(InputError, match=r"--vertices: .* is not 2\^h - 1"):

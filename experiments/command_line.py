@@ -1,0 +1,63 @@
+"""Parses a program's flags, and says in one line what is wrong with them."""
+
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from absl import flags
+
+from repr_jax import errors
+
+
+def parse(argv: Sequence[str]) -> list[str]:
+  """Gives `flags.FLAGS` the values of a command line.
+
+  Args:
+    argv: the program and its arguments.
+
+  Returns:
+    The program and what is no flag.
+
+  Raises:
+    InputError: a flag or a file of flags cannot be used; that is also so for
+      a number that is not finite, which no bound of absl keeps out.
+  """
+  try:
+    rest = flags.FLAGS(list(argv))
+  except flags.Error as error:
+    raise errors.InputError(str(error)) from error
+  except RecursionError as error:
+    raise errors.InputError(
+      "--flagfile: too many files include each other", path=_file_of(error)
+    ) from error
+  except UnicodeDecodeError as error:
+    raise errors.InputError(
+      f"--flagfile: is not UTF-8 ({error.reason})", path=_file_of(error)
+    ) from error
+  except (OSError, ValueError) as error:
+    raise errors.InputError(
+      f"--flagfile: {error}", path=_file_of(error)
+    ) from error
+  for name in sorted(flags.FLAGS):
+    flag = flags.FLAGS[name]
+    if not flag.using_default_value and not _is_finite(flag.value):
+      raise errors.InputError(
+        f"flag --{name}={flag.value}: give a finite number"
+      )
+  return rest
+
+
+def _is_finite(value: Any) -> bool:
+  if isinstance(value, (list, tuple)):
+    return all(map(_is_finite, value))
+  return not isinstance(value, float) or bool(np.isfinite(value))
+
+
+def _file_of(error: BaseException) -> str | None:
+  """The file of flags that absl was reading, which its error does not name."""
+  found = None
+  for frame, _ in traceback.walk_tb(error.__traceback__):
+    name = frame.f_locals.get("filename")
+    found = name if isinstance(name, str) and "\0" not in name else found
+  return found
