@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import math
 import os
 import pathlib
 import re
@@ -21,6 +22,7 @@ from repr_jax.data import files, json_files
 
 # What is written beside its place, by `atomic_write` and by stores.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(tmp|old)")
+_LONGEST_ID = 40
 _OURS = ("experiments", "launch", "repr_jax")
 _PACKAGES = (
   "repr_jax", "jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy",
@@ -34,6 +36,54 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
     out.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def read_results(path: str | os.PathLike) -> dict[str, Any]:
+  """Reads the `results.json` of a run that has ended.
+
+  Args:
+    path: the file.
+
+  Returns:
+    The object. It has a list of rows as `Run.row` makes them; what is
+    anything else is an `InputError`.
+  """
+  found = json_files.read_json(path)
+  rows = found.get("rows") if isinstance(found, dict) else None
+  reason = "" if isinstance(rows, list) else "it has no list of rows"
+  for number, row in enumerate(rows if isinstance(rows, list) else (), 1):
+    if wrong := _wrong_in_row(row):
+      reason = f"row {number} has no {wrong}"
+      break
+  if reason:
+    raise errors.InputError(
+      f"is not a run's results ({reason}); remove it and run again", path=path
+    )
+  return found
+
+
+def _wrong_in_row(row: Any) -> str | None:
+  """What a row of results lacks, None where it is one."""
+  if not isinstance(row, dict):
+    return "fields"
+  for name in ("name", "metric"):
+    if not isinstance(row.get(name), str):
+      return f"text as {name}"
+  numbers = ("value", "thesis", "lower", "upper", "tolerance")
+  for name in numbers:
+    if (name in row or name == "value") and not is_number(row.get(name)):
+      return f"finite number as {name}"
+  return None
+
+
+def is_number(value: Any) -> bool:
+  """Whether a value of JSON is a number that a float can hold."""
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    return False
+  try:
+    return math.isfinite(value)
+  except OverflowError:
+    return False
+
+
 class Lock:
   """Exclusive use of a work directory while the process lives.
 
@@ -44,7 +94,9 @@ class Lock:
   def __init__(self, directory: pathlib.Path):
     try:
       directory.mkdir(parents=True, exist_ok=True)
-      self._file = open(directory / ".lock", "a+")  # noqa: SIM115
+      self._file = open(  # noqa: SIM115
+        directory / ".lock", "a+", errors="replace"
+      )
     except OSError as error:
       raise errors.InputError(
         f"cannot write to the work directory ({error.strerror}); give another "
@@ -55,7 +107,7 @@ class Lock:
       fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
       self._file.seek(0)
-      holder = self._file.read().strip() or "unknown"
+      holder = self._file.read(_LONGEST_ID).strip() or "unknown"
       self._file.close()
       raise errors.InputError(
         f"the work directory is in use by process {holder}; wait for it or "
@@ -200,6 +252,7 @@ def claim(
     f"--{name} was {_show(before, name)}, now {_show(now, name)}"
     for name in sorted((set(before) | set(now)) - set(volatile))
     if before.get(name, missing) != now.get(name, missing)
+    and _show(before, name) != _show(now, name)  # a NaN is not itself
   ]
   if differ:
     raise errors.InputError(

@@ -1,12 +1,14 @@
 """What a sweep shows while it runs: one live table, or lines in a log."""
 
-import json
 import pathlib
 import shutil
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TextIO
+
+from experiments import workdir
+from repr_jax import errors
 
 _ROWS = 12
 _TAIL_BYTES = 4096
@@ -54,15 +56,15 @@ class Best:
 
   def _row(self, directory: pathlib.Path) -> dict[str, Any] | None:
     try:
-      rows = json.loads((directory / "results.json").read_text())["rows"]
-      if self._metric is None:
-        told = [row for row in rows if "thesis" in row]
-        return (told or rows or [None])[0]
-      for row in rows:
-        if self._metric in (row["metric"], f"{row['name']}: {row['metric']}"):
-          return row
-    except (OSError, ValueError, KeyError, TypeError):
-      pass
+      rows = workdir.read_results(directory / "results.json")["rows"]
+    except errors.InputError:
+      return None
+    if self._metric is None:
+      told = [row for row in rows if "thesis" in row]
+      return (told or rows or [None])[0]
+    for row in rows:
+      if self._metric in (row["metric"], f"{row['name']}: {row['metric']}"):
+        return row
     return None
 
 

@@ -17,10 +17,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from experiments import progress
-from launch import inspection, space
+from launch import inspection, results, space
 from repr_jax import errors
+from repr_jax.data import json_files
 
 _LONGEST_NAME = 100
+_LONGEST_ID = 40
 
 
 class Run(NamedTuple):
@@ -195,15 +197,20 @@ def _is_finished(directory: pathlib.Path, flags: Mapping[str, Any]) -> bool:
   """
   if not (directory / "results.json").exists():
     return False
-  stored = (read_json(directory / "flags.json") or {}).get("flags") or {}
-  return {**stored, "workdir": None} == {**flags, "workdir": None}
+  try:
+    stored = results.read_flags(directory / "flags.json")
+  except errors.InputError:
+    return False
+  before, now = ({**x, "workdir": None} for x in (stored, flags))
+  # As text, since a NaN is not equal to itself.
+  return before == now or json.dumps(before) == json.dumps(now)
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any] | None:
   """The object in a file, None where there is none."""
   try:
-    found = json.loads(path.read_text())
-  except (OSError, ValueError):
+    found = json_files.read_json(path)
+  except errors.InputError:
     return None
   return found if isinstance(found, dict) else None
 
@@ -267,11 +274,11 @@ def _job(plan: Plan, members: list[Run]) -> Job:
 def holder(directory: pathlib.Path) -> str | None:
   """Id of the process that uses a work directory, None where none does."""
   try:
-    with open(directory / ".lock") as file:
+    with open(directory / ".lock", errors="replace") as file:
       try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
       except OSError:
-        return file.read().strip() or "unknown"
+        return file.read(_LONGEST_ID).strip() or "unknown"
   except OSError:
     pass
   return None

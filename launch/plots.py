@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import workdir
 from launch import results
 
 _PANELS = 6
@@ -57,10 +58,8 @@ def _figure(panels: Sequence[Sequence[results.Line]], flag: str) -> Any:
 
 def _panel(axis: Any, lines: Sequence[results.Line], flag: str) -> None:
   given = [line.setting[flag] for line in lines]
-  numeric = all(
-    isinstance(x, (int, float)) and not isinstance(x, bool) for x in given
-  )
-  labels = [str(x) for x in given]
+  numeric = all(map(workdir.is_number, given))
+  labels = [_plain(str(x)) for x in given]
   places = given if numeric else [sorted(set(labels)).index(x) for x in labels]
   means = [line.mean for line in lines]
   spreads = [line.spread or 0.0 for line in lines]
@@ -79,6 +78,11 @@ def _panel(axis: Any, lines: Sequence[results.Line], flag: str) -> None:
     axis.legend(fontsize="small")
   names = {line.name for line in lines}
   title = f"{names.pop()}\n" if len(names) == 1 else ""
-  axis.set_title(f"{title}{lines[0].metric}", fontsize="small")
-  axis.set_xlabel(flag)
+  axis.set_title(_plain(f"{title}{lines[0].metric}"), fontsize="small")
+  axis.set_xlabel(_plain(flag))
   axis.grid(alpha=0.3)
+
+
+def _plain(text: str) -> str:
+  """A text in which no formula is looked for."""
+  return text.replace("$", r"\$")

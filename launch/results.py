@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from experiments import workdir
 from repr_jax import errors
+from repr_jax.data import json_files
 
 LEVEL = 0.05
 _LEAST_SEEDS = 3
@@ -121,34 +123,25 @@ def read(folders: Iterable[pathlib.Path]) -> Found:
 
 
 def _read_one(directory: pathlib.Path) -> Result:
-  results = _object(directory / "results.json")
-  flags = _object(directory / "flags.json")
-  try:
-    rows = [
-      {**row, "name": str(row["name"]), "metric": str(row["metric"]),
-       "value": float(row["value"])}
-      for row in results["rows"]
-    ]  # fmt: skip
-    return Result(
-      directory, str(results["experiment"]), dict(flags["flags"]), rows
-    )
-  except (KeyError, TypeError, ValueError) as error:
-    raise errors.InputError(
-      f"is not a run's results ({type(error).__name__}: {error})",
-      path=directory,
-    ) from error
+  path = directory / "results.json"
+  found = workdir.read_results(path)
+  if not isinstance(found.get("experiment"), str):
+    raise errors.InputError("names no experiment", path=path)
+  return Result(
+    directory,
+    found["experiment"],
+    read_flags(directory / "flags.json"),
+    [{**row, "value": float(row["value"])} for row in found["rows"]],
+  )
 
 
-def _object(path: pathlib.Path) -> dict[str, Any]:
-  try:
-    found = json.loads(path.read_text())
-  except OSError as error:
-    raise errors.InputError(f"{error.strerror}", path=path) from error
-  except ValueError as error:
-    raise errors.InputError(f"is not JSON: {error}", path=path) from error
-  if not isinstance(found, dict):
-    raise errors.InputError("is not an object", path=path)
-  return found
+def read_flags(path: pathlib.Path) -> dict[str, Any]:
+  """The flags of a run, by name, from its `flags.json`."""
+  found = json_files.read_json(path)
+  flags = found.get("flags") if isinstance(found, dict) else None
+  if not isinstance(flags, dict):
+    raise errors.InputError("is not a record of flags", path=path)
+  return flags
 
 
 def swept_flags(results: Sequence[Result]) -> list[str]:
@@ -195,7 +188,7 @@ def _lines_of(experiment, results, wanted, smallest) -> list[Line]:
   # metrics in the same order, places are what can be compared.
   by_place = len(metrics) == 1
   table: dict[Any, dict[str, list]] = {}
-  for result in sorted(results, key=lambda x: x.flags.get("seed") or 0):
+  for result in sorted(results, key=lambda x: _order(x.flags.get("seed") or 0)):
     setting = {name: result.flags.get(name) for name in swept}
     times: dict[tuple[str, str], int] = {}
     for place, row in enumerate(result.rows):
@@ -215,7 +208,7 @@ def _lines_of(experiment, results, wanted, smallest) -> list[Line]:
 
 
 def _order(value: Any) -> tuple:
-  if isinstance(value, (int, float)):
+  if isinstance(value, bool) or workdir.is_number(value):
     return (0, value, "")
   return (1, 0, str(value))
 

@@ -9,15 +9,15 @@ directory gets what a run alone would have written. A run that fails does not
 end the others; the exit code is then 1.
 """
 
-import json
 import os
 import pathlib
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments import endings, progress, settings, together, workdir
 from launch import inspection
 from repr_jax import errors
+from repr_jax.data import json_files
 
 _DEVICES = "--xla_force_host_platform_device_count"
 
@@ -27,12 +27,44 @@ def status_path(group: pathlib.Path) -> pathlib.Path:
   return group.with_suffix(".status")
 
 
-def _read(path: pathlib.Path) -> dict[str, Any]:
-  try:
-    found = json.loads(path.read_text())
-    return {"experiment": found["experiment"], "runs": list(found["runs"])}
-  except (KeyError, TypeError, ValueError) as error:
-    raise errors.InputError("is not a group of runs", path=path) from error
+class _Group(NamedTuple):
+  """Runs of one program: directories, and the arguments of each."""
+
+  experiment: str
+  directories: list[str]
+  arguments: list[list[str]]
+
+
+def _read(path: pathlib.Path) -> _Group:
+  found = json_files.read_json(path)
+  if not isinstance(found, dict):
+    found = {}
+  experiment, runs = found.get("experiment"), found.get("runs")
+  if not isinstance(experiment, str) or not isinstance(runs, list) or not runs:
+    raise errors.InputError(
+      "is not a group of runs: it needs the name of an experiment and a list "
+      "of runs",
+      path=path,
+    )
+  for number, run in enumerate(runs, 1):
+    fields = run if isinstance(run, dict) else {}
+    given = fields.get("arguments")
+    if not _is_path(fields.get("directory")) or not (
+      isinstance(given, list) and all(isinstance(x, str) for x in given)
+    ):
+      raise errors.InputError(
+        f"run {number} of the group has no directory and list of arguments",
+        path=path,
+      )
+  return _Group(
+    experiment,
+    [run["directory"] for run in runs],
+    [run["arguments"] for run in runs],
+  )
+
+
+def _is_path(value: Any) -> bool:
+  return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def _spread(count: int) -> None:
@@ -53,12 +85,16 @@ def execute(path: pathlib.Path) -> list[str | None]:
     What went wrong in each run, None where nothing did.
   """
   group = _read(path)
-  module = inspection.load_experiment(group["experiment"])
-  members = [
-    together.Member(
-      pathlib.Path(run["directory"]), inspection.parse_flags(run["arguments"])
+  module = inspection.load_experiment(group.experiment)
+  if not hasattr(module, "VMAP_OVER") or not hasattr(module, "run_together"):
+    raise errors.InputError(
+      f"runs of {group.experiment} cannot share a program; start them one by "
+      "one",
+      path=path,
     )
-    for run in group["runs"]
+  members = [
+    together.Member(pathlib.Path(directory), inspection.parse_flags(arguments))
+    for directory, arguments in zip(group.directories, group.arguments)
   ]
   over = {*module.VMAP_OVER, "workdir"}
   first = members[0].flags
@@ -82,7 +118,7 @@ def main(arguments: list[str]) -> int:
     return 0 if "--help" in arguments else 2
   path = pathlib.Path(value)
   try:
-    _spread(len(_read(path)["runs"]))
+    _spread(len(_read(path).directories))
     settings.apply()
     endings.on_signals()
     endings.with_parent()
@@ -95,8 +131,7 @@ def main(arguments: list[str]) -> int:
     return 2
   except KeyboardInterrupt:
     return 130
-  directories = [run["directory"] for run in _read(path)["runs"]]
-  told = dict(zip(directories, failures))
+  told = dict(zip(_read(path).directories, failures))
   workdir.write_json(status_path(path), told)
   for directory, failure in told.items():
     progress.say(f"{directory}: {failure or 'done'}")

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import runlib
+from experiments import runlib, workdir
+from launch import plan
 from repr_jax import errors
 from repr_jax.data import vectors
 
@@ -190,6 +191,55 @@ def test_other_flags_are_refused_by_name(tmp_path):
   again = {"k": 1, "x": "s", "z": 5}
   with runlib.Run("a", directory=tmp_path, config=again, volatile=["z"]) as run:
     assert run.finished
+
+
+def test_a_nan_among_the_flags_is_the_same_flag_again(tmp_path):
+  for _ in range(2):
+    with _run(tmp_path, rate=float("nan"), k=1):
+      pass
+  with pytest.raises(errors.InputError, match="--rate was NaN, now Infinity"):
+    _run(tmp_path, rate=float("inf"), k=1).__enter__()
+  with _run(tmp_path, rate=float("nan"), k=1.0):
+    pass
+
+
+def test_a_lock_that_holds_no_text_is_still_a_lock(tmp_path):
+  lock = workdir.Lock(tmp_path)
+  (tmp_path / ".lock").write_bytes(b"\xff\xfe" * 1000)
+  with pytest.raises(errors.InputError, match="in use by process"):
+    workdir.Lock(tmp_path)
+  assert plan.holder(tmp_path)
+  lock.release()
+  assert plan.holder(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+  "row",
+  [
+    5,
+    {},
+    {"name": "a", "metric": "m"},
+    {"name": "a", "metric": "m", "value": "1"},
+    {"name": "a", "metric": "m", "value": True},
+    {"name": "a", "metric": "m", "value": float("nan")},
+    {"name": "a", "metric": "m", "value": 10**400},
+    {"name": 1, "metric": "m", "value": 1},
+    {"name": "a", "metric": "m", "value": 1, "thesis": "abc"},
+    {"name": "a", "metric": "m", "value": 1, "lower": None},
+  ],
+)
+def test_results_that_are_none_are_refused(tmp_path, row):
+  path = tmp_path / "results.json"
+  good = {"name": "a", "metric": "m", "value": 2, "thesis": 1.5}
+  path.write_text(json.dumps({"experiment": "e", "rows": [good]}))
+  assert workdir.read_results(path)["rows"] == [good]
+  path.write_text(json.dumps({"experiment": "e", "rows": [good, row]}))
+  with pytest.raises(errors.InputError, match=r"results\.json.*row 2 has no"):
+    workdir.read_results(path)
+  for other in ([], {}, {"experiment": "e", "rows": good}):
+    path.write_text(json.dumps(other))
+    with pytest.raises(errors.InputError, match=r"results\.json.*remove it"):
+      workdir.read_results(path)
 
 
 def test_a_strange_directory_is_refused(tmp_path):

@@ -245,9 +245,9 @@ def _records(lines: list[str]) -> st.SearchStrategy[str]:
   def change(line: str, edits: list[tuple[int, Any]]) -> str:
     record = json.loads(line)
     for at, new in edits:
-      slots = list(_slots(record))
-      held, key = slots[at % len(slots)] if slots else (record, "x")
-      if new == _LEFT_OUT and slots:
+      places = list(slots(record))
+      held, key = places[at % len(places)] if places else (record, "x")
+      if new == _LEFT_OUT and places:
         del held[key]
       else:
         held[key] = new
@@ -257,10 +257,10 @@ def _records(lines: list[str]) -> st.SearchStrategy[str]:
   return st.builds(change, st.sampled_from(lines), edits)
 
 
-def _slots(value: Any) -> Iterator[tuple[Any, Any]]:
+def slots(value: Any) -> Iterator[tuple[Any, Any]]:
   """Every place of a JSON value that holds another."""
   if isinstance(value, (dict, list)):
     keys = list(value) if isinstance(value, dict) else range(len(value))
     for key in keys:
       yield value, key
-      yield from _slots(value[key])
+      yield from slots(value[key])
