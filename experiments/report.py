@@ -126,16 +126,20 @@ def load(path: str | os.PathLike) -> Chapter:
   """
   found = json_files.read_json(path)
   value = found.get("chapter") if isinstance(found, dict) else None
-  if not isinstance(value, dict) or found.get(_DIGEST) != _digest(value):
+  try:
+    if not isinstance(value, dict) or found.get(_DIGEST) != _digest(value):
+      raise TypeError
+    # Another version of this package may have kept other fields.
+    tables = [Table(**table) for table in value.pop("tables")]
+    plots = [
+      Plot(plot["caption"], base64.b64decode(plot["image"]))
+      for plot in value.pop("plots")
+    ]
+    return Chapter(**value, tables=tables, plots=plots)
+  except (KeyError, TypeError, ValueError):
     raise errors.InputError(
       "is not a chapter as it was kept; --rerun makes it anew", path=path
-    )
-  tables = [Table(**table) for table in value.pop("tables")]
-  plots = [
-    Plot(plot["caption"], base64.b64decode(plot["image"]))
-    for plot in value.pop("plots")
-  ]
-  return Chapter(**value, tables=tables, plots=plots)
+    ) from None
 
 
 def _digest(value: Any) -> str:

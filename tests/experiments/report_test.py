@@ -3,6 +3,7 @@
 import base64
 import html.parser
 import io
+import json
 import re
 import struct
 import zlib
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from experiments import report
+from repr_jax import errors
 
 _VOID = {"meta", "img", "br", "hr", "link", "input"}
 
@@ -150,6 +152,25 @@ def test_a_chapter_comes_back_from_its_file(tmp_path):
   assert back.plots == chapter.plots
   assert back.tables == chapter.tables
   assert (back.title, back.seconds) == (chapter.title, 12.3)
+
+
+def test_a_chapter_of_another_version_is_refused(tmp_path):
+  path = tmp_path / "chapter.json"
+  report.save(path, _chapters()["mvlsa"])
+  held = json.loads(path.read_text())["chapter"]
+  fewer = {k: v for k, v in held.items() if k != "tables"}
+  renamed = [{**table, "name": table["title"]} for table in held["tables"]]
+  for value in (
+    {**held, "colour": "red"},
+    fewer,
+    {**held, "tables": renamed},
+    {**held, "plots": [{"caption": "no picture"}]},
+    {**held, "plots": None},
+  ):
+    digest = report._digest(value)
+    path.write_text(json.dumps({"fingerprint": digest, "chapter": value}))
+    with pytest.raises(errors.InputError, match=r"chapter\.json.*--rerun"):
+      report.load(path)
 
 
 def test_a_figure_becomes_a_picture():
