@@ -11,26 +11,30 @@ python -m experiments.elkb --flagfile=experiments/presets/elkb_complex.flags
 python -m experiments.elkb ... --ask="hypernym(?, flowering_shrub)"
     the same run (finished runs are not trained again), and then the answers
 python -m experiments.elkb ... --combine_with=runs/elkb_t
-    also picks the better of this system and that one for each query
+    also picks the better of this system and that one for each query; a run
+    that has ended is not trained again for it
 """
 
 import dataclasses
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from absl import flags
 
 from experiments import (
+  kb_combination,
   kb_data,
   kb_evaluation,
   kb_puzzle,
+  kb_query,
   kb_together,
   kb_training,
+  processes,
   progress,
   runlib,
   together,
+  workdir,
 )
 from repr_jax import errors
 from repr_jax.data import files
@@ -40,7 +44,7 @@ from repr_jax.ops import mesh as meshes
 # Flags in which runs of one program may differ; see `run_together`.
 VMAP_OVER = ("seed", "eta", "alpha", "scale")
 
-_VOLATILE = ("ask", "top", "block", "mesh")
+_VOLATILE = ("ask", "top", "block", "mesh", "combine_with")
 _DEFAULT = kb_training.Setting()
 _TASK = flags.DEFINE_enum(
   "task", "link", ["link", "puzzle"], "Link prediction, or the puzzle."
@@ -54,7 +58,9 @@ _COLUMNS = flags.DEFINE_string("columns", "h,r,t", "Order of the columns.")
 _DUPLICATES = flags.DEFINE_enum(
   "duplicates", "error", ["error", "count"], "What a repeated triple is."
 )
-_RULES = flags.DEFINE_string("rules", None, "File of rules.")
+_RULES = flags.DEFINE_string(
+  "rules", None, "File of rules; WordNet's own facts have some of their own."
+)
 _DROP_IMPLIED = flags.DEFINE_bool(
   "drop_implied",
   False,
@@ -65,7 +71,10 @@ _ROOT = flags.DEFINE_string(
   "below", None, "WordNet only: keep the synsets below this one."
 )
 _HELD_OUT = flags.DEFINE_integer(
-  "held_out", 2000, "WordNet only: facts for validation and for test."
+  "held_out",
+  2000,
+  "WordNet only: facts for validation and for test.",
+  lower_bound=1,
 )
 _MODEL = flags.DEFINE_enum(
   "model", _DEFAULT.model, scores.SCORES, "Score model."
@@ -129,16 +138,28 @@ _CAP = flags.DEFINE_float("cap", _DEFAULT.cap, "Box of B's PropTrans, TypeImp.")
 _RADIUS = flags.DEFINE_float("radius", _DEFAULT.radius, "Ball of T's RelImp.")
 _EPOCHS = flags.DEFINE_integer("epochs", 20, "Epochs at most.", lower_bound=1)
 _EVAL_EVERY = flags.DEFINE_integer(
-  "eval_every", 2, "Epochs between looks at the validation facts."
+  "eval_every",
+  2,
+  "Epochs between looks at the validation facts.",
+  lower_bound=1,
 )
 _EVAL_LIMIT = flags.DEFINE_integer(
-  "eval_limit", 1000, "Validation facts looked at while training."
+  "eval_limit",
+  1000,
+  "Validation facts looked at while training.",
+  lower_bound=1,
 )
 _PATIENCE = flags.DEFINE_integer(
-  "patience", 3, "Looks without a better HITS@10 before training stops."
+  "patience",
+  3,
+  "Looks without a better HITS@10 before training stops.",
+  lower_bound=1,
 )
 _BLOCK = flags.DEFINE_integer(
-  "block", 256, "Queries scored at a time; memory is block * entities."
+  "block",
+  256,
+  "Queries scored at a time; memory is block * entities.",
+  lower_bound=1,
 )
 _UNSEEN = flags.DEFINE_enum(
   "unseen",
@@ -187,13 +208,24 @@ def load_kb(seed: int) -> kb_data.KnowledgeBase:
     )
   elif train or valid or test:
     raise errors.InputError("--train, --valid and --test go together")
+  elif _COLUMNS.value != _COLUMNS.default:
+    raise errors.InputError(
+      f"--columns={_COLUMNS.value} is about files: give --train, --valid and "
+      "--test"
+    )
   else:
-    kb = kb_data.from_wordnet(_HELD_OUT.value, seed, _ROOT.value)
+    kb = kb_data.from_wordnet(_HELD_OUT.value, seed, _ROOT.value, _RULES.value)
   if _DROP_IMPLIED.value:
     if not kb.rules:
       raise errors.InputError("--drop_implied needs rules: give --rules")
     kb = kb_data.drop_implied(kb)
     progress.say(f"{kb.name}: {len(kb.dropped):,} facts left out of training")
+  for note in kb_data.notes(kb):
+    progress.say(f"{kb.name}: {note}")
+  if _UNSEEN.value == "drop" and kb.unseen.all():
+    raise errors.InputError(
+      "--unseen=drop leaves no test fact: all have entities outside training"
+    )
   return kb
 
 
@@ -222,28 +254,65 @@ def _schedule() -> kb_training.Schedule:
   )
 
 
-def _print_answers(kb, systems, text, top):
-  query = kb_data.parse_query(kb, text)
-  touching = [
-    rule for rule in kb.rules if kb.relations[query[0]] in rule.relations
-  ]
-  for label, (model, params) in systems.items():
-    progress.say(f"{text} by {label}:")
-    for place, (name, value) in enumerate(
-      kb_evaluation.answers(kb, model, params, query, top), 1
-    ):
-      progress.say(f"  {place}. {name}  {value:.4f}")
+def _print_answers(
+  kb: kb_data.KnowledgeBase,
+  systems: Sequence[kb_evaluation.Trained],
+  text: str,
+  top: int,
+) -> None:
+  """Prints the answers of all systems side by side, and the rules."""
+  query = kb_query.parse_query(kb, text)
+  columns = []
+  for one in systems:
+    found = kb_evaluation.answers(kb, one.model, one.params, query, top)
+    lines = [
+      f"  {i}. {x}  {value:.4f}" for i, (x, value) in enumerate(found, 1)
+    ]
+    columns.append([f"{text} by {one.label}:", *lines])
+  for line in kb_evaluation.side_by_side(columns):
+    progress.say(line)
+  name = kb.relations[query[0]]
+  touching = [rule for rule in kb.rules if name in rule.relations]
   for rule in touching:
-    progress.say(f"rule: {rule.kind}({', '.join(rule.arguments)})")
+    progress.say(f"rule: {rule}")
   if not touching:
     progress.say("no rule touches this relation")
 
 
-def _link(run: runlib.Run, kb: kb_data.KnowledgeBase) -> dict[str, Any]:
-  """Trains, ranks and writes; the systems by name."""
+def _other(
+  kb: kb_data.KnowledgeBase, label: str
+) -> list[tuple[str, kb_evaluation.Trained]]:
+  """The run to combine with and its system, under a label of its own; or []."""
+  if not _COMBINE.value:
+    return []
+  other = kb_evaluation.load_params(_COMBINE.value, kb)
+  if other.label == label:
+    other = other._replace(label=f"{label} of {_COMBINE.value}")
+  return [(_COMBINE.value, other)]
+
+
+def _combine(
+  add: Callable[..., object],
+  kb: kb_data.KnowledgeBase,
+  trained: kb_evaluation.Trained,
+  other: kb_evaluation.Trained,
+) -> None:
+  """Computes the rows of the combination."""
+  thesis = {}
+  if kb.name == "wn18":
+    ruled = trained.label.endswith("rules")
+    thesis = {name: x for (name, on), x in _THESIS_WN18.items() if on == ruled}
+  kb_combination.combined_rows(
+    add, kb, trained, other, _BLOCK.value, _UNSEEN.value, thesis
+  )
+
+
+def _link(
+  run: runlib.Run, kb: kb_data.KnowledgeBase
+) -> list[kb_evaluation.Trained]:
+  """Trains, ranks and writes; the systems."""
   setting = setting_from(flags.FLAGS.flag_values_dict())
-  if _COMBINE.value:
-    kb_evaluation.load_params(_COMBINE.value)  # fails before training
+  _other(kb, "")  # fails before training
   mesh = meshes.make_mesh(_MESH.value, ("batch",))
   system = kb_training.prepare(kb, setting, mesh)
   params = kb_training.train(run, kb, system, *_schedule())
@@ -255,51 +324,51 @@ def _report(
   kb: kb_data.KnowledgeBase,
   system: kb_training.System,
   params: scores.Params,
-) -> dict[str, Any]:
-  """Ranks and writes what was trained; the systems by name."""
-  setting = system.setting
-  other = kb_evaluation.load_params(_COMBINE.value) if _COMBINE.value else None
-  label = setting.model + (" + rules" if setting.constrained else "")
+) -> list[kb_evaluation.Trained]:
+  """Ranks and writes what was trained; the systems."""
+  model = system.setting.model
+  label = kb_evaluation.label_of(kb, system.setting)
+  trained = kb_evaluation.Trained(model, params, label)
   thesis = None
   if kb.name == "wn18":
-    thesis = _THESIS_WN18.get((setting.model, setting.constrained))
+    thesis = _THESIS_WN18.get((model, label != model))
   ranks = kb_training.rank_facts(
-    kb, setting.model, params, kb.splits.test.array, _BLOCK.value,
-    _UNSEEN.value, system.mesh,
+    kb, model, params, kb.splits.test.array, _BLOCK.value, _UNSEEN.value,
+    system.mesh,
   )  # fmt: skip
-  kb_evaluation.link_rows(run, kb, f"{kb.name} {label}", ranks, thesis)
+  name = f"{kb.name} {label}"
+  kb_evaluation.link_rows(run.row, kb, name, ranks, thesis)
   if kb.rules:
     checked = kb_evaluation.violations(kb, system, params)
-    name = f"{kb.name} {label}"
     run.row(name, "largest violation, sampled", checked.sampled.max())
     run.row(name, "largest violation, trained", checked.real.max())
-  systems = {label: (setting.model, params)}
-  if other is not None:
-    merged, right = kb_evaluation.combined_ranks(
-      kb, (setting.model, params), other, _BLOCK.value
-    )
-    name = f"{setting.model}+{other[0]}"
-    figures = None
-    if kb.name == "wn18":
-      figures = _THESIS_WN18.get((name, setting.constrained))
-    kb_evaluation.link_rows(run, kb, f"{kb.name} {name}", merged, figures)
-    run.row(f"{kb.name} {name}", "accuracy of the choice", right, thesis=0.7)
-    systems[other[0]] = other
-  kb_evaluation.save_params(run.directory / "params.npz", setting.model, params)
+  others = _other(kb, label)
+  for folder, other in others:
+    _combine(run.row, kb, trained, other)
+    both = kb_combination.name_of(kb, trained, other)
+    kb_combination.remember(run.directory, both, folder)
+  kb_evaluation.save_params(run.directory / "params.npz", kb, trained)
   run.vectors(kb.shown, params.entities)
   with files.atomic_write(run.directory / "relations.npz", "wb") as out:
     np.savez(out, names=np.array(kb.relations), vectors=params.relations)
-  return systems
+  return [trained, *(other for _, other in others)]
 
 
-def _finished(run: runlib.Run) -> dict[str, Any]:
-  """The systems of a run that has ended, by name."""
-  model, params = kb_evaluation.load_params(str(run.directory))
-  found = {model + (" + rules" if _CONSTRAINED.value else ""): (model, params)}
-  if _COMBINE.value:
-    other = kb_evaluation.load_params(_COMBINE.value)
-    found[other[0]] = other
-  return found
+def _finished(
+  run: runlib.Run, kb: kb_data.KnowledgeBase
+) -> list[kb_evaluation.Trained]:
+  """The systems of a run that has ended; a new combination joins its rows."""
+  trained = kb_evaluation.load_params(str(run.directory), kb)
+  others = _other(kb, trained.label)
+  for folder, other in others:
+    both = kb_combination.name_of(kb, trained, other)
+    if kb_combination.is_known(run.directory, both, folder):
+      continue
+    rows: list[dict[str, Any]] = []
+    _combine(kb_combination.collector(rows), kb, trained, other)
+    if processes.is_writer():
+      kb_combination.add_to_results(run.directory, both, folder, rows)
+  return [trained, *(other for _, other in others)]
 
 
 def _puzzle(run: runlib.Run, seed: int) -> None:
@@ -349,10 +418,10 @@ def main(argv: list[str]) -> None:
     else:
       kb = load_kb(runlib.SEED.value)
       if _ASK.value:
-        kb_data.parse_query(kb, _ASK.value)  # a bad one fails before training
+        kb_query.parse_query(kb, _ASK.value)  # a bad one fails before training
       again = run.finished and (run.directory / "params.npz").exists()
-      systems = _finished(run) if again else _link(run, kb)
-  for row in json.loads((run.directory / "results.json").read_text())["rows"]:
+      systems = _finished(run, kb) if again else _link(run, kb)
+  for row in workdir.read_results(run.directory / "results.json")["rows"]:
     beside = f"  (thesis {row['thesis']})" if "thesis" in row else ""
     progress.say(f"{row['name']}: {row['metric']} {row['value']:.4g}{beside}")
   if _TASK.value == "link" and _ASK.value:

@@ -1,17 +1,16 @@
 """Knowledge bases for the experiments: files of triples, or WordNet itself."""
 
 import dataclasses
-import difflib
 import functools
-import re
 
 import numpy as np
 
+from experiments import kb_names
 from repr_jax import errors
 from repr_jax.data import rules as rule_files
 from repr_jax.data import triples, wordnet
 
-_QUERY = re.compile(r"\s*([^\s(),]+)\s*\(([^(),]+),([^(),]+)\)\s*")
+_SHOWN = 3  # Names outside training that are told.
 
 # Inverse pairs among WN18's relations, and those that are symmetric.
 _INVERSES = (
@@ -63,6 +62,11 @@ class KnowledgeBase:
     return np.concatenate([*parts, self.dropped])
 
   @property
+  def unseen(self) -> np.ndarray:
+    """Which test facts have an entity outside training, bool [n]."""
+    return ~self.seen[self.splits.test.array[:, [0, 2]]].all(axis=1)
+
+  @property
   def seen(self) -> np.ndarray:
     """Which entities the training split has, bool [E]."""
     seen = np.ones(len(self.entities), bool)
@@ -99,7 +103,7 @@ def read(
     )
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
-  return KnowledgeBase(name, splits, found, _readable(splits.train.entities))
+  return KnowledgeBase(name, splits, found, kb_names.readable(splits))
 
 
 def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
@@ -124,6 +128,8 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
     if rule.kind not in ("RelImp", "RevImp", "Symm"):
       continue
     first, second = place[rule.arguments[0]], place[rule.arguments[-1]]
+    if first == second and rule.kind == "RelImp":
+      continue  # it derives a fact from itself
     reason = facts[kept & (facts[:, 1] == first)]
     if first == second:  # a fact must not be the reason of its own reason
       reason = reason[reason[:, 0] < reason[:, 2]]
@@ -145,12 +151,61 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
   )
 
 
+def notes(kb: KnowledgeBase) -> list[str]:
+  """What a reader of the figures should know about the facts, in sentences.
+
+  Args:
+    kb: the knowledge base.
+
+  Returns:
+    Repeated triples, test facts that training has too, and those with names
+    outside training; nothing of what there is none of.
+  """
+  found = []
+  for part in kb.splits[:3]:
+    if part.repeated:
+      found.append(f"{part.path}: {part.repeated:,} repeated triples left out")
+  test = kb.splits.test
+  trained = np.concatenate([kb.splits.train.array, kb.dropped])
+  sizes = len(kb.entities), len(kb.relations), len(kb.entities)
+  both = np.isin(
+    *(np.ravel_multi_index(x.T, sizes) for x in (test.array, trained))
+  )
+  if both.any():
+    found.append(f"{both.sum():,} test facts are training facts too")
+  for what, columns, ids, names in (
+    ("entities", [0, 2], kb.splits.unseen_entities, kb.entities),
+    ("relations", [1], kb.splits.unseen_relations, kb.relations),
+  ):
+    strange = np.isin(test.array[:, columns], ids)
+    rows = np.flatnonzero(strange.any(axis=1))
+    if len(rows):
+      first = [
+        _place(test, row, columns, strange[row], names) for row in rows[:_SHOWN]
+      ]
+      more = ", ..." if len(rows) > _SHOWN else ""
+      found.append(
+        f"{len(rows):,} test facts have {what} outside training: "
+        f"{', '.join(first)}{more}"
+      )
+  return found
+
+
+def _place(part, row, columns, strange, names) -> str:
+  """A name outside training with the line of its fact."""
+  column = columns[int(np.argmax(strange))]
+  name = names[part.array[row, column]]
+  if part.lines is None:
+    return repr(name)
+  return f"{name!r} ({part.path}:{part.lines[row]})"
+
+
 def _absent(ids: np.ndarray, size: int) -> np.ndarray:
   return np.setdiff1d(np.arange(size, dtype=np.int32), ids)
 
 
 def from_wordnet(
-  held_out: int, seed: int, root: str | None = None
+  held_out: int, seed: int, root: str | None = None, rules: str | None = None
 ) -> KnowledgeBase:
   """WordNet's 18 relations, some facts held out, with their inverse rules.
 
@@ -158,6 +213,7 @@ def from_wordnet(
     held_out: facts in each of the validation and test splits.
     seed: of the choice of those facts.
     root: keep the synsets below this one only, such as "animal.n.01".
+    rules: file of other rules, or None.
 
   Returns:
     The knowledge base.
@@ -166,7 +222,12 @@ def from_wordnet(
   array = np.random.default_rng(seed).permutation(facts)
   splits = _hold_out(array, entities, relations, held_out)
   label = "WordNet" if root is None else f"WordNet below {root}"
-  return KnowledgeBase(label, splits, _wordnet_rules(relations), entities)
+  found = (
+    rule_files.read_rules(rules, relations, entities)
+    if rules
+    else _wordnet_rules(relations)
+  )
+  return KnowledgeBase(label, splits, found, entities)
 
 
 @functools.lru_cache(maxsize=1)  # runs that share a program share these
@@ -191,61 +252,6 @@ def _wordnet_facts(
   return array, entities, [everything.relations[i] for i in kinds]
 
 
-def parse_query(kb: KnowledgeBase, text: str) -> tuple[int, int, str]:
-  """Understands `relation(?, entity)` or `relation(entity, ?)`.
-
-  Args:
-    kb: the knowledge base.
-    text: the query; a relation may leave out its first underscore, and an
-      entity may be a file's name, a readable name, or the lemma it begins
-      with.
-
-  Returns:
-    Relation, entity and the open side, "head" or "tail".
-  """
-  match = _QUERY.fullmatch(text)
-  pair = [part.strip() for part in match.groups()[1:]] if match else []
-  if not match or not all(pair) or pair.count("?") != 1:
-    raise errors.InputError(
-      f"--ask {text!r}: expected relation(?, entity) or relation(entity, ?)"
-    )
-  relation = _find(
-    match[1], {name: i for i, name in enumerate(kb.relations)}, "relation"
-  )
-  side = "head" if pair[0] == "?" else "tail"
-  table: dict[str, int] = {}
-  for names in (kb.entities, kb.shown):
-    for i, name in enumerate(names):
-      table.setdefault(name, i)
-      table.setdefault(name.split(".")[0], i)
-  entity = _find(pair[1 if side == "head" else 0], table, "entity")
-  return relation, entity, side
-
-
-def _find(name: str, table: dict[str, int], what: str) -> int:
-  for form in (name, f"_{name}"):
-    if form in table:
-      return table[form]
-  close = difflib.get_close_matches(name, list(table)[:200_000], n=3)
-  hint = f"; did you mean {', '.join(close)}?" if close else ""
-  raise errors.InputError(f"--ask: unknown {what} {name!r}{hint}")
-
-
-def _readable(entities: list[str]) -> list[str]:
-  """Names of synsets where all entities are WordNet offsets."""
-  if not all(len(name) == 8 and name.isdigit() for name in entities):
-    return list(entities)
-  try:
-    database = wordnet.load()
-  except (errors.InputError, OSError):
-    return list(entities)
-  offsets = database.tables.offset.tolist()
-  table: dict[int, str] = {}
-  for row, offset in enumerate(offsets):
-    table.setdefault(offset, database.names[row])
-  return [table.get(int(name), name) for name in entities]
-
-
 def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
   found = []
   for first, second in _INVERSES:
@@ -260,6 +266,8 @@ def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
 
 def _hold_out(array, entities, relations, count) -> triples.Splits:
   """Takes facts out whose entities and relations all have others left."""
+  if count < 1:
+    raise errors.InputError(f"at least one fact is held out, not {count}")
   left = np.bincount(array[:, [0, 2]].ravel(), minlength=len(entities))
   kinds = np.bincount(array[:, 1], minlength=len(relations))
   out: list[int] = []

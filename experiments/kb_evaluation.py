@@ -1,18 +1,48 @@
-"""Figures, answers and combinations of trained knowledge bases."""
+"""Figures, answers and files of trained knowledge bases."""
 
 import pathlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from experiments import kb_data, kb_training, runlib
+from experiments import kb_data, kb_training
 from repr_jax import errors
 from repr_jax.data import files
-from repr_jax.kb import combine, link_prediction, rule_check, scores
+from repr_jax.kb import link_prediction, rule_check, scores
+
+
+class Trained(NamedTuple):
+  """A system that has been trained.
+
+  Attributes:
+    model: one of `kb.scores.SCORES`.
+    params: the tables.
+    label: the model, and whether rules hold in it.
+  """
+
+  model: str
+  params: scores.Params
+  label: str
+
+
+def label_of(kb: kb_data.KnowledgeBase, setting: kb_training.Setting) -> str:
+  """What a system is called in results.
+
+  Args:
+    kb: the knowledge base.
+    setting: how the system is trained.
+
+  Returns:
+    The model, and whether rules hold in it.
+  """
+  ruled = setting.constrained and kb.rules
+  return f"{setting.model} + rules" if ruled else setting.model
 
 
 def link_rows(
-  run: runlib.Run,
+  add: Callable[..., object],
   kb: kb_data.KnowledgeBase,
   name: str,
   ranks: link_prediction.Ranks,
@@ -21,7 +51,7 @@ def link_rows(
   """Writes raw and filtered figures of both sides, and of each relation.
 
   Args:
-    run: takes the rows.
+    add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
     name: of the system.
     ranks: of the test facts.
@@ -36,12 +66,14 @@ def link_rows(
       for metric, value in found.items():
         if metric != "count":
           beside = figures.get(metric) if side == "both" else None
-          run.row(name, f"{metric} {kind} {side}", value, thesis=beside)
-  run.row(name, "test facts with unseen names", int(ranks.unseen.sum()))
+          add(name, f"{metric} {kind} {side}", value, thesis=beside)
+  add(name, "test facts with unseen names", int(ranks.unseen.sum()))
   relations = kb.splits.test.array[:, 1]
+  strange = int(np.isin(relations, kb.splits.unseen_relations).sum())
+  add(name, "test facts with unseen relations", strange)
   for relation, found in link_prediction.per_relation(ranks, relations).items():
     label = f"{name} {kb.relations[relation]}"
-    run.row(label, "mrr filtered both", found["mrr"])
+    add(label, "mrr filtered both", found["mrr"])
 
 
 def violations(
@@ -103,26 +135,60 @@ def answers(
   ]
 
 
-def save_params(path: pathlib.Path, model: str, params: scores.Params) -> None:
-  """Writes tables and the name of their model.
+def side_by_side(columns: Sequence[Sequence[str]]) -> list[str]:
+  """Columns of text as lines.
+
+  Args:
+    columns: the lines of each column.
+
+  Returns:
+    Lines in which each column begins at one place.
+  """
+  height = max(map(len, columns))
+  padded = [[*column, *[""] * (height - len(column))] for column in columns]
+  widths = [max(map(len, column)) for column in padded]
+  return [
+    "    ".join(x.ljust(width) for x, width in zip(row, widths)).rstrip()
+    for row in zip(*padded)
+  ]
+
+
+def save_params(
+  path: pathlib.Path, kb: kb_data.KnowledgeBase, trained: Trained
+) -> None:
+  """Writes tables with the names of their rows and of their system.
 
   Args:
     path: `params.npz` of a work directory.
-    model: one of `kb.scores.SCORES`.
-    params: the tables.
+    kb: gives the names.
+    trained: the system.
   """
   with files.atomic_write(path, "wb") as out:
-    np.savez(out, model=model, **params._asdict())
+    np.savez(
+      out,
+      model=trained.model,
+      label=trained.label,
+      entity_names=np.array(kb.entities, np.str_),
+      relation_names=np.array(kb.relations, np.str_),
+      **trained.params._asdict(),
+    )
 
 
-def load_params(directory: str) -> tuple[str, scores.Params]:
+def load_params(
+  directory: str, kb: kb_data.KnowledgeBase | None = None
+) -> Trained:
   """Reads what `save_params` wrote.
 
   Args:
     directory: work directory of a finished run.
+    kb: the knowledge base whose names the tables must have; None for any.
 
   Returns:
-    The model and its tables.
+    The system.
+
+  Raises:
+    InputError: there is no such file, it is damaged, or its entities or
+      relations are not those of the knowledge base.
   """
   path = pathlib.Path(directory) / "params.npz"
   if not path.exists():
@@ -130,55 +196,49 @@ def load_params(directory: str) -> tuple[str, scores.Params]:
       "no finished run of experiments.elkb is here (no params.npz)",
       path=directory,
     )
-  found = files.read_npz(path, ["entities", "relations", "model"])
-  model = str(found.pop("model"))
+  found = files.read_npz(path)
+  if "entity_names" not in found or "relation_names" not in found:
+    raise errors.InputError(
+      "does not say which entities and relations its tables have, as files of "
+      "older versions do not; train again in another --workdir",
+      path=path,
+    )
+  found = files.read_npz(path, [*scores.Params._fields, *_TEXTS])
+  texts = {name: found.pop(name) for name in _TEXTS}
   for name, table in found.items():
+    names = texts[_NAMES[name]]
     if table.dtype.kind != "f" or not np.isfinite(table).all():
       raise errors.InputError(f"{name} is no finite table", path=path)
-  tables = jax.tree.map(jax.numpy.asarray, found)
-  return model, scores.Params(tables["entities"], tables["relations"])
-
-
-def combined_ranks(
-  kb: kb_data.KnowledgeBase,
-  first: tuple[str, scores.Params],
-  second: tuple[str, scores.Params],
-  block: int,
-) -> tuple[link_prediction.Ranks, float]:
-  """Ranks of test facts by the system that a classifier picks per query.
-
-  Args:
-    kb: the knowledge base; the classifier is fitted on its validation facts.
-    first: a model and its tables.
-    second: another.
-    block: queries at a time.
-
-  Returns:
-    The ranks, and how often the pick was right where it mattered.
-  """
-  valid, test = kb.splits.valid.array, kb.splits.test.array
-  ours, theirs = (
-    kb_training.rank_facts(kb, *one, valid, block) for one in (first, second)
-  )
-  one, two = (
-    kb_training.rank_facts(kb, *each, test, block) for each in (first, second)
-  )
-  chosen, right, total = {}, 0.0, 0.0
-  for side in ("head", "tail"):
-    features = [
-      combine.choice_features(
-        facts,
-        len(kb.relations),
-        combine.sureness(*first, facts, side, block),
-        combine.sureness(*second, facts, side, block),
+    if table.ndim != 2 or names.shape != table.shape[:1]:
+      raise errors.InputError(f"{name} and their names differ", path=path)
+    wanted = None if kb is None else getattr(kb, name)
+    if wanted is not None and names.tolist() != wanted:
+      raise errors.InputError(
+        f"has other {name} than this knowledge base: "
+        f"{_difference(names.tolist(), wanted)}. Give the files that the run "
+        "was trained on, or train again in another --workdir",
+        path=path,
       )
-      for facts in (valid, test)
-    ]
-    labels, weights = combine.better(ours, theirs, side)
-    w = np.asarray(combine.fit_logistic(features[0], labels, weights))
-    chosen[side] = features[1] @ w > 0
-    labels, weights = combine.better(one, two, side)
-    right += float(np.sum(weights * (chosen[side] == labels)))
-    total += float(weights.sum())
-  merged = combine.merge_ranks(one, two, chosen["head"], chosen["tail"])
-  return merged, right / max(total, 1.0)
+  tables = jax.tree.map(jax.numpy.asarray, found)
+  return Trained(
+    str(texts["model"]),
+    scores.Params(tables["entities"], tables["relations"]),
+    str(texts["label"]),
+  )
+
+
+_NAMES = {"entities": "entity_names", "relations": "relation_names"}
+_TEXTS = ("model", "label", *_NAMES.values())
+
+
+def _difference(stored: list[str], wanted: list[str]) -> str:
+  """The first name that only one of two lists has."""
+  for names, others, where in (
+    (stored, set(wanted), "only there"),
+    (wanted, set(stored), "only here"),
+  ):
+    alone = [name for name in names if name not in others]
+    if alone:
+      more = f" and {len(alone) - 1:,} more are" if len(alone) > 1 else " is"
+      return f"{alone[0]!r}{more} {where}"
+  return "their order is another"

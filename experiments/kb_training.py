@@ -95,6 +95,15 @@ def compile_for(
   """
   if not setting.constrained:
     return None
+  for rule in kb.rules:
+    if rule.kind not in rule_algebra.SUPPORTED[setting.model]:
+      able = [
+        x for x, some in rule_algebra.SUPPORTED.items() if rule.kind in some
+      ]
+      raise errors.InputError(
+        f"--model={setting.model} has no sufficient condition for {rule}; the "
+        f"models that have one are {', '.join(able)}"
+      )
   numbers = rule_algebra.Settings(setting.mixing, setting.cap, setting.radius)
   return kb_constraints.compile_rules(
     setting.model,
@@ -119,6 +128,11 @@ def prepare(
   Returns:
     The system before its first epoch.
   """
+  if setting.model == "complex" and setting.dim % 2:
+    raise errors.InputError(
+      f"--dim={setting.dim}: complex takes an even number, half of it for the "
+      "imaginary parts"
+    )
   sizes = len(kb.entities), len(kb.relations)
   params = scores.init_params(
     setting.model,

@@ -262,9 +262,10 @@ def _readings(text: str, known: tuple[Collection[str], ...]) -> list[_Atom]:
   found = []
   for atom in split_atom(text):
     shape = "".join("v" if name in _VARIABLES else "c" for name in atom[1:])
-    names = [_name(*pair) for pair in zip(atom, (known[0], known[1], known[1]))]
-    if None not in names:
-      found.append(_Atom(*names, shape))
+    relation = _name(atom[0], known[0])
+    first, second = (_name(name, known[1]) for name in atom[1:])
+    if relation and first and second:
+      found.append(_Atom(relation, first, second, shape))
   return found
 
 

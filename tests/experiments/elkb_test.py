@@ -8,9 +8,20 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from experiments import elkb, kb_data, kb_puzzle, kb_training, runlib
+from experiments import (
+  elkb,
+  kb_combination,
+  kb_data,
+  kb_evaluation,
+  kb_puzzle,
+  kb_query,
+  kb_training,
+  runlib,
+)
 from repr_jax import errors
+from repr_jax.data import wordnet
 from repr_jax.data.rules import Rule
+from repr_jax.kb import constraints, scores
 
 if not flags.FLAGS.is_parsed():
   flags.FLAGS(["elkb_test"])
@@ -62,14 +73,96 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert (tmp_path / "one" / "vectors.npz").exists()
   said = "".join(capsys.readouterr())
   assert "child(?, p3)" in said and "RevImp(child, parent)" in said
-  again = _run(
-    tmp_path / "two",
-    **paths,
-    **{**_FAST, "model": "T", "penalty": "l2", "constrained": False},
-    combine_with=str(tmp_path / "one"),
-  )
+  other = {**paths, **_FAST, "model": "T", "penalty": "l2", "epochs": 1}
+  other["constrained"] = False
+  again = _run(tmp_path / "two", **other, combine_with=str(tmp_path / "one"))
   merged = f"{tmp_path.name} T+complex"
   assert 0 <= again[merged, "mrr filtered both"] <= 1
+
+  # Runs that have ended are combined without training.
+  tables = (tmp_path / "one" / "params.npz").read_bytes()
+  lines = (tmp_path / "one" / "metrics.jsonl").read_bytes()
+  later = {**paths, **_FAST, "combine_with": str(tmp_path / "two")}
+  capsys.readouterr()
+  more = _run(tmp_path / "one", **later, ask="child(?, p3)", top=3)
+  assert (tmp_path / "one" / "params.npz").read_bytes() == tables
+  assert (tmp_path / "one" / "metrics.jsonl").read_bytes() == lines
+  merged = f"{tmp_path.name} complex+T"
+  assert rows.items() <= more.items() and (merged, "hits@3 raw tail") in more
+  said = capsys.readouterr().err.splitlines()
+  place = said.index(
+    next(x for x in said if "by complex + rules:" in x and x.endswith("by T:"))
+  )
+  assert said[place + 1].count("  1. p") == said[place + 3].count("  3. p") == 2
+  results = (tmp_path / "one" / "results.json").read_bytes()
+  _run(tmp_path / "one", **later)
+  assert (tmp_path / "one" / "results.json").read_bytes() == results
+  # A combination with other tables of that model takes its place.
+  made_by = (tmp_path / "one" / "combined.json").read_text()
+  later["combine_with"] = str(tmp_path / "three")
+  trained = kb_evaluation.load_params(str(tmp_path / "two"))
+  twice = trained._replace(
+    params=trained.params._replace(entities=-trained.params.entities)
+  )
+  (tmp_path / "three").mkdir()
+  kb = kb_data.read(*paths.values())
+  kb_evaluation.save_params(tmp_path / "three" / "params.npz", kb, twice)
+  last = _run(tmp_path / "one", **later)
+  assert last.keys() == more.keys()
+  assert (tmp_path / "one" / "combined.json").read_text() != made_by
+
+  # Two systems of one kind are both heard.
+  _run(tmp_path / "two", **{**other, **later, **other}, ask="child(?, p3)")
+  said = capsys.readouterr().err
+  assert "by T:" in said and f"by T of {tmp_path / 'three'}:" in said
+  with open(paths["train"], "a") as out:
+    out.write("p1\tparent\taa\n")
+  with pytest.raises(errors.InputError, match="'aa' is only here"):
+    _run(tmp_path / "one", **paths, **_FAST, ask="child(?, p3)")
+
+
+def test_tables_of_other_names_are_refused(tmp_path):
+  paths = _write(tmp_path)
+  kb = kb_data.read(*paths.values())
+  params = scores.Params(np.ones((15, 2), "f"), np.ones((2, 4), "f"))
+  trained = kb_evaluation.Trained("B", params, "B")
+  kb_evaluation.save_params(tmp_path / "params.npz", kb, trained)
+  assert kb_evaluation.load_params(str(tmp_path), kb).label == "B"
+  for name in ("parent", "p3"):
+    for path in list(paths.values())[:3]:
+      text = pathlib.Path(path).read_text()
+      pathlib.Path(path).write_text(text.replace(f"{name}\t", "new\t"))
+  with pytest.raises(errors.InputError, match=r"has other entities"):
+    _run(
+      tmp_path / "run", **{**paths, **_FAST, "rules": None},
+      combine_with=str(tmp_path),
+    )  # fmt: skip
+  assert not (tmp_path / "run" / "checkpoints").exists()
+  np.savez(tmp_path / "params.npz", model="B", **params._asdict())
+  with pytest.raises(errors.InputError, match="older versions"):
+    kb_evaluation.load_params(str(tmp_path))
+
+
+def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
+  paths = _write(tmp_path)
+  with open(paths["test"], "a") as out:
+    out.write("p1\tchild\tstranger\n")
+  kb = kb_data.read(*paths.values())
+  rng = np.random.default_rng(0)
+  one, two = (
+    kb_evaluation.Trained(
+      "A",
+      scores.Params(
+        rng.normal(size=(16, 2)).astype("f"),
+        rng.normal(size=(2, 4)).astype("f"),
+      ),
+      "A",
+    )
+    for _ in range(2)
+  )
+  merged, right = kb_combination.combined_ranks(kb, one, two, 8, "drop")
+  assert merged.kept.tolist() == [True] * 4 + [False] and 0 <= right <= 1
+  assert kb.unseen.tolist() == [False] * 4 + [True]
 
 
 def test_pairs_trainer_under_rules(tmp_path):
@@ -93,6 +186,8 @@ def test_pairs_trainer_under_rules(tmp_path):
     ({"optimizer": "newton"}, "--optimizer=newton"),
     ({"trainer": "pairs"}, "needs --trainer=many"),
     ({"batch": 10_000}, "larger than"),
+    ({"dim": 7}, "--dim=7: complex takes an even"),
+    ({"train": None, "valid": None, "test": None, "columns": "t,h"}, "columns"),
   ],
 )
 def test_bad_flags_are_named(tmp_path, change, message):
@@ -107,7 +202,11 @@ def test_bad_flags_are_named(tmp_path, change, message):
     ("train", "p1\tparent\n", "train.txt:1"),
     ("train", "p1\tparent\tp2\np1\tparent\tp2\n", "train.txt:2"),
     ("rules", "RevImp\tparent\tuncle\n", "rules.tsv:1"),
-    ("rules", "PropTrans\tchild\tchild\tp1\tchild\tp2\n", "no sufficient"),
+    (
+      "rules",
+      "\nPropTrans\tchild\tchild\tp1\tchild\tp2\n",
+      r"no sufficient.*PropTrans\(.*rules.tsv:2",
+    ),
   ],
 )
 def test_bad_files_are_named(tmp_path, name, text, message):
@@ -117,13 +216,90 @@ def test_bad_files_are_named(tmp_path, name, text, message):
     _run(tmp_path / "run", **paths, **_FAST)
 
 
-def test_unseen_test_entities_are_counted(tmp_path):
+def test_rules_that_cannot_hold_together_tell_where_they_stand(tmp_path):
   paths = _write(tmp_path)
+  kb = kb_data.read(*paths.values())
+  told = constraints.conflict(kb.rules, lambda kept: 1 not in kept)
+  assert told == f"RevImp(child, parent) ({paths['rules']}:2)"
+
+
+def test_unseen_test_names_are_counted_and_told(tmp_path, capsys):
+  paths = _write(tmp_path)
+  test = paths["test"]
   with open(paths["test"], "a") as out:
     out.write("p1\tchild\tstranger\n")
+    out.write("p1\tuncle\tp2\n")
+  pathlib.Path(paths["rules"]).write_text("# none\n")
   rows = _run(tmp_path / "run", **paths, **{**_FAST, "epochs": 1})
-  name = f"{tmp_path.name} complex + rules"
+  name = f"{tmp_path.name} complex"  # there are no rules
   assert rows[name, "test facts with unseen names"] == 1
+  assert rows[name, "test facts with unseen relations"] == 1
+  said = capsys.readouterr().err
+  assert f"have entities outside training: 'stranger' ({test}:5)\n" in said
+  assert f"have relations outside training: 'uncle' ({test}:6)\n" in said
+  pathlib.Path(test).write_text("p1\tchild\tstranger\n")
+  with pytest.raises(errors.InputError, match="leaves no test fact"):
+    _run(tmp_path / "drop", **paths, **_FAST, unseen="drop")
+  assert not (tmp_path / "drop" / "checkpoints").exists()
+
+
+def test_repeated_facts_are_told(tmp_path):
+  paths = _write(tmp_path)
+  train = pathlib.Path(paths["train"]).read_text()
+  pathlib.Path(paths["test"]).write_text(train.splitlines()[0] + "\n")
+  pathlib.Path(paths["train"]).write_text(train + train)
+  kb = kb_data.read(*paths.values(), duplicates="count")
+  count = len(train.splitlines())
+  assert kb_data.notes(kb) == [
+    f"{paths['train']}: {count} repeated triples left out",
+    "1 test facts are training facts too",
+  ]
+
+
+@pytest.mark.parametrize(
+  ("name", "value"),
+  [("eval_every", "0"), ("eval_every", "-1"), ("held_out", "0"),
+   ("held_out", "-3"), ("patience", "0"), ("eval_limit", "0"), ("block", "0")],
+)  # fmt: skip
+def test_numbers_that_cannot_be_are_refused(name, value):
+  with pytest.raises(ValueError, match=r"integer"):
+    flags.FLAGS[name].parser.parse(value)
+
+
+def test_queries_name_anything(tmp_path):
+  names = ["Mercury_(planet)", "New York, NY", "?", "a.b", "a"]
+  rows = [f"{name}\tis parent\t:)" for name in names]
+  for name in ("t", "v", "w"):
+    (tmp_path / name).write_text("\n".join([*rows, "a\t_in\ta.b"]) + "\n")
+  kb = kb_data.read(*(str(tmp_path / x) for x in "tvw"), None)
+  for text, entity, side in (
+    ("is parent(?, Mercury_(planet))", "Mercury_(planet)", "head"),
+    ("is parent(New York, NY, ?)", "New York, NY", "tail"),
+    ('is parent("New York, NY",?)', "New York, NY", "tail"),
+    ('"is parent" ( ? , "?" )', "?", "head"),
+    ("in(:), ?)", ":)", "tail"),
+    ("in(?, a)", "a", "head"),
+  ):
+    relation, found, open_side = kb_query.parse_query(kb, text)
+    assert kb.relations[relation] in ("is parent", "_in")
+    assert (kb.entities[found], open_side) == (entity, side)
+  for text in ("in(?, ?)", "in(a, a.b)", "in", "in(?)", "(?, a)", "in(?,)"):
+    with pytest.raises(errors.InputError, match="expected relation"):
+      kb_query.parse_query(kb, text)
+
+
+def test_offsets_are_named_by_their_facts(tmp_path):
+  database = wordnet.load()
+  breathe = database.row("breathe.v.01")
+  lines = [
+    f"00001740\t_hyponym\t{database.tables.offset[row]:08d}"
+    for row in database.targets(breathe, "hyponym").tolist()
+  ]
+  for name in "tvw":
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+  kb = kb_data.read(*(str(tmp_path / x) for x in "tvw"), None)
+  shown = kb.shown[kb.entities.index("00001740")]
+  assert shown == "breathe.v.01"  # entity.n.01 stands there too
 
 
 def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
@@ -135,13 +311,18 @@ def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
     assert found[False][1] > 1
 
 
-def test_wordnet_knowledge_base_holds_facts_out():
+def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
   kb = kb_data.from_wordnet(50, 0, "bird.n.01")
   assert len(kb.splits.valid) == len(kb.splits.test) == 50
   assert Rule("RevImp", ("_hypernym", "_hyponym")) in kb.rules
+  (tmp_path / "rules").write_text("Symm\t_hypernym\n")
+  other = kb_data.from_wordnet(50, 0, "bird.n.01", str(tmp_path / "rules"))
+  assert other.rules == [Rule("Symm", ("_hypernym",))]
+  with pytest.raises(errors.InputError, match="at least one"):
+    kb_data.from_wordnet(0, 0, "bird.n.01")
   seen = np.unique(kb.splits.train.array[:, [0, 2]])
   assert len(seen) == len(kb.entities)
-  relation, entity, side = kb_data.parse_query(kb, "hypernym(?, bird)")
+  relation, entity, side = kb_query.parse_query(kb, "hypernym(?, bird)")
   assert kb.relations[relation] == "_hypernym" and side == "head"
   assert kb.shown[entity].startswith("bird.")
   setting = kb_training.Setting(dim=4, batch=64, trainer="many")
@@ -177,7 +358,9 @@ def test_of_a_symmetric_pair_one_stays(tmp_path):
   facts = ["a\tlikes\tb", "b\tlikes\ta", "a\tlikes\ta", "b\tknows\ta"]
   for name, rows in (("t", facts), ("v", facts[:1]), ("w", facts[1:2])):
     (tmp_path / name).write_text("\n".join(rows) + "\n")
-  (tmp_path / "r").write_text("Symm\tlikes\nRelImp\tlikes\tknows\n")
+  (tmp_path / "r").write_text(
+    "Symm\tlikes\nRelImp\tlikes\tknows\nknows(x,y)==>knows(x,y)\n"
+  )
   whole = kb_data.read(*(str(tmp_path / x) for x in "tvwr"))
   kb = kb_data.drop_implied(whole)
   named = [

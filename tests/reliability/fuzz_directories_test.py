@@ -168,7 +168,13 @@ def _check_export(found) -> None:
 def _make_tables(folder: pathlib.Path) -> None:
   folder.mkdir()
   tables = {"entities": np.ones((3, 2), "f"), "relations": np.ones((2, 2), "f")}
-  files.write_npz(folder / "params.npz", model=np.array("rescal"), **tables)
+  texts = {
+    "model": np.array("B"),
+    "label": np.array("B + rules"),
+    "entity_names": np.array(["a", "b", "c"]),
+    "relation_names": np.array(["r", "s"]),
+  }
+  files.write_npz(folder / "params.npz", **texts, **tables)
 
 
 def _check_tables(found) -> None:
