@@ -23,7 +23,7 @@ from repr_jax import multiview
 from repr_jax.data import files, text, vectors, vocab
 from repr_jax.data.linked_documents import LinkedDocument
 from repr_jax.errors import InputError
-from repr_jax.multiview import weighting
+from repr_jax.multiview import counting, weighting
 
 _BESIDE = 5
 _COLUMNS = 20_000
@@ -196,15 +196,13 @@ def _chunks(
 
 def _by_document(chunks: Iterable[text.TokenChunk], size: int) -> sp.csr_array:
   """How often each word stands in each document, [v, documents]."""
-  rows, columns, base = [], [], 0
-  for chunk in chunks:
-    inside = chunk.ids >= 0
-    rows.append(chunk.ids[inside])
-    columns.append(chunk.sentence[inside] + np.int32(base))
-    base += len(chunk.starts) - 1
-  row, column = np.concatenate(rows), np.concatenate(columns)
-  ones = np.ones(len(row), np.float32)
-  return sp.coo_array((ones, (row, column)), (size, max(base, 1))).tocsr()
+  blocks = [
+    counting.count_pairs(
+      chunk.ids, chunk.sentence, (size, len(chunk.starts) - 1)
+    ).astype(np.float32)
+    for chunk in chunks
+  ]
+  return sp.csr_array(sp.hstack(blocks, format="csr"))
 
 
 def _unit(table: np.ndarray) -> np.ndarray:
