@@ -99,7 +99,13 @@ def score(
       again = retrieval.rerank(vectors, task.queries, found.ids)
       path.parent.mkdir(parents=True, exist_ok=True)
       files.write_npz(path, scores=np.asarray(again))
-    scores[text] = files.read_npz(path)["scores"]
+    kept = files.read_npz(path).get("scores", np.zeros(0))
+    if kept.dtype.kind != "f" or kept.shape != found.ids.shape:
+      raise InputError(
+        "does not hold the scores of this run; remove it and run again",
+        path=path,
+      )
+    scores[text] = kept
     say(f"{text} is scored")
   if pool is None:
     pool = task_lib.make_pool(

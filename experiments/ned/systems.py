@@ -5,6 +5,7 @@ that was stopped goes on with the system it was at.
 """
 
 import dataclasses
+import pathlib
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from experiments.ned.options import Options
 from experiments.ned.training import Answers, Packs
 from repr_jax.data import files
 from repr_jax.data.linked_documents import LinkedMention
+from repr_jax.errors import InputError
 from repr_jax.evaluation import linking
 from repr_jax.linking import packing
 from repr_jax.linking.disambiguation import Tables
@@ -130,7 +132,7 @@ def run_all(run: runlib.Run, options: Options) -> Results:
       )
       path.parent.mkdir(exist_ok=True)
       files.write_npz(path, **found)
-    answers[system.name] = _unpack(files.read_npz(path))
+    answers[system.name] = _unpack(path, sizes)
   return Results(corpus, packs, answers)
 
 
@@ -154,12 +156,21 @@ def _answer(run, system, first, resumed, vectors, packs, sizes, options):
   return found
 
 
-def _unpack(stored: dict[str, np.ndarray]) -> dict[str, Answers]:
-  names = [key.removesuffix("/gold") for key in stored if key.endswith("/gold")]
-  return {
-    name: Answers(stored[f"{name}/predicted"], stored[f"{name}/gold"])
-    for name in names
-  }
+def _unpack(path: pathlib.Path, sizes: dict[str, int]) -> dict[str, Answers]:
+  """The answers that were kept, for sets of so many mentions."""
+  stored = files.read_npz(path)
+  answers = {}
+  for name, size in sizes.items():
+    keys = f"{name}/predicted", f"{name}/gold"
+    kept = [stored.get(key, np.zeros(())) for key in keys]
+    if any(x.dtype.kind != "i" or x.shape != (size,) for x in kept):
+      raise InputError(
+        f"does not hold the answers of this run for {name}; remove it and run "
+        "again",
+        path=path,
+      )
+    answers[name] = Answers(*kept)
+  return answers
 
 
 def sets(packs: Packs) -> dict[str, list[packing.Group]]:
