@@ -62,7 +62,9 @@ def parse_flags(arguments: Sequence[str]) -> dict[str, Any]:
 
   from experiments import command_line, workdir
 
-  flagsaver.restore_flag_values(_first_values())
+  # absl makes what it is given the state of its flags, to be changed by them.
+  first = {name: dict(state) for name, state in _first_values().items()}
+  flagsaver.restore_flag_values(first)
   rest = command_line.parse(["experiment", *arguments])
   if len(rest) > 1:
     raise errors.InputError(f"unexpected argument {rest[1]!r}")

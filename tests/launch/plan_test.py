@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launch import plan, space
+from launch import inspection, plan, space
 from repr_jax import errors
 
 
@@ -105,6 +105,15 @@ def test_finished_runs_are_left_out_unless_their_flags_differ(
     (root / name / "results.json").write_text("{}")
   made = plan.make(path, root)
   assert [run.finished for run in made.runs] == [True, False, False, False]
+
+
+def test_a_run_has_no_flag_of_the_run_before():
+  runs = [["--x=2"], ["--kind=b"], ["--x=3"], [], ["--seed=1"]]
+  answer = inspection.ask("fake_run", runs)
+  found = [(x["x"], x["kind"], x["seed"]) for x in answer.flags]
+  assert found == [
+    (2.0, "a", 0), (0.5, "b", 0), (3.0, "a", 0), (0.5, "a", 0), (0.5, "a", 1),
+  ]  # fmt: skip
 
 
 def test_runs_that_differ_in_declared_flags_form_groups(tmp_path):
