@@ -175,7 +175,9 @@ class _Builder:
     if np.isfinite(lower) or np.isfinite(radius):
       region = Region(*map(jnp.float32, (lower, upper, radius)))
     planes = self._planes(found, ties, place)
-    bounds: list = [([], [(-1, i)], 0.0) for i in range(len(named))]
+    bounds: list = []
+    if lower == 0:
+      bounds += [([], [(-1, i)], 0.0) for i in range(len(named))]
     if found.box:
       bounds += [([], [(1, i)], upper) for i in range(len(named))]
     rows = [row for row in linear if row[0]]
@@ -211,7 +213,8 @@ class _Builder:
     """T: RelImp as ties with a floor, on rules that no others imply.
 
     Equal vectors meet RelImp too, without a floor. So rules that hang together
-    and that no ratios and floors satisfy become equalities.
+    and that no ratios and floors satisfy become equalities, and all of them
+    where there are linear conditions, which a floor could not be joined with.
     """
     turned = [(s, r) for r, s in found.implied]
     label = _circles(found.implied, self.nodes)
@@ -222,7 +225,7 @@ class _Builder:
       if label[r] != label[s]
     }
     one_way = [apart[edge] for edge in _reduction(list(apart))]
-    equal: set[int] = set()  # groups
+    equal = set(group) if found.linear else set()
     while True:
       tried, floors = ties.copy(), []
       for r, s in found.implied:

@@ -19,6 +19,8 @@ Conditions that differ from the thesis' text, with the reason:
 * RelImp for T is the thesis' r' = (4p - 1) / (4p + 1) r with
   norm(r) >= 2p + 1/2, which is not convex; it is met by tying r' to r and a
   floor on the norm.
+* Entail_B for T, which the thesis does not have, is r + e = r' + e', and
+  Entail_A r - e = r' - e': then both scores are equal for every x.
 * PropTrans and TypeImp for B need <x, y> <= <x, a> + <y, b> + c for all
   entities. The thesis takes a = b and entities in a ball that moves with a.
   With entities in the box [0, m]^d the condition is met if and only if
@@ -43,7 +45,7 @@ SUPPORTED = {
   "R": _ORDER,
   "B": (*_ENTAIL, "PropTrans", "TypeImp"),
   "C": _ENTAIL,
-  "T": _ORDER,
+  "T": _ENTAIL,
   "D": _ENTAIL,
   "distmult": _ORDER,
   "complex": _ORDER,
@@ -213,6 +215,12 @@ def _entail(found, model, ids, near):
   """Entail_B(r,e,s,f) with near = 0: r(x,e) => s(x,f); Entail_A: near = 1."""
   r, e, s, f = ids
   far = 1 - near
+  if model == "T":
+    for sign in (1, -1):
+      turned = -sign if near else sign
+      nodes = [(sign, (r, 0)), (-sign, (s, 0))]
+      found.linear.append((nodes, [(turned, e), (-turned, f)], 0.0))
+    return
   found.orthant = True
   if model != "B":
     found.order.append(((r, near), (s, near)))
