@@ -20,6 +20,7 @@ from jax import lax
 from repr_jax import errors
 from repr_jax.data import testsets
 from repr_jax.evaluation import similarity
+from repr_jax.ops import precision
 
 _EPSILON = 1e-6
 
@@ -57,6 +58,7 @@ def solve_analogies(
 
   Args:
     array: vectors, [n, d]; need not be normalised, zero rows have cosine 0.
+      Finite, as all answers are -1 if an entry is not.
     terms: rows of the distinct words that questions use, int32 [t].
     questions: positions in `terms` of a, b, c, int32 [q, 3].
     method: "add" (3CosAdd) or "mul" (3CosMul).
@@ -70,6 +72,7 @@ def solve_analogies(
   chex.assert_rank([array, terms, questions], [2, 1, 2])
   if method not in ("add", "mul"):
     raise ValueError(f'method must be "add" or "mul", not {method!r}')
+  array = jnp.asarray(array, jnp.result_type(array, jnp.float32))
   n, (q, _) = array.shape[0], questions.shape
   block_words = min(block_words, n)
   unit = _unit(array[terms])
@@ -109,6 +112,8 @@ def solve_analogies(
   )
   starts = jnp.arange(0, n, block_words, dtype=jnp.int32)
   (_, answers), _ = lax.scan(score_words, nothing, starts)
+  # The compiled maximum of many numbers may pass over a NaN.
+  answers = jnp.where(jnp.isfinite(array).all(), answers, -1)
   return answers.reshape(-1)[:q].astype(jnp.int32)
 
 
@@ -145,7 +150,8 @@ def evaluate_analogies(
   rows = np.array(
     [[index.get(word, -1) for word in four] for four in test_set.questions],
     np.int32,
-  )
+  ).reshape(-1, 4)
+  similarity.check_rows(rows, len(array))
   known = (rows >= 0).all(axis=1)
   scores = np.full(len(rows), np.nan)
   answers = np.full(len(rows), -1, np.int32)
@@ -178,8 +184,8 @@ def evaluate_analogies(
 
 def _unit(array: jax.Array) -> jax.Array:
   """Rows of length one; zero rows stay zero, whatever the scale."""
-  largest = jnp.abs(array).max(axis=1, keepdims=True)
-  array = array / jnp.where(largest > 0, largest, 1)
+  largest = jnp.abs(array).max(axis=1, keepdims=True, initial=0)
+  array = array * precision.near_one(largest)
   norm = jnp.linalg.norm(array, axis=1, keepdims=True)
   return array / jnp.where(norm > 0, norm, 1)
 

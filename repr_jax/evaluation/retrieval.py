@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from repr_jax.errors import InputError
+
 UNPOOLED = -2
 UNJUDGED = -1
 
@@ -38,7 +40,7 @@ def average_precision(ranked: np.ndarray, num_relevant: int) -> float:
   Returns:
     Average precision; 0 if nothing is relevant.
   """
-  relevant = np.asarray(ranked) > 0
+  relevant = _finite(ranked) > 0
   ranks = np.flatnonzero(relevant) + 1
   return _ratio((np.arange(1, ranks.size + 1) / ranks).sum(), num_relevant)
 
@@ -58,7 +60,7 @@ def inferred_ap(ranked: np.ndarray, num_relevant: int) -> float:
   Returns:
     infAP; 0 if nothing is relevant.
   """
-  ranked = np.asarray(ranked)
+  ranked = _finite(ranked)
   relevant, irrelevant = ranked > 0, ranked == 0
   ranks = np.flatnonzero(relevant) + 1.0
   above = [
@@ -87,7 +89,7 @@ def ndcg(ranked: np.ndarray, judged: np.ndarray, k: int | None = None) -> float:
   Returns:
     NDCG@k; 0 if nothing is relevant.
   """
-  ideal = np.sort(np.maximum(np.asarray(judged, float), 0))[::-1]
+  ideal = np.sort(np.maximum(_finite(judged).astype(float), 0))[::-1]
   return _ratio(_dcg(ranked, k), _dcg(ideal, k))
 
 
@@ -97,7 +99,7 @@ def reciprocal_rank(ranked: np.ndarray) -> float:
   Args:
     ranked: relevance in rank order, [n].
   """
-  ranks = np.flatnonzero(np.asarray(ranked) > 0)
+  ranks = np.flatnonzero(_finite(ranked) > 0)
   return float(1 / (ranks[0] + 1)) if ranks.size else 0.0
 
 
@@ -246,14 +248,22 @@ def _measure(name: str, ranked: np.ndarray, judged: np.ndarray) -> float:
 def _found(ranked: np.ndarray, k: int) -> int:
   if k < 1:
     raise ValueError(f"the cut-off must be 1 or more, not {k}")
-  return int((np.asarray(ranked)[:k] > 0).sum())
+  return int((_finite(ranked)[:k] > 0).sum())
 
 
 def _dcg(ranked: np.ndarray, k: int | None) -> float:
   if k is not None and k < 1:
     raise ValueError(f"the cut-off must be 1 or more, not {k}")
-  gains = np.maximum(np.asarray(ranked, float)[:k], 0)
+  gains = np.maximum(_finite(ranked).astype(float)[:k], 0)
   return float((gains / np.log2(np.arange(2, gains.size + 2))).sum())
+
+
+def _finite(relevance: np.ndarray) -> np.ndarray:
+  """Relevance [n]; a NaN would pass for a document that is not relevant."""
+  relevance = np.asarray(relevance)
+  if relevance.dtype.kind == "f" and not np.isfinite(relevance).all():
+    raise InputError("relevance must be finite; leave out what is not judged")
+  return relevance
 
 
 def _ratio(numerator: float, denominator: float) -> float:

@@ -40,8 +40,8 @@ class Result:
 
   @property
   def coverage(self) -> float:
-    """Share of the set that was scored."""
-    return self.scored / self.total
+    """Share of the set that was scored; 0 of a set without items."""
+    return self.scored / self.total if self.total else 0.0
 
 
 def index_words(words: Iterable[str]) -> dict[str, int]:
@@ -218,6 +218,23 @@ def accuracy_result(
   return Result(name, value, len(scored), len(scores), zero, scores)
 
 
+def check_rows(rows: np.ndarray, size: int) -> None:
+  """Refuses rows [...] that the vectors do not have.
+
+  Args:
+    rows: of words, int; negative for an unknown one.
+    size: how many vectors there are.
+
+  Raises:
+    InputError: names the largest.
+  """
+  if rows.max(initial=-1) >= size:
+    raise errors.InputError(
+      f"the index gives a word row {rows.max()}, but there are {size} vectors; "
+      "it belongs to others"
+    )
+
+
 def _centred_ranks(x: np.ndarray) -> np.ndarray:
   _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
   ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
@@ -232,6 +249,7 @@ def _cosine(
   array: Array, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
   """Cosines of paired rows, and which pairs have a zero vector."""
+  check_rows(np.concatenate([left, right]), len(array))
   a, b = (np.asarray(array[rows], np.float64) for rows in (left, right))
   if not (np.isfinite(a).all() and np.isfinite(b).all()):
     raise errors.InputError("the vectors hold values that are not finite")

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from jax import lax
 
 from repr_jax.errors import InputError
+from repr_jax.ops import precision
 from repr_jax.setexp import expand, fitting, sgns, vae
 
 # What the thesis' runs used (notes to 6.2.3); words are up to the caller.
@@ -79,7 +80,7 @@ def init(start: jax.Array) -> State:
   Returns:
     The state; a start of zero stays zero until the first step.
   """
-  return State(_unit(start), jnp.zeros_like(start))
+  return State(_unit(_near_one(start)), jnp.zeros_like(start))
 
 
 def update(
@@ -164,6 +165,10 @@ def fit_max_margin(
     raise InputError(
       "positives, negatives and block must be positive and steps not negative"
     )
+  numbers = {"gamma": gamma, "alpha": alpha, "learning_rate": learning_rate}
+  for name, value in numbers.items():
+    if not np.isfinite(value):
+      raise InputError(f"{name} must be finite, not {value}")
   n = len(offsets) - 1
   begin_key, key = jax.random.split(key)
   if start is None:
@@ -278,7 +283,7 @@ def unit_rows(x: Any) -> jax.Array:
   Returns:
     [n, d].
   """
-  return jax.vmap(_unit)(jnp.asarray(x))
+  return jax.vmap(lambda z: _unit(_near_one(z)))(jnp.asarray(x))
 
 
 class _Bags(NamedTuple):
@@ -287,6 +292,11 @@ class _Bags(NamedTuple):
   begins: jax.Array  # [n]
   sizes: jax.Array  # [n]
   words: jax.Array  # [nnz]
+
+
+def _near_one(z: jax.Array) -> jax.Array:
+  """z, with the inverse of its largest entry in the range of floats."""
+  return z * precision.near_one(jnp.max(jnp.abs(z), initial=0))
 
 
 def _unit(z: jax.Array) -> jax.Array:

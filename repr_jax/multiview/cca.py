@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from repr_jax.errors import InputError
+from repr_jax.ops.spectral import SVD, fix_signs
 
 
 class CCA(NamedTuple):
@@ -52,7 +53,8 @@ def cca_fit(x: Array, y: Array, k: int, *, ridge: float = 0.0) -> CCA:
   wy = inverse_root(yc.T @ yc / n, ridge, means[1])
   left, values, right_t = jnp.linalg.svd(wx @ (xc.T @ yc / n) @ wy)
   values = jnp.minimum(values[:k], 1)  # more is rounding
-  return CCA(means, (wx @ left[:, :k], wy @ right_t[:k].T), values)
+  found = fix_signs(SVD(wx @ left[:, :k], values, wy @ right_t[:k].T))
+  return CCA(means, (found.u, found.v), values)
 
 
 def cca_transform(model: CCA, x: Array, y: Array) -> tuple[Array, Array]:

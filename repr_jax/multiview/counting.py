@@ -170,7 +170,16 @@ def count_pairs(
 
   Returns:
     The counts, canonical int32 CSR.
+
+  Raises:
+    InputError: where a pair lies outside the shape.
   """
+  rows, columns = np.asarray(rows), np.asarray(columns)
+  for name, ids, size in zip(("row", "column"), (rows, columns), shape):
+    if ids.size and ids.dtype.kind not in "iu":
+      raise InputError(f"the {name}s of pairs must be whole numbers")
+    if ids.max(initial=-1) >= size:  # it would count in another row
+      raise InputError(f"a pair has {name} {ids.max()} of {size}, from 0 on")
   bits, kind = _layout(shape)
   known = (rows >= 0) & (columns >= 0)
   keys = rows[known].astype(kind) << kind(bits)

@@ -34,6 +34,7 @@ from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 from repr_jax.ops.spectral import (
   SVDInfo,
+  column_signs,
   top_eigenpairs,
   truncated_svd,
   without_noise,
@@ -120,6 +121,12 @@ def gcca_exact(
   matrix = _whitened(grams, whitening)
   key = jax.random.key(0) if key is None else key
   values, vectors = top_eigenpairs(matrix, k, key)
+  parts = jnp.split(vectors, _offsets(views), axis=0)
+  root = jnp.sqrt(scaled_eigenvectors(values, vectors)[1])
+  projections = [w @ (p * root) for w, p in zip(whitening, parts)]
+  # Signs by the columns of the views: those of the whitened have none fixed.
+  signs = column_signs(jnp.concatenate(projections))
+  vectors = vectors * signs
   scaled, values = scaled_eigenvectors(values, vectors)
   embedding = jnp.zeros((n, k), values.dtype)
   for view, mean, w, part in zip(
@@ -127,12 +134,10 @@ def gcca_exact(
   ):
     right = w @ part
     embedding = embedding + (view @ right - mean @ right)
-  parts = jnp.split(vectors, _offsets(views), axis=0)
-  root = jnp.sqrt(values)
   return GCCA(
     embedding=embedding,
     values=values / len(views),
-    projections=tuple(w @ (p * root) for w, p in zip(whitening, parts)),
+    projections=tuple(u * signs for u in projections),
     means=means,
     objective=jnp.maximum(len(views) * k - values.sum(), 0),
     shares=jnp.stack([jnp.sum((p * root) ** 2) / k for p in parts]),
@@ -233,6 +238,7 @@ def combine(blocks: Sequence[Array], k: int, key: Array) -> tuple[Array, Array]:
     mirrored = [rows[j][i].T for j in range(i)]
     rows.append(mirrored + [_inner(left, right) for right in blocks[i:]])
   values, vectors = _top_eigenpairs(jnp.block(rows), k, key)
+  vectors = vectors * column_signs(vectors)
   scaled, values = scaled_eigenvectors(values, vectors)
   parts = jnp.split(scaled, _offsets(blocks), axis=0)
   v = sum(block @ part for block, part in zip(blocks, parts))

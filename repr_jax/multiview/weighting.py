@@ -62,14 +62,7 @@ def validate(matrix, name: str = "view") -> scipy.sparse.csr_array:
   if not csr.has_canonical_format:
     csr = csr.copy()
     csr.sum_duplicates()
-  bad = ~np.isfinite(csr.data) | (csr.data < 0)
-  if bad.any():
-    entry = int(np.argmax(bad))
-    row = int(np.searchsorted(csr.indptr, entry, "right")) - 1
-    raise InputError(
-      f"view {name}: row {row}, column {csr.indices[entry]} holds "
-      f"{csr.data[entry]}; counts must be finite and not negative"
-    )
+  _check_counts(csr, name)
   if not csr.data.all():
     csr = csr.copy()
     csr.eliminate_zeros()
@@ -134,12 +127,16 @@ def ppmi(
   """Positive pointwise mutual information, max(0, log p(i,c) / (p(i) p(c))).
 
   Args:
-    matrix: counts [n, d], nonnegative.
-    smoothing: p(c) is proportional to the column's total to this power.
+    matrix: counts [n, d], finite and not negative.
+    smoothing: p(c) is proportional to the column's total to this power, which
+      is positive.
 
   Returns:
     The weights, float32 CSR [n, d], without stored zeros.
   """
+  _check_counts(matrix, "for PPMI")
+  if not 0 < smoothing < np.inf:
+    raise InputError(f"smoothing must be positive and finite, not {smoothing}")
   rows = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
   columns = _column_totals(matrix) ** smoothing
   with np.errstate(divide="ignore"):
@@ -193,20 +190,41 @@ def row_weights(
   """GloVe-like weights of rows (W_j, thesis 3.3.2).
 
   Args:
-    matrix: counts [n, d], before the nonlinearity.
-    power: the exponent, 3/4 in the thesis.
+    matrix: counts [n, d], before the nonlinearity; finite, not negative.
+    power: the exponent, 3/4 in the thesis; 0 gives 1 to each row that is
+      there.
     maximum: row total from which on the weight is 1; the largest if None.
 
   Returns:
     min(1, (row total / maximum)^power), float32 [n]; 0 for a missing row.
   """
   totals = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
+  bad = np.flatnonzero(~(np.isfinite(totals) & (totals >= 0)))
+  if bad.size:
+    raise InputError(
+      f"row {bad[0]} adds up to {totals[bad[0]]}; counts must be finite and "
+      "not negative"
+    )
+  if not 0 <= power < np.inf:
+    raise InputError(f"the power of row totals must be 0 or more, not {power}")
   top = float(totals.max(initial=0)) if maximum is None else maximum
-  if maximum is not None and not maximum > 0:
+  if maximum is not None and not 0 < maximum < np.inf:
     raise InputError(f"the maximum row total must be positive, not {maximum}")
-  if top <= 0:
-    return np.zeros(len(totals), np.float32)
-  return np.minimum(1.0, (totals / top) ** power).astype(np.float32)
+  present = totals > 0
+  shares = np.where(present, totals, 1) / (top if top > 0 else 1)
+  return np.where(present, np.minimum(1.0, shares**power), 0).astype(np.float32)
+
+
+def _check_counts(csr: scipy.sparse.csr_array, name: str) -> None:
+  """Names the first count that is negative or not finite."""
+  bad = ~np.isfinite(csr.data) | (csr.data < 0)
+  if bad.any():
+    entry = int(np.argmax(bad))
+    row = int(np.searchsorted(csr.indptr, entry, "right")) - 1
+    raise InputError(
+      f"view {name}: row {row}, column {csr.indices[entry]} holds "
+      f"{csr.data[entry]}; counts must be finite and not negative"
+    )
 
 
 def _column_totals(matrix: scipy.sparse.csr_array) -> np.ndarray:

@@ -12,8 +12,6 @@ import chex
 import jax
 import jax.numpy as jnp
 
-_LOW = -1e9
-
 
 def max_product(
   unary: jax.Array,
@@ -41,7 +39,8 @@ def max_product(
     damping: share of the old message that stays, 0 for none.
 
   Returns:
-    Beliefs [m, c], each variable's log-probabilities; 0 in masked places.
+    Beliefs [m, c], each variable's log-probabilities; 0 in masked places. A
+    NaN among the scores of pairs that interact makes all others NaN.
   """
   chex.assert_rank([unary, pairwise, mask], [2, 4, 2])
   chex.assert_equal_shape([unary, mask])
@@ -55,7 +54,9 @@ def max_product(
   mask = mask.T
   unary = jnp.where(mask, unary.T, 0)
   pair = linked & mask[:, None, :, None] & mask[None, :, None]
-  pairwise = jnp.where(pair, pairwise.transpose(2, 3, 0, 1), _LOW)
+  pairwise = jnp.where(pair, pairwise.transpose(2, 3, 0, 1), -jnp.inf)
+  # The compiled maximum of many numbers may pass over a NaN.
+  broken = jnp.isnan(pairwise).any()
   # received[b, i, j]: may x_j = b hear from i.
   received = linked & mask[:, None]
   states = jnp.maximum(mask.sum(axis=0), 1).astype(unary.dtype)
@@ -68,7 +69,8 @@ def max_product(
   messages, _ = jax.lax.scan(
     lambda messages, _: (step(messages), None), old, None, length=iterations
   )
-  return _normalise(unary + messages.sum(axis=1), mask).T
+  beliefs = _normalise(unary + messages.sum(axis=1), mask)
+  return jnp.where(mask & broken, jnp.nan, beliefs).T
 
 
 def _round(unary, pairwise, received, damping, messages):
@@ -88,5 +90,6 @@ def _round(unary, pairwise, received, damping, messages):
 
 def _normalise(scores, mask):
   """Log-probabilities over the first axis, 0 in masked places."""
-  scores = jnp.where(mask, scores, _LOW)
+  # Not -inf, of which the maximum of a variable without states would be one.
+  scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
   return jnp.where(mask, jax.nn.log_softmax(scores, axis=0), 0)

@@ -12,7 +12,7 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
-from repr_jax.ops import sharded, sparse
+from repr_jax.ops import precision, sharded, sparse
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
@@ -70,6 +70,29 @@ def as_operator(x: Array | Sparse | Sharded | Operator) -> Operator:
     rmatmat=lambda p: x.T @ p,
     normal=lambda q: x.T @ (x @ q),
   )
+
+
+def scaled(x: Array | Sparse | Sharded | Operator, scale: Array) -> Operator:
+  """c X for a scale c [] and X [n, d], without forming it.
+
+  What is multiplied is scaled, not the product, so that neither a tiny nor a
+  huge matrix leaves the range of floats.
+  """
+  op = as_operator(x)
+  return Operator(
+    shape=op.shape,
+    dtype=op.dtype,
+    matmat=lambda q: op.matmat(scale * q),
+    rmatmat=lambda p: op.rmatmat(scale * p),
+    normal=lambda q: scale * op.normal(scale * q),
+    tall_qr=op.tall_qr,
+  )
+
+
+def range_scale(x: Array | Sparse) -> Array:
+  """The power of two that brings the largest entry of X [n, d] near 1, []."""
+  entries = x.values if isinstance(x, Sparse) else x
+  return precision.near_one(jnp.max(jnp.abs(entries), initial=0))
 
 
 def transposed(x: Operator) -> Operator:

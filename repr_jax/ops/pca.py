@@ -18,6 +18,8 @@ from repr_jax.ops.operators import (
   centred,
   centring_noise,
   column_means,
+  range_scale,
+  scaled,
 )
 from repr_jax.ops.sparse import Sparse
 from repr_jax.ops.spectral import truncated_svd, without_noise
@@ -29,7 +31,8 @@ class PCA(NamedTuple):
   Attributes:
     mean: column means, [d].
     components: principal directions as columns, [d, k].
-    variances: their variances, the top eigenvalues of the covariance, [k].
+    variances: their variances, the top eigenvalues of the covariance, [k];
+      0 or inf where squares of the data are out of the range of floats.
     noise: mean of the discarded eigenvalues, the noise variance s2, []; 0
       where k components explain everything.
   """
@@ -51,18 +54,20 @@ def pca_fit(
     key: random key of the SVD's starting block.
     tolerance: relative error at which the SVD stops.
   """
-  op = as_operator(x)
-  n, d = op.shape
+  n, d = x.shape
   if k > min(n, d):
     raise InputError(f"k = {k} components asked of {n} x {d} data")
+  scale = range_scale(x)
+  op = scaled(x, scale)
   mean = column_means(op, None)
   svd, _ = truncated_svd(centred(op, mean), k, key, tolerance=tolerance)
   rows = jnp.ones(n, op.dtype)
   svd = without_noise(svd, centring_noise(mean, rows, svd.v))
   variances = svd.s**2 / n
-  total = _total_variance(x, mean)
+  total = _total_variance(x, scale, mean)
   noise = jnp.maximum(total - variances.sum(), 0) / max(d - k, 1)
-  return PCA(mean, svd.v, variances, noise)
+  variances, noise = (v / scale / scale for v in (variances, noise))
+  return PCA(mean / scale, svd.v, variances, noise)
 
 
 def pca_transform(model: PCA, x: Array | Sparse | Operator) -> Array:
@@ -114,13 +119,16 @@ def ppca_log_likelihood(model: PCA, x: Array) -> Array:
   return -0.5 * (d * jnp.log(2 * jnp.pi) + log_det + inside + outside)
 
 
-def _total_variance(x: Array | Sparse, mean: Array) -> Array:
-  """Sum of the columns' variances; means far above them do not cancel."""
+def _total_variance(x: Array | Sparse, scale: Array, mean: Array) -> Array:
+  """Sum of the variances of columns of c X, whose means are given.
+
+  Means far above them do not cancel.
+  """
   n = x.shape[0]
   if not isinstance(x, Sparse):
-    return jnp.sum((x - mean) ** 2) / n
+    return jnp.sum((scale * x - mean) ** 2) / n
   stored = x.values != 0
-  gaps = jnp.where(stored, (x.values - mean[x.indices]) ** 2, 0)
+  gaps = jnp.where(stored, (scale * x.values - mean[x.indices]) ** 2, 0)
   ones = sparse.map_values(x, lambda v: (v != 0).astype(v.dtype))
   absent = n - sparse.column_sums(ones)
   return (jnp.sum(jnp.sum(gaps, axis=1)) + absent @ mean**2) / n

@@ -20,7 +20,13 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from repr_jax.errors import InputError
-from repr_jax.ops.operators import Operator, as_operator, transposed
+from repr_jax.ops.operators import (
+  Operator,
+  as_operator,
+  range_scale,
+  scaled,
+  transposed,
+)
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
@@ -78,7 +84,8 @@ def truncated_svd(
   """The k leading singular triples of an operator.
 
   Args:
-    x: matrix or operator [n, d].
+    x: matrix or operator [n, d]; squares of an operator's entries must be in
+      the range of floats, those of a matrix need not be.
     k: how many, at most min(n, d).
     key: random key of the starting block.
     tolerance: stop when the estimated relative error of each of the k values
@@ -92,13 +99,21 @@ def truncated_svd(
   Returns:
     The decomposition and how the iteration ended.
   """
-  op = as_operator(x)
-  n, d = op.shape
+  n, d = x.shape
   if not 1 <= k <= min(n, d):
     raise InputError(
       f"k = {k} singular values asked of a {n} x {d} matrix; "
       f"choose k between 1 and {min(n, d)}"
     )
+  if not isinstance(x, (Sharded, Operator)):
+    # X'X of tiny or huge entries would leave the range of floats.
+    scale = range_scale(x)
+    svd, info = truncated_svd(
+      scaled(x, scale), k, key, tolerance=tolerance, block=block, basis=basis,
+      max_cycles=max_cycles,
+    )  # fmt: skip
+    return svd._replace(s=svd.s / scale), info
+  op = as_operator(x)
   if d > n:
     svd, info = truncated_svd(
       transposed(op), k, key, tolerance=tolerance, block=block, basis=basis,
@@ -173,10 +188,15 @@ def tall_svd(x: Array) -> SVD:
 
 def fix_signs(svd: SVD) -> SVD:
   """Makes the largest entry of each column of v [d, k] positive."""
-  largest = jnp.argmax(jnp.abs(svd.v), axis=0)
-  picked = jnp.take_along_axis(svd.v, largest[None], axis=0)[0]
-  sign = jnp.where(picked < 0, -1, 1).astype(svd.v.dtype)
+  sign = column_signs(svd.v)
   return SVD(svd.u * sign, svd.s, svd.v * sign)
+
+
+def column_signs(x: Array) -> Array:
+  """1 or -1 [k], the sign of the largest entry of each column of x [d, k]."""
+  largest = jnp.argmax(jnp.abs(x), axis=0)
+  picked = jnp.take_along_axis(x, largest[None], axis=0)[0]
+  return jnp.where(picked < 0, -1, 1).astype(x.dtype)
 
 
 def without_noise(svd: SVD, level: Array) -> SVD:

@@ -12,7 +12,7 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
-from repr_jax.ops.spectral import SVD, fix_signs, tall_svd
+from repr_jax.ops.spectral import SVD, column_signs, fix_signs, tall_svd
 
 
 class IncrementalSVD(NamedTuple):
@@ -77,8 +77,9 @@ def incremental_update(state: IncrementalSVD, columns: Array) -> IncrementalSVD:
   svd = tall_svd(jnp.concatenate([state.u * state.s, columns], axis=1))
   energy = jnp.sum(columns**2)
   lost = jnp.sum(svd.s[k:] ** 2)
+  left = svd.u[:, :k] * column_signs(svd.v[:, :k])
   return IncrementalSVD(
-    svd.u[:, :k], svd.s[:k], state.lost + lost, state.total + energy
+    left, svd.s[:k], state.lost + lost, state.total + energy
   )
 
 

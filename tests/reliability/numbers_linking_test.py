@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from repr_jax import evaluation, linking, ops
+from repr_jax.data import testsets
 from repr_jax.data.linked_documents import LinkedDocument, LinkedMention
 from repr_jax.data.priors import Prior
 from repr_jax.data.relatedness import RelatednessQuery
@@ -169,6 +170,71 @@ def test_relatedness_of_tiny_huge_and_bad_vectors():
   base[2, 0] = np.nan
   with pytest.raises(InputError, match="not finite"):
     evaluation.evaluate_relatedness([query], base, rows)
+
+
+def test_vectors_near_the_largest_number():
+  vectors = np.array([[2e38, 0], [3e38, 3e38], [0, -3e38]], np.float32)
+  found = retrieval.rerank(vectors, np.array([1]), np.array([[0, 1, 2]]))
+  np.testing.assert_allclose(found, [[0.5**0.5, 1, -(0.5**0.5)]], rtol=1e-5)
+  base = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+  base /= np.abs(base).max()
+  terms, questions = jnp.arange(6), jnp.array([[0, 1, 2], [3, 4, 5]])
+  for method in ("add", "mul"):
+    answers = [
+      evaluation.solve_analogies(x, terms, questions, method=method)
+      for x in (base, base * np.float32(3e38), base * np.float32(1e-36))
+    ]
+    np.testing.assert_array_equal(answers[1], answers[0])
+    np.testing.assert_array_equal(answers[2], answers[0])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e10, 1e30])
+def test_beliefs_beside_masked_states_are_probabilities(scale):
+  """However low the scores of the states that there are."""
+  rng = np.random.default_rng(0)
+  unary = -scale * (1 + rng.random((3, 3), np.float32))
+  pairwise = -scale * (1 + rng.random((3, 3, 3, 3), np.float32))
+  pairwise = pairwise + pairwise.transpose(1, 0, 3, 2)
+  mask = jnp.array([[1, 1, 0], [0, 1, 1], [0, 0, 0]], bool)
+  found = ops.max_product(unary, pairwise, mask)
+  total = np.where(mask, np.exp(found), 0).sum(axis=1)
+  np.testing.assert_allclose(total, [1, 1, 0], atol=1e-6)
+  slope = jax.grad(lambda x: ops.max_product(unary, x, mask)[0, 0])(pairwise)
+  assert np.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("name", ["gamma", "alpha", "learning_rate"])
+def test_rates_of_max_margin_vectors_are_named(name):
+  with pytest.raises(InputError, match=f"{name} must be finite, not nan"):
+    linking.fit_max_margin(
+      np.eye(2), np.array([0, 1]), np.array([0]), np.ones(2),
+      key=jax.random.key(0), **{name: np.nan},
+    )  # fmt: skip
+
+
+def test_test_sets_at_the_edge():
+  """No question, vectors of whole numbers, and an index of other vectors."""
+  index, nothing = {"a": 0, "b": 1, "c": 2, "d": 3}, np.zeros((0,))
+  no_questions = testsets.AnalogySet("none", [], [])
+  with pytest.raises(InputError, match="only 0 of 0"):
+    evaluation.evaluate_analogies(np.eye(4), index, no_questions)
+  no_pairs = testsets.SimilaritySet("none", [], nothing)
+  with pytest.warns(UserWarning, match="only 0 of 0"):
+    found = evaluation.evaluate_similarity(
+      np.eye(4), index, no_pairs, empty="warn"
+    )
+  assert found.coverage == 0
+  questions = testsets.AnalogySet("q", [("a", "b", "c", "d")], ["s"])
+  vectors = np.array([[1, 0], [1, 1], [0, 1], [0, 2]])
+  whole = evaluation.evaluate_analogies(vectors, index, questions)
+  floats = evaluation.evaluate_analogies(vectors * 1.0, index, questions)
+  np.testing.assert_array_equal(whole.answers, floats.answers)
+  pairs = testsets.SimilaritySet("p", [("a", "b"), ("c", "d")], np.arange(2.0))
+  for few in (vectors[:3], jnp.asarray(vectors[:3])):
+    with pytest.raises(InputError, match="row 3, but there are 3 vectors"):
+      evaluation.evaluate_analogies(few, index, questions)
+    with pytest.raises(InputError, match="row 3, but there are 3 vectors"):
+      evaluation.evaluate_similarity(few, index, pairs)
 
 
 def test_first_of_equals_is_the_lowest_index():

@@ -246,6 +246,67 @@ def test_principal_components_of_nothing():
   assert not np.isnan(likelihood).any()
 
 
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+@pytest.mark.parametrize("columns", [4, 120])
+def test_singular_vectors_of_tiny_and_huge_matrices(scale, columns):
+  """Directly, and by the iteration, whose X'X would be 0 or infinite."""
+  x = _dense(0, columns)
+  x[:, 0] *= 5
+  plain, _ = ops.truncated_svd(jnp.asarray(x), 2, jax.random.key(0))
+  power = np.float32(2.0 ** np.round(np.log2(scale)))
+  far, _ = ops.truncated_svd(jnp.asarray(power * x), 2, jax.random.key(0))
+  np.testing.assert_allclose(far.s / power, plain.s, rtol=1e-6)
+  np.testing.assert_allclose(far.v, plain.v, atol=1e-6)
+  fits = [
+    ops.pca_fit(jnp.asarray(data), 2, jax.random.key(0))
+    for data in (x, power * x)
+  ]
+  np.testing.assert_allclose(fits[1].components, fits[0].components, atol=1e-6)
+  np.testing.assert_allclose(fits[1].mean / power, fits[0].mean, rtol=1e-5)
+  out_of_range = 0 if scale < 1 else np.inf
+  np.testing.assert_array_equal(fits[1].variances, out_of_range)
+  np.testing.assert_array_equal(fits[1].noise, out_of_range)
+
+
+def test_signs_are_those_of_the_largest_entries():
+  views = [_dense(0), _dense(1)]
+  for scale in (1, -1):  # of all views: only signs of vectors could change
+    found = multiview.gcca_exact([scale * v for v in views], 3)
+    stacked = np.concatenate(found.projections)
+    assert (stacked[np.abs(stacked).argmax(axis=0), range(3)] > 0).all()
+    own = multiview.cca_fit(*(scale * v for v in views), 3).projections[1]
+    own = np.asarray(own)
+    assert (own[np.abs(own).argmax(axis=0), range(3)] > 0).all()
+
+
+def test_row_weights_of_missing_rows_and_bad_powers():
+  counts = sp.csr_array(np.array([[4.0, 0], [0, 0], [1, 0]]))
+  np.testing.assert_array_equal(multiview.row_weights(counts, 0.0), [1, 0, 1])
+  np.testing.assert_array_equal(multiview.row_weights(counts, 0.5), [1, 0, 0.5])
+  for power in (-1.0, np.nan, np.inf):
+    with pytest.raises(InputError, match="power of row totals"):
+      multiview.row_weights(counts, power)
+  with pytest.raises(InputError, match="row 0 adds up to nan"):
+    multiview.row_weights(counts * np.nan)
+  with pytest.raises(InputError, match="maximum row total"):
+    multiview.row_weights(counts, maximum=np.inf)
+  with pytest.raises(InputError, match="row 0, column 0 holds nan"):
+    multiview.ppmi(counts * np.nan)
+  with pytest.raises(InputError, match="smoothing"):
+    multiview.ppmi(counts, np.nan)
+
+
+@pytest.mark.parametrize(
+  "row, column, message",
+  [(0, 3, "column 3 of 3"), (2, 0, "row 2 of 2"), (0, 0.5, "whole numbers")],
+)
+def test_pairs_outside_the_shape_are_named(row, column, message):
+  with pytest.raises(InputError, match=message):
+    multiview.count_pairs(np.array([0, row]), np.array([0, column]), (2, 3))
+  none = multiview.count_pairs(np.array([]), np.array([]), (2, 3))
+  assert none.nnz == 0
+
+
 def test_a_not_finite_entry_of_a_compiled_function_shows():
   """Compiled functions cannot refuse; they must not hide it either."""
   x = _dense(0)
