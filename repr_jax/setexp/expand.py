@@ -96,6 +96,8 @@ def build(
       f"the table has {counts.shape[1]} features, the model "
       f"{params.table.shape[0]}: they belong to different corpora"
     )
+  vae.check_finite(params)
+  vae.check_finite(inputs)
   params = jax.tree.map(jnp.asarray, params)
   found = encode_rows(config, params, inputs, counts)
   entities = gaussian.Natural(

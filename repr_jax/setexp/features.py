@@ -221,9 +221,13 @@ def featurise(
     if isinstance(sentence, str):
       sentence = entities_lib.Sentence("", entities_lib.tokenize(sentence))
     lower = [token.lower() for token in sentence.tokens]
-    inside = {i for a, b, _ in sentence.mentions for i in range(a, b)}
+    inside = {
+      i
+      for a, b, _ in sentence.mentions
+      for i in range(max(a, 0), min(b, len(lower)))
+    }
     found.update(f"word:{x}" for x in lower)
-    found.update(f"link:{lower[i]}" for i in inside if i < len(lower))
+    found.update(f"link:{lower[i]}" for i in inside)
     if sentence.doc:
       found[f"doc:{sentence.doc}"] += 1
   columns = table.columns

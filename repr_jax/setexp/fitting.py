@@ -234,8 +234,14 @@ def fit(
     mesh: devices with the axes of `placement.AXES`; None for one device.
 
   Returns:
-    The model's parameters.
+    The model's parameters, finite.
+
+  Raises:
+    InputError: for counts or a rate that cannot be used, or a loss or
+      parameters that are not finite.
   """
+  if not 0 <= rate < np.inf:
+    raise errors.InputError(f"the rate must be finite, 0 or more, not {rate}")
   problem = prepare(config, counts)
   start_key, train_key, look_key = jax.random.split(key, 3)
   params = vae.init_params(config, start_key, problem.counts, word_vectors)
@@ -266,6 +272,7 @@ def fit(
   chosen = best.params if best is not None else params
   if mesh is not None:
     chosen = placement.on_host(chosen, counts.shape[1])
+  vae.check_finite(chosen)  # the loss is that before the last step
   return Fitted(chosen, problem.inputs, history)
 
 

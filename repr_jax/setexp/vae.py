@@ -107,6 +107,23 @@ class Params(NamedTuple):
   decoder: jax.Array
 
 
+def check_finite(parts: Params | Inputs) -> None:
+  """Refuses parameters or statistics that are not finite, on the host.
+
+  Args:
+    parts: their arrays, of any shape.
+
+  Raises:
+    InputError: names the first that is not.
+  """
+  for name, part in parts._asdict().items():
+    if not all(np.isfinite(x).all() for x in jax.tree.leaves(part)):
+      raise errors.InputError(
+        f"{name} of the model has a value that is not finite; if training made "
+        "it so, lower the rate"
+      )
+
+
 class Posterior(NamedTuple):
   """q(z | x).
 

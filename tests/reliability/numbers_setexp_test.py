@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from repr_jax.data import entities
 from repr_jax.errors import InputError
 from repr_jax.setexp import (
   bayesian_sets,
@@ -18,6 +19,8 @@ from repr_jax.setexp import (
   decoded_batch,
   expand,
   explain,
+  features,
+  fitting,
   ranking,
   setexpan,
   vae,
@@ -252,6 +255,32 @@ def test_reasons_at_the_edge():
   assert [x.sentence for x in only] == ["yes", ""]
   (concept,) = explain.concept_table(np.zeros((3, 2)), names, 9, True)
   assert len(concept.positive) == len(concept.negative) == 3
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_parameters_that_are_not_finite_are_refused(counts, encoded, value):
+  """The loss of a step is that before it: it cannot tell."""
+  config, params, inputs = encoded[:3]
+  with pytest.raises(InputError, match=f"rate must be .* not {value}"):
+    fitting.fit(counts, config, jax.random.key(0), epochs=1, rate=value)
+  start = np.full((_FEATURES, 8), value, np.float32)
+  with pytest.raises(InputError, match="not finite"):
+    fitting.fit(counts, config, jax.random.key(0), epochs=0, word_vectors=start)
+  bad = params._replace(table=params.table.at[3, 0].set(value))
+  with pytest.raises(InputError, match="table of the model"):
+    expand.build(config, bad, inputs, counts)
+  with pytest.raises(InputError, match="mean_length of the model"):
+    expand.build(config, params, inputs._replace(mean_length=value), counts)
+
+
+def test_mentions_that_reach_past_their_sentence():
+  sentence = entities.Sentence("d", ("Bach", "wrote"), ((0, 1, "bach"),))
+  table = features.build([sentence], drop_most_frequent=0, min_count=1)
+  far = entities.Sentence("d", ("Bach", "wrote"), ((0, 10**12, "bach"),))
+  found = features.featurise(table, [far]).toarray()
+  np.testing.assert_array_equal(
+    found, features.featurise(table, [sentence]).toarray()
+  )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])

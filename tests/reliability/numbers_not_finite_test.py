@@ -1,0 +1,367 @@
+"""One NaN or infinity in any slot of a public function: refused or shown.
+
+Each case is a function and its arguments, by slots; each slot gets the value
+in turn, in a place where it counts. The function must raise, or its result
+must hold a value that is not finite (-1 where it holds rows). Cases with 5,000
+rows are there because compiled maxima of 4,096 numbers or more may pass over
+a NaN that they show in fewer.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from repr_jax import evaluation, kb, linking, multiview, ops, setexp
+from repr_jax.data import testsets
+from repr_jax.data.rules import Rule
+from repr_jax.kb import combine
+from repr_jax.linking import entity_vectors
+from repr_jax.multiview import weighting
+from repr_jax.ops import pca, spectral, topk
+from repr_jax.setexp import (
+  bayesian_sets,
+  bm25,
+  decoded,
+  expand,
+  fitting,
+  vae,
+  word2vecf,
+)
+
+_KEY = jax.random.key(0)
+
+
+class _Case(NamedTuple):
+  """A function and what it takes: an array, a sparse matrix or a number."""
+
+  run: Callable[..., Any]
+  slots: dict[str, Any]
+
+
+def _normal(*shape: int) -> np.ndarray:
+  return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def _counts(rows: int, columns: int) -> sp.csr_array:
+  found = np.random.default_rng(0).poisson(0.7, (rows, columns))
+  found[:, :2] += 1  # a row and a column without counts would be another case
+  return sp.csr_array(found.astype(np.float32))
+
+
+def _spectral(rows: int) -> dict[str, _Case]:
+  x, y = _normal(rows, 6), _normal(rows, 5)
+  svd = functools.partial(ops.truncated_svd, k=2, key=_KEY)
+  fit = functools.partial(ops.pca_fit, k=2, key=_KEY)
+  fitted = fit(jnp.asarray(x))
+  wide = _normal(rows, 120)  # many columns: the iteration, not one QR
+  weights = np.ones(rows, np.float32)
+  return {
+    "ops.truncated_svd": _Case(lambda x: svd(jnp.asarray(x))[0].s, {"x": x}),
+    "ops.truncated_svd of many columns": _Case(
+      lambda x: svd(jnp.asarray(x))[0], {"x": wide}
+    ),
+    "ops.from_scipy": _Case(ops.from_scipy, {"matrix": _counts(rows, 4)}),
+    "ops.pca_fit": _Case(lambda x: fit(jnp.asarray(x)).variances, {"x": x}),
+    "ops.ppca_log_likelihood": _Case(
+      lambda x: ops.ppca_log_likelihood(fitted, x), {"x": x}
+    ),
+    "pca.pca_transform": _Case(
+      lambda x: pca.pca_transform(fitted, jnp.asarray(x)), {"x": x}
+    ),
+    "spectral.tall_svd": _Case(lambda x: spectral.tall_svd(x).s, {"x": x}),
+    "topk.top_k": _Case(
+      lambda x: topk.top_k(jnp.asarray(x), 3)[0], {"x": _normal(rows)}
+    ),
+    "multiview.cca_fit": _Case(
+      lambda x, y: multiview.cca_fit(x, y, 2).correlations, {"x": x, "y": y}
+    ),
+    "multiview.gcca_exact": _Case(
+      lambda x, y: multiview.gcca_exact([x, y], 2).embedding, {"x": x, "y": y}
+    ),
+    "multiview.fit": _Case(
+      lambda x, y, weights: multiview.fit([x, y], 2, row_weights=[weights] * 2),
+      {"x": x, "y": y, "weights": weights},
+    ),
+    "multiview.ppmi": _Case(
+      multiview.ppmi, {"matrix": _counts(rows, 4), "smoothing": 1.0}
+    ),
+    "multiview.row_weights": _Case(
+      multiview.row_weights,
+      {"matrix": _counts(rows, 4), "power": 0.75, "maximum": 9.0},
+    ),
+    "weighting.apply": _Case(
+      lambda matrix: weighting.apply(matrix, multiview.Weighting()),
+      {"matrix": _counts(rows, 4)},
+    ),
+  }
+
+
+def _bases(rows: int) -> dict[str, _Case]:
+  params = kb.init_params("A", _KEY, rows, 2, 2)
+  tables = {name: np.asarray(x) for name, x in params._asdict().items()}
+  rules, names = [Rule("RelImp", ("r", "s"))], (["r", "s"], range(rows))
+  named = names[0], [f"e{i}" for i in names[1]]
+  compiled = kb.compile_rules("A", rules, *named)
+  facts = np.array([[3, 0, 3], [3, 1, 3]])
+  x, labels = _normal(rows, 3), (np.arange(rows) % 2).astype(np.float32)
+
+  def on_tables(function):
+    return _Case(lambda **x: function(kb.Params(**x)), tables)
+
+  return {
+    "kb.check_rules": on_tables(
+      lambda p: kb.check_rules("A", p, rules, *named).worst
+    ),
+    "kb.checked_start": on_tables(
+      lambda p: kb.checked_start("A", rules, *named, compiled, p)
+    ),
+    "kb.project_tables": on_tables(
+      lambda p: kb.project_tables(
+        "A", compiled, kb.Params(*(jnp.asarray(x) for x in p))
+      )
+    ),
+    "kb.score": _Case(
+      lambda relation, head, tail: kb.score("A", relation, head, tail),
+      {"relation": _normal(4), "head": _normal(2), "tail": _normal(2)},
+    ),
+    "kb.score_all_tails": on_tables(
+      lambda p: kb.score_all_tails(
+        "A", jnp.asarray(p[1][1:]), p[0][3:4], jnp.asarray(p[0])
+      )
+    ),
+    "combine.sureness": on_tables(
+      lambda p: combine.sureness("A", p, facts, "tail")
+    ),
+    "kb.fit_logistic": _Case(
+      kb.fit_logistic,
+      {"features": x, "labels": labels, "weights": labels + 1, "ridge": 1.0},
+    ),
+    "kb.init_params": _Case(
+      lambda scale: kb.init_params("A", _KEY, 3, 2, 2, scale), {"scale": 0.1}
+    ),
+    "kb.violating_triple": _Case(
+      kb.violating_triple, {"matrix": _normal(70, 70)}
+    ),
+  }
+
+
+def _sets(rows: int) -> dict[str, _Case]:
+  counts = _counts(rows, 8)
+  config = vae.Config(latent=2, hidden=(3,))
+  inputs = vae.statistics(counts)
+  params = vae.init_params(config, _KEY, counts)
+  query = setexp.make_query(counts, [0, 1])
+  model = expand.build(config, params, inputs, counts)
+
+  def build(table, decoder, idf, counts):
+    changed = params._replace(table=table, decoder=decoder)
+    built = expand.build(config, changed, inputs._replace(idf=idf), counts)
+    return expand.score(built, query)
+
+  def fit(counts, rate):
+    found = fitting.fit(counts, config, _KEY, epochs=1, rate=rate)
+    return found.params
+
+  return {
+    "expand.build": _Case(
+      build,
+      {
+        "table": np.asarray(params.table),
+        "decoder": np.asarray(params.decoder),
+        "idf": np.asarray(inputs.idf),
+        "counts": counts,
+      },
+    ),
+    "fitting.fit": _Case(fit, {"counts": _counts(70, 8), "rate": 1e-3}),
+    "setexp.make_query": _Case(
+      lambda weights: setexp.make_query(counts, [0, 1], weights),
+      {"weights": np.ones(2)},
+    ),
+    "bm25.fit": _Case(bm25.fit, {"counts": counts}),
+    "bayesian_sets.fit": _Case(
+      lambda counts: bayesian_sets.fit(counts, "poisson"), {"counts": counts}
+    ),
+    "word2vecf.fit": _Case(
+      lambda counts: word2vecf.fit(counts, epochs=1), {"counts": counts}
+    ),
+    "decoded.fit": _Case(
+      lambda weight, share: decoded.score(
+        decoded.fit(model, counts, weight, decoded.POOLINGS[0], share), query
+      ),
+      {"weight": 0.5, "share": 0.3},
+    ),
+  }
+
+
+def _vectors(rows: int) -> dict[str, _Case]:
+  vectors = _normal(rows, 4)
+  index = {str(i): i for i in range(rows)}
+  four = [("0", "1", "3", "2"), ("3", "1", "0", "2"), ("4", "3", "2", "1")]
+  analogies = testsets.AnalogySet("a", four, ["s"] * 3)
+  pairs = [("0", "3"), ("1", "2"), ("3", "4")]
+  similar = testsets.SimilaritySet("s", pairs, np.arange(3.0))
+  offsets, words = np.array([0, 2, 4]), np.array([0, 1, 2, 3])
+  fit = functools.partial(
+    linking.fit_max_margin, offsets=offsets, words=words, key=_KEY, steps=2
+  )
+  return {
+    "evaluation.evaluate_analogies": _Case(
+      lambda array: evaluation.evaluate_analogies(array, index, analogies),
+      {"array": vectors},
+    ),
+    "evaluation.solve_analogies": _Case(
+      lambda array: evaluation.solve_analogies(
+        array, jnp.array([0, 1, 2]), jnp.array([[0, 1, 2]])
+      ),
+      {"array": vectors},
+    ),
+    "evaluation.evaluate_similarity": _Case(
+      lambda array: evaluation.evaluate_similarity(array, index, similar),
+      {"array": vectors},
+    ),
+    "evaluation.spearman": _Case(
+      evaluation.spearman, {"x": vectors[:, 0], "y": vectors[:, 1]}
+    ),
+    "entity_vectors.unit_rows": _Case(entity_vectors.unit_rows, {"x": vectors}),
+    "linking.fit_max_margin": _Case(
+      lambda **x: fit(**x),
+      {
+        "word_vectors": vectors,
+        "unigram": np.ones(rows),
+        "gamma": 0.1,
+        "alpha": 0.6,
+        "learning_rate": 0.3,
+      },
+    ),
+  }
+
+
+def _measures(rows: int) -> dict[str, _Case]:
+  ranked = (np.arange(rows) % 3 == 0).astype(float)
+  one = {"ranked": ranked}
+  return {
+    "evaluation.average_precision": _Case(
+      lambda ranked: evaluation.average_precision(ranked, 3), one
+    ),
+    "evaluation.inferred_ap": _Case(
+      lambda ranked: evaluation.inferred_ap(ranked, 3), one
+    ),
+    "evaluation.ndcg": _Case(
+      evaluation.ndcg, {"ranked": ranked, "judged": ranked}
+    ),
+    "evaluation.reciprocal_rank": _Case(evaluation.reciprocal_rank, one),
+    "evaluation.precision": _Case(
+      lambda ranked: evaluation.precision(ranked, 5), one
+    ),
+    "evaluation.r_precision": _Case(
+      lambda ranked: evaluation.r_precision(ranked, 5), one
+    ),
+    "evaluation.recall": _Case(
+      lambda ranked: evaluation.recall(ranked, 5, 5), one
+    ),
+    "evaluation.hits": _Case(lambda ranked: evaluation.hits(ranked, 5), one),
+  }
+
+
+def _beliefs(rows: int) -> dict[str, _Case]:
+  size = 5 if rows < 5000 else 20  # 400 pairs of 16 states
+  mask = np.ones((size, 4), bool)
+  pairwise = _normal(size, size, 4, 4)
+  pairwise = pairwise + pairwise.transpose(1, 0, 3, 2)
+  return {
+    "ops.max_product": _Case(
+      lambda unary, pairwise: ops.max_product(unary, pairwise, mask),
+      {"unary": _normal(size, 4), "pairwise": pairwise},
+    ),
+    "ops.product_of_experts": _Case(
+      lambda xi, precision, weights: ops.product_of_experts(
+        ops.Natural(xi, precision), weights
+      ),
+      {
+        "xi": _normal(rows, 2),
+        "precision": np.abs(_normal(rows, 2)),
+        "weights": np.ones(rows, np.float32),
+      },
+    ),
+  }
+
+
+_GROUPS = (_spectral, _bases, _sets, _vectors, _measures, _beliefs)
+_SIZES = (60, 5000)
+
+
+@functools.cache
+def _cases(group: Callable[[int], dict[str, _Case]], size: int):
+  return group(size)
+
+
+def _slots() -> list:
+  """Names of the small cases; the large ones have the same."""
+  return [
+    pytest.param(group, name, slot, id=f"{name}-{slot}")
+    for group in _GROUPS
+    for name, case in _cases(group, _SIZES[0]).items()
+    for slot in case.slots
+  ]
+
+
+def _spoilt(slot: Any, value: float) -> Any:
+  """The argument with the value in its fourth row, or last one."""
+  if isinstance(slot, float):
+    return value
+  if sp.issparse(slot):
+    found = slot.tolil(copy=True)
+    found[3, 0] = value
+    return sp.csr_array(found)
+  found = np.array(slot)
+  place = min(3, len(found) - 1)
+  found[(place,) + (0,) * (found.ndim - 1)] = value
+  if found.ndim == 4:  # pairs of one variable with itself are never read
+    found[1, 2, 0, 3] = found[2, 1, 3, 0] = value
+  return found
+
+
+def _shows(result: Any) -> bool:
+  """Whether some number of a result is not finite, or is a row of -1."""
+  for leaf in jax.tree.leaves(result):
+    array = np.asarray(leaf)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+      return True
+    if array.dtype.kind == "i" and (array == -1).any():
+      return True
+  return False
+
+
+@pytest.mark.parametrize("size", _SIZES)
+@pytest.mark.parametrize("group, name, slot", _slots())
+def test_it_is_refused_or_shown(group, name, slot, size):
+  case = _cases(group, size)[name]
+  assert not _shows(case.run(**case.slots))
+  for value in (np.nan, np.inf):
+    slots = {**case.slots, slot: _spoilt(case.slots[slot], value)}
+    try:
+      result = case.run(**slots)
+    except ValueError:
+      continue
+    assert _shows(result), value
+
+
+def test_every_compiled_function_is_in_the_table():
+  """So that a new one is not forgotten."""
+  named = {
+    name.split(" ")[0] for group in _GROUPS for name in _cases(group, 60)
+  }
+  compiled = {
+    f"{package.__name__.split('.')[-1]}.{name}"
+    for package in (evaluation, kb, linking, multiview, ops, setexp)
+    for name, value in vars(package).items()
+    if isinstance(value, type(jax.jit(lambda x: x)))
+  }
+  answers_places = {"linking.predict"}
+  assert compiled and compiled <= named | answers_places
