@@ -9,7 +9,9 @@ need not: XLA adds up long rows in as many parts as it has threads, and so
 does the LAPACK behind QR and eigenvalues. The number of threads is that of
 the cores which a process may use, so that a job which must give the same bits
 on machines with other numbers of cores is bound to one (`taskset -c 0`);
-otherwise `test_cores_change_rounding_alone` says how far apart they are.
+otherwise `test_cores_change_rounding_alone` says how far apart they are, and
+`test_cores_turn_singular_vectors_little` so for vectors, which rounding turns
+the more, the closer their values are.
 
 Runs that share a program are held against single ones where they are made:
 `tests/launch/together_test.py`, `tests/setexp/training_test.py` and
@@ -23,6 +25,7 @@ import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import determinism_spectral
 import determinism_training
 import killing
 import numpy as np
@@ -32,6 +35,9 @@ import worlds
 _CASE = worlds.CASES["elkb-pairs"]
 _TRAINING = worlds.Case(
   "determinism_training", lambda world, run: [f"--workdir={run}"]
+)
+_SPECTRAL = worlds.Case(
+  "determinism_spectral", lambda world, run: [f"--workdir={run}"]
 )
 
 
@@ -56,11 +62,13 @@ def runs(tmp_path_factory, request) -> Iterator[_Runs]:
   with killing.Programs(cache, hash_seed="0") as programs:
     _finish(programs, found.first, world, _CASE)
     _finish(programs, found.some_cores, world, _TRAINING)
+    _finish(programs, found.some_cores, world, _SPECTRAL)
   with killing.Programs(folder / "cache") as programs:
     _finish(programs, found.anew, world, _CASE)
     _finish(programs, found.other_seed, world, _CASE, "--seed=1")
   with killing.Programs(cache, cores=killing.CORES[:1]) as programs:
     _finish(programs, found.one_core, world, _TRAINING)
+    _finish(programs, found.one_core, world, _SPECTRAL)
   yield found
   shutil.rmtree(folder)
 
@@ -133,3 +141,17 @@ def test_cores_change_rounding_alone(runs):
   for name in some.files:
     gap = np.linalg.norm(some[name] - one[name]) / np.linalg.norm(one[name])
     assert gap < 1e-5
+
+
+@pytest.mark.skipif(len(killing.CORES) < 2, reason="one core: nothing to vary")
+def test_cores_turn_singular_vectors_little(runs):
+  """Values within 1e-5 of the largest, vectors within 1e-3, signs alike."""
+  some, one = (
+    np.load(x / determinism_spectral.FILE)
+    for x in (runs.some_cores, runs.one_core)
+  )
+  assert some.files == one.files
+  for name in some.files:
+    gap = np.linalg.norm(some[name] - one[name], axis=0)
+    bound = 1e-5 if name.endswith("values") else 1e-3
+    assert (gap <= bound * np.linalg.norm(one[name], axis=0).max()).all(), name
