@@ -26,12 +26,14 @@ class Case(NamedTuple):
       writes is in the folder of the run.
     early: the higher, the more often it is killed soon after its start.
     refused: its exit code where a directory or a disk does not let it work.
+    resumes: whether it keeps anything before its end.
   """
 
   module: str
   arguments: Callable[[pathlib.Path, pathlib.Path], list[str]]
   early: float = 2.0
   refused: int = 2
+  resumes: bool = True
 
 
 def unmeasured(value: Any) -> Any:
@@ -167,6 +169,7 @@ CASES: dict[str, Case] = {
     "tiny_spectral",
     lambda world, run: ["--rows=400", "--rank=2", f"--workdir={run / 'run'}"],
     early=_SLOW,
+    resumes=False,
   ),
   "mvlsa": Case(
     "experiments.mvlsa.__main__",
@@ -249,6 +252,5 @@ CASES: dict[str, Case] = {
   "reproduce": Case(
     "tiny_chapters",
     lambda world, run: [f"--workdir={run / 'run'}"],
-    early=_SLOW,
   ),
 }  # fmt: skip
