@@ -35,6 +35,8 @@ def parse(argv: Sequence[str]) -> list[str]:
     raise errors.InputError(
       f"--flagfile: is not UTF-8 ({error.reason})", path=_file_of(error)
     ) from error
+  except BrokenPipeError:  # nobody reads the help
+    raise
   except (OSError, ValueError) as error:
     raise errors.InputError(
       f"--flagfile: {error}", path=_file_of(error)

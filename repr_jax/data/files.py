@@ -254,6 +254,7 @@ def write_npz(path: Path, **arrays: Any) -> None:
   for name, value in ready.items():
     if value.dtype.hasobject:
       raise errors.InputError(f"array {name!r} holds objects", path=path)
+    _check_characters(value, name, path)
   with atomic_write(path, "wb") as stream:
     np.savez(stream, **ready)
 
@@ -352,6 +353,17 @@ def _plain(path: Path) -> Iterator[IO[bytes]]:
     yield stream
 
 
+def _check_characters(array: np.ndarray, name: str, path: Path) -> None:
+  """Refuses text with halves of characters, or numbers that are none."""
+  if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+    native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
+    points = native.reshape(-1).view(np.uint32)
+    if points.max() > 0x10FFFF or (points >> 11 == 0xD800 >> 11).any():
+      raise errors.InputError(
+        f"array {name!r} holds what is no character", path=path
+      )
+
+
 def _read_member(
   archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path
 ) -> np.ndarray:
@@ -360,13 +372,7 @@ def _read_member(
     _array_header(stream, member.file_size, path)
   with archive.open(member) as stream:
     array = np.lib.format.read_array(stream, allow_pickle=False)
-  if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
-    native = array.astype(array.dtype.newbyteorder("="))
-    points = native.reshape(-1).view(np.uint32)
-    if points.max() > 0x10FFFF or (points >> 11 == 0xD800 >> 11).any():
-      raise errors.InputError(
-        f"array {member.filename!r} holds what is no character", path=path
-      )
+  _check_characters(array, member.filename, path)
   return array
 
 

@@ -257,3 +257,10 @@ def test_truncated_gz(tmp_path):
   path.write_bytes(gzip.compress(text)[:-20])
   with pytest.raises(errors.InputError, match="truncated"):
     vectors.read_vectors(path)
+
+
+def test_halves_of_characters_are_refused_before_a_file_is_there(tmp_path):
+  value = vectors.Vectors(["a", "b\ud800"], np.zeros((2, 1), np.float32))
+  with pytest.raises(errors.InputError, match="no character"):
+    vectors.write_vectors(tmp_path / "v.npz", value, "npz")
+  assert not list(tmp_path.iterdir())

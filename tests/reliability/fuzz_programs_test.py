@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 import worlds
 
-_ROOT = pathlib.Path(__file__).parents[2]
+import experiments
+
+_ROOT = pathlib.Path(experiments.__path__[0]).parent  # or what is installed
 _MAIN = re.compile(r'^if __name__ == "__main__":', re.M)
 # Of each, runs take a second or two, and there are many of them.
 _CASES = ("rescal", "elkb-pairs", "cmr", "ned")
