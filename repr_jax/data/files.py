@@ -28,7 +28,7 @@ from repr_jax import errors
 Path = str | os.PathLike
 
 _BLOCK = 1 << 20
-_PIECE = 1 << 14
+_PIECE = 1 << 11  # From Python 3.12 on gzip reads one ahead for each member.
 _MAX_LINE = 64 << 20
 _MAX_UNPACKED = 64 << 20  # What a small file may become when it is unpacked,
 _MAX_RATIO = 100  # and a larger one, in parts of its own size.
