@@ -1,6 +1,7 @@
 """What tests share: a compilation cache, the data beside the checkout, and
 a count of compilations."""
 
+import gc
 import os
 import pathlib
 import shutil
@@ -20,6 +21,7 @@ os.environ["XLA_FLAGS"] = (
   "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
   + os.environ.get("XLA_FLAGS", "")
 ).strip()
+_MOST_MAPS = 25_000
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
@@ -46,6 +48,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
   """Puts the longest tests first: at the end one worker would be left alone."""
   items.sort(key=lambda item: "crash_test" not in item.nodeid)
+
+
+def pytest_runtest_teardown(
+  item: pytest.Item, nextitem: pytest.Item | None
+) -> None:
+  """Drops compiled programs before they use up the maps of a process.
+
+  Each takes some of the 65,530 that Linux allows, after which JAX crashes.
+  """
+  maps = pathlib.Path("/proc/self/maps")
+  if nextitem and nextitem.path != item.path and maps.exists():
+    with maps.open("rb") as lines:
+      count = sum(1 for _ in lines)
+    if count > _MOST_MAPS:
+      jax.clear_caches()
+      gc.collect()
 
 
 @pytest.hookimpl(optionalhook=True)
