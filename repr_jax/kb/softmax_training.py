@@ -27,6 +27,10 @@ from repr_jax.kb.constraints import Constraints
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
 
+# Relations up to which products with all matrices of model R are cheaper than
+# a matrix for each fact.
+_TOGETHER = 64
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -100,55 +104,101 @@ def batch_loss(
   Returns:
     Scalar.
   """
-  head, relation, tail = facts.T
+  head, _, tail = facts.T
   ids, table = jnp.arange(params.entities.shape[0]), params.entities
   if candidates is not None:
     ids, table = candidates, params.entities[candidates]
   rows = _Rows(
-    params.entities[head],
-    params.entities[tail],
-    _relation_rows(params.relations, relation),
-    table,
+    params.entities[head], params.entities[tail], params.relations, table
   )
   sampled = candidates is not None
   return _loss(options, known, rows, facts, ids, sampled, weight)
 
 
 class _Rows(NamedTuple):
-  """Heads, tails [B, d] and relations [B, p] of facts; candidates [S, d]."""
+  """Heads, tails [B, d] of facts; relations [R, p]; candidates [S, d]."""
 
   heads: jax.Array
   tails: jax.Array
-  links: jax.Array
+  relations: jax.Array
   candidates: jax.Array
+
+
+class _Asked(NamedTuple):
+  """What a batch of facts asks.
+
+  Attributes:
+    queries: of heads and of tails, each [B, d] and [B].
+    truth: scores of the facts, [B].
+    own: scores of the facts with the entity of the other place put in, for
+      heads and for tails, each [B].
+    links: sum over the batch of the relations' penalty, scalar.
+  """
+
+  queries: tuple[scores.Query, scores.Query]
+  truth: jax.Array
+  own: tuple[jax.Array, jax.Array]
+  links: jax.Array
 
 
 def _loss(options, known, rows, facts, ids, sampled, weight):
   """`batch_loss` of gathered rows; ids [S] are those of the candidates."""
-  heads, tails, links, table = rows
+  heads, tails, relations, table = rows
   if options.mesh is not None:
-    heads, tails, links = meshes.constrain(
-      (heads, tails, links), options.mesh, options.mesh.axis_names
+    heads, tails = meshes.constrain(
+      (heads, tails), options.mesh, options.mesh.axis_names
     )
-  model = options.model
-  score = jax.vmap(functools.partial(scores.score, model))
-  truth = score(links, heads, tails)
-  total = jnp.zeros((), truth.dtype)
-  for side, given in ((0, tails), (2, heads)):
-    if side:
-      logits = scores.score_all_tails(model, links, heads, table)
-    else:
-      logits = scores.score_all_heads(model, links, tails, table)
+  few = relations.shape[0] <= _TOGETHER
+  ask = _ask_bilinear if options.model == "R" and few else _ask
+  asked = ask(options, relations, facts[:, 1], heads, tails)
+  total = jnp.zeros((), asked.truth.dtype)
+  for side, query, own in zip((0, 2), asked.queries, asked.own, strict=True):
+    logits = scores.score_candidates(options.model, query, table)
     if options.loss == "softmax":
-      own = score(links, given, given) if sampled else None
       total += _softmax(
-        logits, truth, own, ids, facts[:, side], facts[:, 2 - side],
-        known.num_entities,
+        logits, asked.truth, own if sampled else None, ids, facts[:, side],
+        facts[:, 2 - side], known.num_entities,
       )  # fmt: skip
     else:
-      total += _bpr(logits, truth, ids, facts, side, known)
-  penalty = sum(_penalty(options, x) for x in (heads, tails, links))
+      total += _bpr(logits, asked.truth, ids, facts, side, known)
+  penalty = asked.links
+  penalty += sum(_penalty(options, x).sum() for x in (heads, tails))
   return total / 2 + weight * penalty / facts.shape[0]
+
+
+def _ask(options, relations, ids, heads, tails):
+  """Each fact with its own relation row."""
+  links = _relation_rows(relations, ids)
+  if options.mesh is not None:
+    links = meshes.constrain(links, options.mesh, options.mesh.axis_names)
+  model = options.model
+  score = jax.vmap(functools.partial(scores.score, model))
+  return _Asked(
+    (
+      jax.vmap(functools.partial(scores.head_query, model))(links, tails),
+      jax.vmap(functools.partial(scores.tail_query, model))(links, heads),
+    ),
+    score(links, heads, tails),
+    (score(links, tails, tails), score(links, heads, heads)),
+    _penalty(options, links).sum(),
+  )
+
+
+def _ask_bilinear(options, relations, ids, heads, tails):
+  """All relations' matrices at once, of which each fact takes its own."""
+  chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
+  for_heads, for_tails = scores.bilinear_queries(
+    relations, chosen, heads, tails
+  )
+  return _Asked(
+    (for_heads, for_tails),
+    jnp.sum(for_tails.vector * tails, axis=1),
+    (
+      jnp.sum(for_heads.vector * tails, axis=1),
+      jnp.sum(for_tails.vector * heads, axis=1),
+    ),
+    chosen.sum(axis=0) @ _penalty(options, relations).sum(axis=1),
+  )
 
 
 def train_pass(
@@ -239,8 +289,7 @@ def _step_rows(
   def objective(params):
     size = facts.shape[0]
     heads, tails, table = jnp.split(params.entities[place], [size, 2 * size])
-    links = _relation_rows(params.relations, facts[:, 1])
-    touched = _Rows(heads, tails, links, table)
+    touched = _Rows(heads, tails, params.relations, table)
     return _loss(options, known, touched, facts, drawn, True, weight)
 
   def take(tree):
@@ -317,11 +366,12 @@ def _bpr(logits, truth, ids, facts, side, known):
 
 
 def _penalty(options, rows):
-  if options.penalty == "l2":
-    return jnp.sum(rows * rows)
+  """What each number, or pair of a complex one, adds: [B, p] or [B, p / 2]."""
   square = rows * rows
+  if options.penalty == "l2":
+    return square
   if options.model == "complex":
     real, imaginary = jnp.split(square, 2, axis=-1)
     square = real + imaginary
   # The floor keeps the root's slope finite at 0.
-  return jnp.sum(square * jnp.sqrt(jnp.maximum(square, 1e-20)))
+  return square * jnp.sqrt(jnp.maximum(square, 1e-20))

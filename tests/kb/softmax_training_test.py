@@ -49,7 +49,7 @@ def _reference(options, facts, params, weight):
   return (total / 2 + weight * penalty) / len(facts)
 
 
-@pytest.mark.parametrize("model", ["B", "T", "complex"])
+@pytest.mark.parametrize("model", ["B", "T", "R", "complex"])
 @pytest.mark.parametrize("loss", ["softmax", "bpr"])
 @pytest.mark.parametrize("penalty", ["n3", "l2"])
 def test_loss_equals_a_plain_count(model, loss, penalty):
@@ -65,6 +65,33 @@ def test_loss_equals_a_plain_count(model, loss, penalty):
     )
     want = _reference(options, facts, params, 0.1)
   np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("candidates", [None, np.array([4, 7, 1, 2, 9])])
+def test_matrices_at_once_give_the_slopes_of_a_matrix_for_each_fact(
+  monkeypatch, candidates
+):
+  options = softmax_training.Options("R", 20, 0, penalty="n3")
+  facts = _facts()[:20]
+  with precision.enable_x64(True):
+    params = scores.init_params(
+      "R", jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
+    )
+    known = negatives.known_facts(facts, 30, 3)
+
+    def loss(params):
+      return softmax_training.batch_loss(
+        options, known, params, jnp.asarray(facts), candidates, 0.1
+      )
+
+    at_once = jax.value_and_grad(loss)(params)
+    monkeypatch.setattr(softmax_training, "_TOGETHER", 0)
+    for_each = jax.value_and_grad(loss)(params)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12),
+    at_once,
+    for_each,
+  )
 
 
 def test_a_sample_estimates_the_full_softmax():
