@@ -62,8 +62,8 @@ def read_pages(path: files.Path) -> Iterator[Page]:
           root = element if root is None else root
           counted.add_element()
         elif _local(element) == "page":
-          page = _page(element, path)
           pages += 1
+          page = _page(element, path, pages)
           root.clear()  # type: ignore[union-attr]
           counted.size = counted.elements = 0
           yield page
@@ -182,8 +182,8 @@ def linked_sentences(
         yield sentence
 
 
-def _page(element: ET.Element, path: files.Path) -> Page:
-  """Takes what is wanted from a page's element."""
+def _page(element: ET.Element, path: files.Path, number: int) -> Page:
+  """Takes what is wanted from the element of the page of that number."""
   found: dict[str, Any] = {}
   for child in element.iter():
     name = _local(child)
@@ -197,8 +197,10 @@ def _page(element: ET.Element, path: files.Path) -> Page:
   title = found.get("title", "")
   if not title.strip() or not _NUMBER.fullmatch(namespace):
     raise InputError(
-      f"page {title!r} lacks a title or a namespace number",
+      f"page {title!r}, the {number:,}. of the file, lacks a title or a "
+      "namespace number",
       path=path,
+      line=_line_of(path, number),
     )
   text = found.get("text", "")
   redirect = found.get("redirect")
@@ -211,6 +213,23 @@ def _page(element: ET.Element, path: files.Path) -> Page:
     text,
     found.get("id", "").strip(),
   )
+
+
+def _line_of(path: files.Path, number: int) -> int | None:
+  """The line on which the page of a number begins, as far as its tag tells."""
+  with files.open_binary(path) as stream:
+    line, rest = 1, b""
+    while block := stream.read(1 << 16):
+      parts = (rest + block).split(b"<page>")
+      for part in parts[:-1]:
+        line += part.count(b"\n")
+        number -= 1
+        if number == 0:
+          return line
+      kept = parts[-1][-len(b"<page") :]
+      line += (parts[-1].count(b"\n")) - kept.count(b"\n")
+      rest = kept
+  return None
 
 
 def _local(element: ET.Element) -> str:

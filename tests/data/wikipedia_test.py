@@ -132,6 +132,8 @@ def test_redirects_may_be_told_by_the_text_alone(tmp_path, text):
 def test_damaged_dumps(tmp_path):
   good = _dump(*((f"P{i}", 0, None, "x [[y]]" * 50) for i in range(400)))
   lines = good.split(b"\n")
+  # A page begins on the line before its title.
+  untitled = next(i for i, x in enumerate(lines) if b"<title>P399<" in x)
   cases = {
     "empty": (b"", "not the XML", 1),
     "text": (b"plain text\n", "not the XML", 1),
@@ -139,8 +141,8 @@ def test_damaged_dumps(tmp_path):
     "latin": (good.replace(b"P0", b"P\xe9"), "UTF-8", 3),
     "bz2": (bz2.compress(good)[:-30], "truncated", None),
     "other": (b"<html></html>", "no page", None),
-    "untitled": (good.replace(b"<title>P3<", b"<title><"), "title", None),
-    "namespace": (good.replace(b"<ns>0<", b"<ns>x<"), "namespace", None),
+    "untitled": (good.replace(b"<title>P399<", b"<title><"), "title", untitled),
+    "namespace": (good.replace(b"<ns>0<", b"<ns>x<"), "namespace", 2),
   }
   for name, (content, words, line) in cases.items():
     path = tmp_path / name
