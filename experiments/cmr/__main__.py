@@ -9,15 +9,16 @@ relevant, and mentions of other entities with the same name stay in the
 collection. Two-field BM25 finds 100 mentions, which representations rank
 again, alone and in an ensemble whose weight is chosen on every second query;
 figures are of the other half. --workdir gets mentions.tsv.gz, qrels.txt,
-pool.txt (for infAP) and a run file of each system in the format of trec_eval.
+pool.txt (for infAP), a run file of each system in the format of trec_eval,
+queries.tsv.gz with each query's figures, and the tables as report.html.
 The thesis has 54.5 infAP for BM25 and 55.8 for its best ensemble on TAC 2014,
 which is licensed: figures of other collections are not comparable.
 """
 
 from absl import flags
 
-from experiments import progress, runlib
-from experiments.cmr import analysis, comparison, reporting
+from experiments import progress, report, runlib
+from experiments.cmr import chapter, comparison
 from experiments.cmr import task as task_lib
 from experiments.nvse.evaluating import to_text as text_table
 from experiments.nvse.options import FORMS
@@ -122,13 +123,12 @@ def main(argv: list[str]) -> None:
     if run.finished:
       progress.say(f"cmr: finished before; see {run.directory}/results.json")
       return
-    task, scored, lines = comparison.compare(run, chosen)
-    compared = analysis.pairs(lines)
-    main_table = reporting.table(lines, scored.candidates.shape[1])
-    for table in (main_table, compared, *analysis.tables(task, lines)):
-      print(f"\n{table.title}")
-      cells = [[str(cell) for cell in row] for row in table.rows]
-      print(text_table(table.header, cells))
+    found = chapter.make(*comparison.compare(run, chosen), chosen)
+    report.write_report({"cmr": found}, run.directory)
+  for table in found.tables:
+    print(f"\n{table.title}")
+    cells = [[str(cell) for cell in row] for row in table.rows]
+    print(text_table(table.header, cells))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Error analysis: which queries each system wins, and of what kind."""
 
 import itertools
+import pathlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from experiments import report
 from experiments.cmr import evaluating, reporting
 from experiments.cmr import task as task_lib
 from experiments.cmr.evaluating import Line
+from repr_jax.data import files
 from repr_jax.linking import mentions
 
 
@@ -51,12 +53,8 @@ def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
     of queries that a system ranks better and worse than BM25.
   """
   shown = [line for line in lines if not line.name.endswith(" mean")]
-  titles = {
-    "By number of relevant mentions": _frequency(task),
-    "By ambiguity of the name": _ambiguity(task),
-  }
   found = []
-  for title, groups in titles.items():
+  for title, groups in _groups(task).items():
     rows = []
     for name, queries in groups.items():
       asked = [q for q in queries if q in lines[0].values]
@@ -69,6 +67,47 @@ def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
       report.Table(f"{title}: AP (better / worse than BM25, %)", header, rows)
     )
   return found
+
+
+def write_queries(
+  path: pathlib.Path, task: task_lib.Task, lines: Sequence[Line]
+) -> None:
+  """Writes what each query is and each system's figures for it.
+
+  Args:
+    path: a table parted by tabs, a line for each query with figures: its
+      mention, entity and name, the groups of `tables`, and AP and infAP of
+      each system; a query outside the pool has no infAP.
+    task: the task.
+    lines: from `evaluate`.
+  """
+  kinds = [
+    {query: name for name, queries in groups.items() for query in queries}
+    for groups in _groups(task).values()
+  ]
+  cells = ["query", "entity", "name", "relevant", "ambiguity"]
+  cells += [f"{x.name} {y}" for x in lines for y in ("AP", "infAP")]
+  with files.atomic_write(path) as out:
+    out.write("\t".join(cells) + "\n")
+    for row in task.queries.tolist():
+      asked = task.mentions[row]
+      if asked.id not in lines[0].values:
+        continue
+      cells = [asked.id, asked.entity, " ".join(asked.words)]
+      cells += [kind[asked.id] for kind in kinds]
+      for line in lines:
+        values = line.values[asked.id]
+        for name in ("map", "infAP"):
+          cells.append(f"{values[name]:.4f}" if name in values else "")
+      out.write("\t".join(" ".join(x.split()) for x in cells) + "\n")
+
+
+def _groups(task: task_lib.Task) -> dict[str, dict[str, list[str]]]:
+  """Kinds of queries by the title of their table."""
+  return {
+    "By number of relevant mentions": _frequency(task),
+    "By ambiguity of the name": _ambiguity(task),
+  }
 
 
 def _cell(line: Line, base: Line, queries: Sequence[str]) -> str:

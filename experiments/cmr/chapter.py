@@ -6,9 +6,10 @@ is made of WordNet's glosses, which name one another's instances.
 
 import dataclasses
 import pathlib
+from collections.abc import Sequence
 
 from experiments import report, runlib
-from experiments.cmr import analysis, comparison, reporting
+from experiments.cmr import analysis, comparison, evaluating, reporting
 from experiments.cmr import task as task_lib
 
 _FULL = task_lib.Options()
@@ -24,16 +25,6 @@ _QUICK = dataclasses.replace(
   ),
   min_mentions=5,
 )
-_NOTE = (
-  "A query is one mention of an entity; its other mentions are relevant, and "
-  "those of other entities with the same name stay in the collection. Weights "
-  "of ensembles are chosen on every second query, figures are of the other "
-  "half; infAP sees three quarters of what was found. The thesis' are of "
-  "TAC 2014 and not comparable: BM25 54.5, its best ensemble 55.8 infAP; "
-  "alone LSA 40.1, MVLSA 37.1, multilabel VAE 41.0, multinomial VAE 50.9. "
-  "python -m experiments.cmr --flagfile=experiments/presets/cmr_thesis.flags "
-  "runs all of its settings on a collection of news."
-)
 
 
 def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
@@ -46,14 +37,33 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   chosen = _QUICK if preset == "quick" else _FULL
   config = dataclasses.asdict(chosen)
   with runlib.Run("cmr", directory=workdir, config=config) as run:
-    task, scored, lines = comparison.compare(run, chosen)
-  found = reporting.table(lines, scored.candidates.shape[1])
+    found = comparison.compare(run, chosen)
+  return make(*found, chosen)
+
+
+def make(
+  task: task_lib.Task,
+  scored: evaluating.Scored,
+  lines: Sequence[evaluating.Line],
+  options: task_lib.Options,
+) -> report.Chapter:
+  """The chapter of a run, whatever its collection.
+
+  Args:
+    task: the task.
+    scored: what the systems made of it.
+    lines: from `evaluating.evaluate`.
+    options: of the run.
+  """
+  where = pathlib.Path(options.corpus).name
+  if options.corpus == "wordnet":
+    where = "WordNet's instances in its glosses"
+  top = scored.candidates.shape[1]
   return report.Chapter(
     title="Coreferent mention retrieval",
     summary=(
       f"{len(task.queries):,} queries over {len(task.mentions):,} mentions of "
-      "WordNet's instances in its glosses; the best "
-      f"{scored.candidates.shape[1]} of two-field BM25 ranked again."
+      f"{where}; the best {top} of two-field BM25 ranked again."
     ),
     rows=[
       row
@@ -61,6 +71,31 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       if row["metric"] in ("map", "infAP")
       and not str(row["name"]).endswith(" mean")
     ],
-    tables=[found, analysis.pairs(lines), *analysis.tables(task, lines)],
-    notes=[_NOTE],
+    tables=[
+      reporting.table(lines, top),
+      analysis.pairs(lines),
+      *analysis.tables(task, lines),
+    ],
+    notes=[_note(options)],
+  )
+
+
+def _note(options: task_lib.Options) -> str:
+  """What the figures rest on."""
+  asked = "--qrels says which mentions are queries and what is relevant"
+  if options.qrels is None:
+    asked = (
+      "A query is one mention of an entity; its other mentions are relevant, "
+      "and those of other entities with the same name stay in the collection"
+    )
+  seen = f"{options.judged_share:.0%} of what was found"
+  if options.pool is not None:
+    seen = "the judgements of --pool"
+  return (
+    f"{asked}. Weights of ensembles are chosen on every second query, figures "
+    f"are of the other half; infAP sees {seen}. The thesis' are of TAC 2014 "
+    "and not comparable: BM25 54.5, its best ensemble 55.8 infAP; alone LSA "
+    "40.1, MVLSA 37.1, multilabel VAE 41.0, multinomial VAE 50.9. "
+    "python -m experiments.cmr --flagfile=experiments/presets/cmr_thesis.flags "
+    "runs all of its settings on a collection of news."
   )

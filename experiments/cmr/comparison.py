@@ -1,7 +1,7 @@
 """One run: reads the corpus, scores, measures, and writes all files."""
 
 from experiments import progress, runlib
-from experiments.cmr import evaluating, reporting
+from experiments.cmr import analysis, evaluating, reporting
 from experiments.cmr import task as task_lib
 
 
@@ -27,6 +27,7 @@ def compare(
     say(f"{missing:,} queries have no relevant mention in the judged pool")
   task_lib.write(task, scored.pool, run.directory)
   lines = evaluating.evaluate(task, scored, run.directory, chosen.seed)
+  analysis.write_queries(run.directory / "queries.tsv.gz", task, lines)
   counts = reporting.count_rows(task, scored, lines)
   for row in (*reporting.rows(lines), *counts):
     run.row(**row)  # type: ignore[arg-type]

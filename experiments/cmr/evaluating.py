@@ -71,6 +71,7 @@ def score(
   Returns:
     The scores.
   """
+  _halves(task)  # refuses what cannot be measured
   pool = None
   if options.pool is not None:  # before minutes go into the systems
     pool = task_lib.read_pool(options.pool, task)
@@ -257,7 +258,10 @@ def compare(
 def _halves(task: task_lib.Task) -> tuple[list[str], list[str]]:
   names = [task.mentions[row].id for row in task.queries]
   if len(names) < 2:
-    raise InputError("one query is too few: a weight is chosen on half of them")
+    raise InputError(
+      "there is one query alone: a weight is chosen on every second one, and "
+      "figures are of the others"
+    )
   return names[::2], names[1::2]
 
 

@@ -208,6 +208,13 @@ def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
   read = trec.read_judgements(path)
   _check_names(read, rows, path)
   for query, relevance in read.items():
+    if relevance.get(query, 0) > 0:
+      raise InputError(
+        f"{query!r} is judged relevant to itself, but a query is never among "
+        "what is found for it",
+        path=path,
+        line=_line_of(path, (query, query)),
+      )
     if max(relevance.values()) < 1:
       excluded["queries without a relevant mention"] += 1
     elif not mentions_lib.content_words(found[rows[query]].words):
@@ -227,12 +234,23 @@ def _check_names(
   for query, relevance in judgements.items():
     for name in (query, *relevance):
       if name not in known:
+        pair = (query, None if name == query else name)
         raise InputError(
           f"there is no mention {name!r} in the collection; mentions are "
           "named m0, m1, ... in the order of the corpus, as mentions.tsv.gz "
           "of a run without --qrels lists them",
           path=path,
+          line=_line_of(path, pair),
         )
+
+
+def _line_of(path: str, pair: tuple[str, str | None]) -> int | None:
+  """The first line of a query's judgements, or that of one document."""
+  for line, text in enumerate(files.open_text(path), 1):
+    query, _, document, *_ = [*text.split(), "", "", ""]
+    if query == pair[0] and pair[1] in (None, document):
+      return line
+  return None
 
 
 def _stream(options: Options) -> Iterator[entities.Sentence]:

@@ -1,6 +1,7 @@
 """Mention retrieval as a user runs it, on a small world of namesakes."""
 
 import dataclasses
+import gzip
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import pytest
 from experiments import runlib
 from experiments.cmr import (
   analysis,
+  chapter,
   comparison,
   evaluating,
   reporting,
@@ -151,6 +153,38 @@ def test_error_analysis_has_every_held_out_query_once(finished):
   assert "others have the same name" in [row[0] for row in ambiguity.rows]
 
 
+def test_figures_of_each_query_are_a_table(finished):
+  folder, task, _, lines = finished
+  with gzip.open(folder / "queries.tsv.gz", "rt") as stream:
+    header, *rows = (line.rstrip("\n").split("\t") for line in stream)
+  assert header[:5] == ["query", "entity", "name", "relevant", "ambiguity"]
+  assert header[5:9] == ["bm25 AP", "bm25 infAP", "lsa:k=8 AP", "lsa:k=8 infAP"]
+  assert [row[0] for row in rows] == list(lines[0].values)
+  by_name = {mention.id: mention for mention in task.mentions}
+  for row in rows:
+    assert len(row) == len(header)
+    assert row[1] == by_name[row[0]].entity
+    assert row[3:5] == ["4-9", "others have the same name"]
+    values = lines[1].values[row[0]]
+    assert row[7] == f"{values['map']:.4f}"
+    assert row[8] == (f"{values['infAP']:.4f}" if "infAP" in values else "")
+
+
+def test_a_page_has_all_tables_beside_what_was_asked(finished, options):
+  _, *found = finished
+  page = chapter.make(*found, options)
+  titles = [table.title for table in page.tables]
+  assert titles[0].startswith("Re-ranking") and titles[1] == "Each two systems"
+  assert [x.partition(":")[0] for x in titles[2:]] == [
+    "By number of relevant mentions", "By ambiguity of the name",
+  ]  # fmt: skip
+  assert "mentions of entities.jsonl" in page.summary
+  assert "infAP sees 80% of what was found" in page.notes[0]
+  asked = dataclasses.replace(options, qrels="q", pool="p")
+  (note,) = chapter.make(*found, asked).notes
+  assert note.startswith("--qrels") and "judgements of --pool" in note
+
+
 def test_pairs_are_compared_once_the_better_first(finished):
   _, _, _, lines = finished
   table = analysis.pairs(lines)
@@ -180,9 +214,18 @@ def test_own_judgements_name_the_queries(options, tmp_path):
   task = task_lib.load(dataclasses.replace(options, qrels=str(path)))
   assert task.queries.tolist() == [0]
   assert task.excluded == {"queries without a relevant mention": 1}
-  path.write_text("m0 0 m1 1\nm0 0 m9999 1\n")
-  with pytest.raises(InputError, match="no mention 'm9999'"):
-    task_lib.load(dataclasses.replace(options, qrels=str(path)))
+  # One query is refused before anything is scored or written.
+  with pytest.raises(InputError, match="one query alone"):
+    evaluating.score(task, options, tmp_path / "absent")
+  assert not (tmp_path / "absent").exists()
+  for judged, message in (
+    ("m0 0 m9999 1", r"qrels\.txt:2: there is no mention 'm9999'"),
+    ("m9999 0 m1 1", r"qrels\.txt:2: there is no mention 'm9999'"),
+    ("m0 0 m0 1", r"qrels\.txt:2: 'm0' is judged relevant to itself"),
+  ):
+    path.write_text(f"m0 0 m1 1\n{judged}\n")
+    with pytest.raises(InputError, match=message):
+      task_lib.load(dataclasses.replace(options, qrels=str(path)))
   path.write_text("m5 0 m6 0\n")
   with pytest.raises(InputError, match="no query with a relevant"):
     task_lib.load(dataclasses.replace(options, qrels=str(path)))
