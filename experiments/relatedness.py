@@ -27,7 +27,7 @@ from experiments import progress, relatedness_data, runlib
 from experiments.ned import options as ned_options
 from experiments.ned import words as words_lib
 from experiments.nvse.options import FORMS
-from repr_jax.data import entities, entity_bags, wordnet
+from repr_jax.data import entities, entity_bags, relatedness, wordnet
 from repr_jax.data import vectors as vectors_lib
 from repr_jax.data.linked_documents import LinkedDocument
 from repr_jax.errors import InputError
@@ -154,7 +154,10 @@ def evaluate(
   def sentences() -> Iterator[entities.Sentence]:
     return relatedness_data.stream(_CORPUS.value, _FORM.value, _WORDNET.value)
 
-  named = relatedness_data.query_names(_QUERIES.value)
+  named = {
+    name: relatedness.read_relatedness(path)
+    for name, path in relatedness_data.query_names(_QUERIES.value).items()
+  }
   known = _words(sentences(), run.directory)
   size = len(known.vocabulary)
   bags = entity_bags.collect(
@@ -169,8 +172,8 @@ def evaluate(
   _say_missing(bags, say)
   rows = {name: i for i, name in enumerate(bags.entities)}
   asked = {
-    name: relatedness_data.read_queries(path, _CORPUS.value, set(rows))
-    for name, path in named.items()
+    name: relatedness_data.rename(read, _CORPUS.value, set(rows))
+    for name, read in named.items()
   } or {
     "classes": relatedness_data.class_queries(
       wordnet.load(_WORDNET.value), runlib.SEED.value

@@ -101,17 +101,18 @@ def query_names(paths: Sequence[str]) -> dict[str, str]:
   return found
 
 
-def read_queries(
-  path: str, corpus: list[str], known: set[str]
+def rename(
+  found: Sequence[relatedness.RelatednessQuery],
+  corpus: list[str],
+  known: set[str],
 ) -> list[relatedness.RelatednessQuery]:
-  """Reads queries and names their entities as the corpus does.
+  """Names the entities of queries as the corpus does.
 
   Args:
-    path: the file.
+    found: the queries of a file.
     corpus: where page numbers are looked up if queries have such.
     known: ids of the corpus' entities.
   """
-  found = relatedness.read_relatedness(path)
   names = {x for query in found for x in (query.seed, *query.candidates)}
   titles: dict[str, str] = {}
   if all(name.isdecimal() for name in names) and not names & known:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from experiments.ned import inputs
 from experiments.ned.options import Options
-from repr_jax.data import linked_documents, priors, testsets, wikipedia
+from repr_jax.data import files, linked_documents, priors, testsets, wikipedia
 from repr_jax.data.linked_documents import LinkedDocument, LinkedMention
 from repr_jax.errors import InputError
 from repr_jax.linking import candidates as candidates_lib
@@ -244,7 +244,10 @@ def _documents(options: Options):
   titles = linked_documents.read_titles(json)
   train = list(inputs.read_train(places.train, titles))
   train = train[: options.max_documents]
-  tests = {source.name: list(source.read(titles)) for source in places.tests}
+  tests = {
+    source.name: _tested(list(source.read(titles)), source.path)
+    for source in places.tests
+  }
   validation = [d for x in places.validation for d in x.read(titles)]
   if not validation:
     # One document in ten is kept back where no others are named.
@@ -266,7 +269,21 @@ def _from_dump(path: str, most: int):
       whole = False
   # A dump of which nothing is left over need not be read again.
   rest = None if whole else path
-  return parts["train"], parts["validation"], {"dump": parts["test"]}, rest
+  tests = {"dump": _tested(parts["test"], path)}
+  return parts["train"], parts["validation"], tests, rest
+
+
+def _tested(
+  documents: list[LinkedDocument], path: files.Path
+) -> list[LinkedDocument]:
+  """The documents, of which one mention at least can be right or wrong."""
+  if all(m.entity is None for d in documents for m in d.mentions):
+    raise InputError(
+      f"none of the {len(documents)} documents to be tested on has a mention "
+      "with an entity, so that there is nothing to be right about",
+      path=path,
+    )
+  return documents
 
 
 def describe(corpus: Corpus) -> list[str]:

@@ -75,15 +75,19 @@ def fit(
   path = folder / "text.txt"
   counts, total = _write_text(documents, path)
   known = vocab.Vocab.from_counts(counts, options.vocabulary, options.min_count)
-  if len(known) < 2:
+  try:
+    if len(known) < 2:
+      raise InputError(
+        f"fewer than two words occur {options.min_count} times; lower "
+        "--min_count"
+      )
+    if options.word_vectors is not None:
+      known, table = _from_file(options.word_vectors, known)
+    else:
+      table = _mvlsa(path, known, total, options)
+  except InputError:
     path.unlink()  # nothing was computed: other flags may have the directory
-    raise InputError(
-      f"fewer than two words occur {options.min_count} times; lower --min_count"
-    )
-  if options.word_vectors is not None:
-    known, table = _from_file(options.word_vectors, known)
-  else:
-    table = _mvlsa(path, known, total, options)
+    raise
   table = _unit(table)
   names = np.asarray(known.words, dtype=np.str_)
   files.write_npz(kept, words=names, counts=known.counts, vectors=table)

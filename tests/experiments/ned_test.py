@@ -240,6 +240,11 @@ def test_documents_that_teach_nothing_are_refused(world, tmp_path):
   lost.write_text(json.dumps({"text": "Zork", "mentions": [mention]}))
   with pytest.raises(InputError, match="of the 1 documents for validation"):
     corpus.open_corpus(_options(world, validation=[str(lost)]))
+  # A test set in which nothing is linked.
+  bare = tmp_path / "bare.jsonl"
+  bare.write_text('{"text": "Zork", "mentions": []}')
+  with pytest.raises(InputError, match=r"bare\.jsonl: none of the 1 documents"):
+    corpus.open_corpus(_options(world, tests=[str(bare)]))
   # Training documents in which each name means one thing.
   plain = tmp_path / "plain.jsonl"
   plain.write_text("\n".join(lines).replace("senator", "player"))

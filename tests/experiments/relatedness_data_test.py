@@ -5,7 +5,7 @@ import json
 import pytest
 
 from experiments import relatedness_data
-from repr_jax.data import wordnet, wordnet_entities
+from repr_jax.data import relatedness, wordnet, wordnet_entities
 from repr_jax.errors import InputError
 
 
@@ -56,7 +56,8 @@ def test_numbers_of_pages_are_those_of_the_small_dump(tmp_path):
   path = tmp_path / "test.svm"
   path.write_text("1 qid:1 # 12-25\n")
   known = {"Anarchism", "Autism"}
-  (query,) = relatedness_data.read_queries(str(path), ["wikipedia"], known)
+  read = relatedness.read_relatedness(path)
+  (query,) = relatedness_data.rename(read, ["wikipedia"], known)
   assert (query.seed, query.candidates) == ("Anarchism", ("Autism",))
 
 
@@ -72,6 +73,7 @@ def test_files_of_one_name_are_told_by_their_folders():
 def test_names_are_written_as_the_corpus_has_them(tmp_path):
   path = tmp_path / "kore.tsv"
   path.write_text("A_B\t1\tC_D\nA_B\t2\tE_F\n")
-  (query,) = relatedness_data.read_queries(str(path), [], {"A B", "C_D"})
+  read = relatedness.read_relatedness(path)
+  (query,) = relatedness_data.rename(read, [], {"A B", "C_D"})
   assert query.seed == "A B"
   assert query.candidates == ("C_D", "E F")

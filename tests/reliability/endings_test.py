@@ -99,7 +99,12 @@ def programs(tmp_path_factory) -> Iterator[killing.Programs]:
 
 @pytest.mark.parametrize(
   ("name", "bad"),
-  [("cmr", "--corpus=nowhere.jsonl"), ("ned", "--min_count=1000")],
+  [
+    ("cmr", "--corpus=nowhere.jsonl"),
+    ("ned", "--min_count=1000"),
+    ("ned", "--word_vectors=nowhere.txt"),
+    ("relatedness", "--queries=nowhere.tsv"),
+  ],
 )
 def test_a_refused_program_leaves_its_directory_free(
   programs, tmp_path, name, bad
