@@ -4,6 +4,11 @@ A new process takes seconds to import JAX, a fork none. The parent never asks
 JAX for devices, whose threads would not live on in a child, and never imports
 a program, whose flags would meet those of another. It reads requests as lines
 of JSON and answers each when its child has ended.
+
+A child tells of each change that it is about to make to the files of a folder:
+opening one to write, renaming, removing, making a folder. It can be killed
+just before any of them, which is where a state between two others shows. It
+also tells where it writes to a file under its own name rather than beside it.
 """
 
 import contextlib
@@ -12,6 +17,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -30,6 +36,14 @@ _IMPORTED = (
   "experiments.nvse.reporting", "experiments.explorer.server",
   "experiments.runlib", "repr_jax.data.synthetic", "repr_jax.ops.svd_updates",
 )  # fmt: skip
+_CHANGES = {
+  *("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"),
+  *("os.link", "os.symlink"),
+}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_GROWS = (".lock", "metrics.jsonl")  # what is added to in its place
+IN_PLACE = "written in its place: "
+UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(tmp|old)|.*orbax-checkpoint-tmp.*")
 CORES = (
   sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 )
@@ -42,14 +56,14 @@ class Ended(NamedTuple):
     code: exit code; of a killed child minus the signal.
     killed: whether it was killed before its end.
     seconds: how long it ran.
-    paths: how many paths appeared in the watched directory.
+    changes: how many it made to the files of the watched directory.
     said: what it wrote to standard output and error.
   """
 
   code: int
   killed: bool
   seconds: float
-  paths: int
+  changes: int
   said: str
 
 
@@ -107,29 +121,32 @@ class Programs:
     *,
     watch: pathlib.Path | None = None,
     seconds: float | None = None,
-    paths: int | None = None,
+    changes: int | None = None,
     limit: int | None = None,
     stop: int = signal.SIGKILL,
+    again: Sequence[str] | None = None,
   ) -> Ended:
     """Runs a program, and kills it at a moment.
 
     Args:
       module: has the program's `main`.
       arguments: of the program.
-      watch: directory in which new paths are counted.
+      watch: directory in which changes are counted.
       seconds: when to kill it; never where None.
-      paths: the number of new paths at which to kill it.
+      changes: it is killed before it makes so many.
       limit: bytes that a file may have.
       stop: the signal that kills it.
+      again: arguments of a second run in the same process, after the first.
     """
     request = {
       "module": module,
       "arguments": list(arguments),
       "watch": None if watch is None else str(watch),
       "seconds": seconds,
-      "paths": paths,
+      "changes": changes,
       "limit": limit,
       "stop": int(stop),
+      "again": None if again is None else list(again),
     }
     assert self._process.stdin and self._process.stdout
     self._process.stdin.write(json.dumps(request) + "\n")
@@ -137,9 +154,56 @@ class Programs:
     return Ended(**json.loads(self._process.stdout.readline()))
 
 
-def _become(request: Mapping[str, Any], said: int) -> None:
-  """Turns a child into the program; does not return."""
+def _is_in_place(path: str, folder: str, flags: int) -> bool:
+  """Whether a file of a run is written where a reader may look for it."""
+  parts = pathlib.Path(path).relative_to(folder).parts
+  grows = parts[-1] in _GROWS and not flags & os.O_TRUNC
+  return not grows and not any(map(UNFINISHED.fullmatch, parts))
+
+
+def _tell_changes(folder: str, last: int | None, told: int) -> None:
+  """Writes a byte for each change, and ends the process before the last."""
+  count = 0
+
+  def hook(event: str, arguments: tuple[Any, ...]) -> None:
+    nonlocal count
+    if event != "open" and event not in _CHANGES:
+      return
+    if isinstance(arguments[0], int):
+      return  # an open file
+    path = os.path.abspath(os.fsdecode(arguments[0]))
+    flags = arguments[2] if event == "open" else 0
+    if not path.startswith(folder + os.sep):
+      return
+    if event == "open" and not flags & _WRITES:
+      return
+    count += 1
+    if count == last:
+      os.kill(os.getpid(), signal.SIGKILL)
+    os.write(told, b".")
+    if event == "open" and _is_in_place(path, folder, flags):
+      os.write(1, f"{IN_PLACE}{path}\n".encode())
+
+  sys.addaudithook(hook)
+
+
+def _launch(module: Any, arguments: Sequence[str]) -> Any:
+  """The exit code of a program."""
   from experiments import runlib
+
+  sys.argv = [module.__name__, *arguments]
+  try:
+    if hasattr(module, "launch"):  # a program that defines no flags
+      module.launch()
+    runlib.launch(module.main)
+  except SystemExit as end:
+    return end.code or 0
+  return 0
+
+
+def _become(request: Mapping[str, Any], said: int, told: int) -> None:
+  """Turns a child into the program; does not return."""
+  from absl import flags
 
   code: Any = 70
   try:
@@ -148,13 +212,15 @@ def _become(request: Mapping[str, Any], said: int) -> None:
     if request["limit"] is not None:
       signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
       resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"],) * 2)
-    sys.argv = [request["module"], *request["arguments"]]
+    if request["watch"] is not None:
+      _tell_changes(os.path.abspath(request["watch"]), request["changes"], told)
     module = importlib.import_module(request["module"])
-    if hasattr(module, "launch"):  # a program that defines no flags
-      module.launch()
-    runlib.launch(module.main)
-  except SystemExit as end:
-    code = end.code or 0
+    code = _launch(module, request["arguments"])
+    if request["again"] is not None and not code:
+      for name in flags.FLAGS:
+        flags.FLAGS[name].unparse()
+      flags.FLAGS.unparse_flags()
+      code = _launch(module, request["again"])
   except BaseException:
     import traceback
 
@@ -165,11 +231,6 @@ def _become(request: Mapping[str, Any], said: int) -> None:
     os._exit(code if isinstance(code, int) else 1)
 
 
-def _look(folder: str | None, seen: set[str]) -> None:
-  for top, folders, names in os.walk(folder) if folder else ():
-    seen.update(os.path.join(top, name) for name in (*folders, *names))
-
-
 def _drain(pipe: int, said: list[bytes]) -> None:
   with contextlib.suppress(BlockingIOError):
     while data := os.read(pipe, 1 << 16):
@@ -177,36 +238,35 @@ def _drain(pipe: int, said: list[bytes]) -> None:
 
 
 def _serve(request: Mapping[str, Any]) -> dict[str, Any]:
-  seen: set[str] = set()
   said: list[bytes] = []
-  _look(request["watch"], seen)
-  before = len(seen)
+  told: list[bytes] = []
   began = time.monotonic()
-  pipe, end = os.pipe()
-  os.set_blocking(pipe, False)
+  pipes = [os.pipe() for _ in range(2)]
   pid = os.fork()
   if not pid:
-    _become(request, end)
-  os.close(end)
-  killed, gone, status = False, 0, 0
+    _become(request, *(end for _, end in pipes))
+  for pipe, end in pipes:
+    os.set_blocking(pipe, False)
+    os.close(end)
+  gone, status = 0, 0
   while not gone:
     time.sleep(_POLL_SECONDS)
-    _drain(pipe, said)
-    _look(request["watch"], seen)
+    for (pipe, _), held in zip(pipes, (said, told)):
+      _drain(pipe, held)
     late = (request["seconds"] or 1e9) <= time.monotonic() - began
-    full = (request["paths"] or 1e9) <= len(seen) - before
     gone, status = os.waitpid(pid, os.WNOHANG)
-    if not gone and (late or full):
+    if not gone and late:
       os.kill(pid, request["stop"])
       gone, status = os.waitpid(pid, 0)
-      killed = True
-  _drain(pipe, said)
-  os.close(pipe)
+  for (pipe, _), held in zip(pipes, (said, told)):
+    _drain(pipe, held)
+    os.close(pipe)
+  code = os.waitstatus_to_exitcode(status)
   return {
-    "code": os.waitstatus_to_exitcode(status),
-    "killed": killed,
+    "code": code,
+    "killed": code == -request["stop"],
     "seconds": time.monotonic() - began,
-    "paths": len(seen) - before,
+    "changes": sum(map(len, told)),
     "said": b"".join(said).decode(errors="replace"),
   }
 

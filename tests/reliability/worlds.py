@@ -207,6 +207,13 @@ CASES: dict[str, Case] = {
       "--batch=8", "--candidates=4",
     ],
   ),
+  "elkb-puzzle": Case(
+    "experiments.elkb",
+    lambda world, run: [
+      "--task=puzzle", "--puzzle_runs=2", f"--workdir={run / 'run'}",
+    ],
+    resumes=False,
+  ),
   "nvse": Case(
     "experiments.nvse.__main__",
     lambda world, run: [*_nvse(world, run), "--mode=export"],
