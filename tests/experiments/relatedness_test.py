@@ -90,6 +90,20 @@ def test_related_entities_are_near(finished):
   assert any(x["name"].endswith("U1: Entity_00") for x in rows)
 
 
+def test_the_report_has_the_thesis_beside_queries_of_its_form(finished):
+  folder, rows, _ = finished
+  assert (folder / "run" / "report.html").exists()
+  text = (folder / "run" / "report.md").read_text().splitlines()
+  lines = [[x.strip() for x in line.split("|")[1:-1]] for line in text]
+  first, second = (x for x in lines if x[:1] == ["vectors"])
+  assert first[1:5] == ["NDCG@1", "thesis", "NDCG@5", "thesis"]
+  assert second[1:3] == ["Spearman", "queries"]
+  labelled, ranked = (x for x in lines if x[:1] == ["null U1+U2"])
+  assert labelled[2] == "0.615" and labelled[-3:] == ["2", "1", "82%"]
+  value = _value(rows, "kore.tsv: null U1+U2", "Spearman")["value"]
+  assert float(ranked[1]) == pytest.approx(value, abs=6e-4)
+
+
 def test_page_numbers_become_titles_and_an_unknown_seed_is_counted(finished):
   _, rows, said = finished
   name = "test.svm: null U1+U2"
