@@ -19,7 +19,7 @@ import types
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -59,21 +59,25 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
     except (OSError, ValueError) as error:
       raise errors.InputError(_reason(error), path=path) from error
     stream: Any = raw
+    packed = _Packed(raw)
     if magic[:2] == b"\x1f\x8b":
-      packed: Any = _Packed(raw)
-      opened = gzip.GzipFile(fileobj=packed, mode="rb")
+      opened = gzip.GzipFile(fileobj=cast(Any, packed), mode="rb")
       stack.enter_context(contextlib.closing(opened))
       stream = _Unpacked(opened, packed, path)
     elif magic[:3] == b"BZh":
-      packed = _Packed(raw)
-      unpacked = stack.enter_context(contextlib.closing(bz2.BZ2File(packed)))
+      unpacked = stack.enter_context(
+        contextlib.closing(bz2.BZ2File(cast(Any, packed)))
+      )
       stream = _Unpacked(unpacked, packed, path)
     try:
       yield stream
     except errors.InputError:
       raise
     except _DAMAGE as error:
-      raise errors.InputError(_reason(error), path=path) from error
+      reason = _reason(error)
+      if stream is not raw:
+        reason += f", near byte {packed.taken} of what is compressed"
+      raise errors.InputError(reason, path=path) from error
 
 
 class _Packed:

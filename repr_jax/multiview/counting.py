@@ -361,7 +361,9 @@ def _map(path: pathlib.Path, shape: tuple[int, int]) -> Csr:
   for name in ("indptr", "indices", "data"):
     # A file with no entry cannot be mapped.
     mapped = name == "indptr" or run.indptr[-1]
-    array = np.load(path / f"{name}.npy", mmap_mode="r" if mapped else None)
+    array = np.load(
+      path / f"{name}.npy", "r" if mapped else None, allow_pickle=False
+    )
     setattr(run, name, np.asarray(array))
   run.has_canonical_format = True
   return run

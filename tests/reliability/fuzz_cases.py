@@ -33,6 +33,7 @@ _SECONDS = 2.0  # Of processor time, so that a busy machine fails nothing.
 _PER_EXAMPLE = 5  # Files made of what Hypothesis builds at a time.
 _LONGEST = 3000  # Characters of a message.
 _OF_THE_WHOLE = re.compile(r"(?:holds|has|there is|is) no ")
+_PLACE = re.compile(r": row \d+: |, near byte \d+ of what is compressed$")
 
 
 class Reader(NamedTuple):
@@ -45,7 +46,8 @@ class Reader(NamedTuple):
     check: asserts what must hold of anything that `read` gives.
     joint: what stands between the fields of a line; "json" where each line
       is an object, None where files are not built from fields.
-    lines: whether every error about the content names its line.
+    lines: whether every error about the content names its line, or its row
+      or byte where there are no lines.
     share: part of the cases that is run; readers that take long get less.
     beside: other files in the folder of the file, by name.
   """
@@ -122,7 +124,8 @@ def misplaced(
     return "names no file"
   if not message.startswith(error.path):
     return "does not begin with its file"
-  if lines and error.line is None and not _OF_THE_WHOLE.search(message):
+  placed = error.line is not None or _PLACE.search(message)
+  if lines and not placed and not _OF_THE_WHOLE.search(message):
     return "names no line"
   if error.line is not None and error.line < 1:
     return "names a line before the first"

@@ -136,7 +136,6 @@ _READERS = (
     lambda path: linked_documents.read_titles([path]),
     _check_titles,
     "json",
-    share=0.5,  # Of what documents hold, it reads a part.
   ),
   Reader(
     "judged queries",
@@ -145,10 +144,7 @@ _READERS = (
     _check_judged,
     "json",
   ),
-  # The dump is read three times for each case, and its text is taken apart.
-  Reader(
-    "Wikipedia", (_DUMP,), _read_dump, _check_dump, None, lines=False, share=0.5
-  ),
+  Reader("Wikipedia", (_DUMP,), _read_dump, _check_dump, None),
 )
 
 

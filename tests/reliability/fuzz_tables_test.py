@@ -1,5 +1,8 @@
 """Readers of lines of fields, on damaged files: see `fuzz_cases`."""
 
+import bz2
+import functools
+import gzip
 import math
 
 import fuzz_cases
@@ -177,7 +180,11 @@ _GANEA = (
   b"d2\td2\tRome\tto\tand\tCANDIDATES\t7,1.0,Rome\tGT:\t-1,7,Rome\n"
 )
 
-_HALF = 0.5  # For a second form that one reader reads.
+
+def _packed(pack) -> tuple[bytes, bytes]:
+  """A text as one compressed stream, and as two behind one another."""
+  return pack(_TEXT), pack(_TEXT[:20]) + pack(_TEXT[20:])
+
 
 _READERS = (
   Reader(
@@ -186,6 +193,20 @@ _READERS = (
     lambda path: list(files.open_text(path)),
     _check_lines,
     " ",
+  ),
+  Reader(
+    "gzip",
+    _packed(functools.partial(gzip.compress, mtime=0)),
+    lambda path: list(files.open_text(path)),
+    _check_lines,
+    None,
+  ),
+  Reader(
+    "bzip2",
+    _packed(bz2.compress),
+    lambda path: list(files.open_text(path)),
+    _check_lines,
+    None,
   ),
   Reader("text", (_TEXT,), _read_text, _check_text, " "),
   Reader(
@@ -202,7 +223,6 @@ _READERS = (
     (_TAGGED,),
     lambda path: list(dependencies.read_conll(path, "word-tag-head")),
     _check_trees,
-    share=_HALF,
   ),
   Reader(
     "alignments",
@@ -223,7 +243,6 @@ _READERS = (
     _check_pairs,
     " ",
     beside={"target": _TARGET, "links": _LINKS},
-    share=_HALF,
   ),
   Reader(
     "triples",
@@ -236,7 +255,6 @@ _READERS = (
     (b"head\ttail\trelation\tnote\na\tb\tr\t1\nb\tc d\ts\t2\n",),
     lambda path: triples.read_triples(path, "header", "count"),
     _check_triples,
-    share=_HALF,
   ),
   Reader(
     "rules",
@@ -339,6 +357,10 @@ def test_a_damaged_file_is_refused_with_its_place(reader):
   fuzz_cases.check_mutated(reader)
 
 
-@pytest.mark.parametrize("reader", _READERS, ids=lambda reader: reader.name)
+@pytest.mark.parametrize(
+  "reader",
+  [reader for reader in _READERS if reader.joint],
+  ids=lambda reader: reader.name,
+)
 def test_a_nearly_valid_file_is_refused_with_its_place(reader):
   fuzz_cases.check_structured(reader)

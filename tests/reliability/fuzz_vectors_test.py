@@ -67,7 +67,6 @@ _READERS = (
     _read("word2vec-binary"),
     _check_vectors,
     None,
-    lines=False,
   ),
   Reader(
     "vectors in .npz",
@@ -84,7 +83,6 @@ _READERS = (
     _check_vectors,
     None,
     lines=False,
-    share=0.5,  # Each layout is read above.
   ),
   Reader(
     ".npz",
@@ -93,7 +91,6 @@ _READERS = (
     _check_arrays,
     None,
     lines=False,
-    share=0.5,  # Three arrays are read for each case.
   ),
   Reader(
     ".npy",
@@ -141,7 +138,6 @@ _VIEWS = (
     _check_blocks,
     None,
     lines=False,
-    share=0.3,  # Six arrays are read for each case.
     beside={"rows": b"the\ndog\n"},
   ),
   Reader(
@@ -151,7 +147,6 @@ _VIEWS = (
       sources.from_counts(_WORDS, path, collections.Counter(), 100)
     ),
     _check_blocks,
-    share=0.3,  # A matrix is built for each case.
   ),
 )
 
