@@ -118,6 +118,13 @@ _UNKNOWN = flags.DEFINE_enum(
   ["any", "corrupt"],
   "pairs: any unknown fact, or the fact with one entity replaced.",
 )
+_ORDER = flags.DEFINE_enum(
+  "order",
+  _DEFAULT.order,
+  ["turns", "stay"],
+  "pairs: facts take turns, one unknown fact at a time, or, as in the thesis, "
+  "each batch stays until it has met all of its unknown facts.",
+)
 _CANDIDATES = flags.DEFINE_integer(
   "candidates",
   _DEFAULT.candidates,

@@ -42,6 +42,7 @@ class Setting:
   alpha: float = 0.001
   negatives: int = 200
   unknown: str = "any"
+  order: str = "turns"
   candidates: int = 0
   loss: str = "softmax"
   penalty: str = "l2"
@@ -357,13 +358,15 @@ def _pairs(setting, compiled, params, known, facts, mesh):
       f"--optimizer={setting.optimizer} needs --trainer=many; --trainer=pairs "
       "is the thesis' algorithm, which steps by sgd"
     )
+  repeats = setting.negatives if setting.order == "stay" else 1
+  passes = setting.negatives // repeats
   options = training.Options(
-    setting.model, setting.batch, setting.unknown, mesh
+    setting.model, setting.batch, setting.unknown, mesh, repeats
   )
   rates = training.Rates(setting.eta, setting.alpha)
 
   def epoch(state, key):
-    keys = jax.random.split(key, setting.negatives)
+    keys = jax.random.split(key, passes)
     state, losses = training.train(
       options, compiled, known, facts, state, keys, rates
     )
@@ -371,7 +374,7 @@ def _pairs(setting, compiled, params, known, facts, mesh):
 
   def pure(inputs, state, key, eta, alpha):
     known, facts = inputs
-    keys = jax.random.split(key, setting.negatives)
+    keys = jax.random.split(key, passes)
     rates = training.Rates(eta, alpha)
     state, losses = training.train_passes(
       options, compiled, known, facts, state, keys, rates

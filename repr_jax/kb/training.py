@@ -6,7 +6,8 @@ entities fixed, then in the entities with the relations fixed, and each step
 ends with the projection onto what the rules allow. Only rows that a batch
 touches are read or written.
 
-With batch 1 this is the algorithm of the thesis. In a larger batch an entity
+With batch 1 and `repeats` this is the algorithm of the thesis to the letter:
+all unknown facts of a fact, then the next fact. In a larger batch an entity
 moves by the sum of its gradients, which is what steps of one fact each would
 do to the first order, and a relation, which most facts of a batch may share,
 by their mean.
@@ -41,15 +42,20 @@ class Options:
       "corrupt" replaces the head or the tail of the fact.
     mesh: devices that share each batch, all axes together; tables are on
       every one of them.
+    repeats: steps on a batch before the next, each with other unknown facts:
+      S of algorithm 2. With 1 and S passes, facts take turns instead.
   """
 
   model: str
   batch: int
   unknown: str = "any"
   mesh: Mesh | None = None
+  repeats: int = 1
 
   def __post_init__(self):
     check_batch(self.batch, self.mesh)
+    if self.repeats < 1:
+      raise ValueError(f"repeats must be at least 1: {self.repeats}")
     if self.unknown not in ("any", "corrupt"):
       raise ValueError(f'unknown must be "any" or "corrupt": {self.unknown}')
 
@@ -180,7 +186,10 @@ def train_pass(
   key: jax.Array,
   rates: Rates,
 ) -> tuple[scores.Params, jax.Array]:
-  """One pass over the facts in random order, each with one unknown fact.
+  """One pass over the facts in random order.
+
+  Each batch has `options.repeats` steps, one after the other, in which its
+  facts meet one unknown fact each.
 
   Args:
     options: the setting (static).
@@ -201,18 +210,33 @@ def train_pass(
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, count)
   order = jnp.resize(order, (steps * options.batch,))
-  pairs = draw_pairs(options, known, facts[order], draw_key)
   first_time = jnp.arange(order.size) < count
-  pairs = pairs._replace(fine=pairs.fine & first_time)
 
-  def split(x):  # [..., steps * B] -> [steps, ..., B]
-    x = jnp.moveaxis(x.reshape(*x.shape[:-1], steps, options.batch), -2, 0)
-    return meshes.constrain_last(x, options.mesh)
+  def run(params, facts, counted, key):  # any number of batches
+    pairs = draw_pairs(options, known, facts, key)
+    pairs = pairs._replace(fine=pairs.fine & counted)
 
-  def step(params, batch):
-    return update(options, constraints, params, batch, rates)
+    def split(x):  # [..., steps * B] -> [steps, ..., B]
+      x = jnp.moveaxis(x.reshape(*x.shape[:-1], -1, options.batch), -2, 0)
+      return meshes.constrain_last(x, options.mesh)
 
-  params, losses = jax.lax.scan(step, params, jax.tree.map(split, pairs))
+    def step(params, batch):
+      return update(options, constraints, params, batch, rates)
+
+    return jax.lax.scan(step, params, jax.tree.map(split, pairs))
+
+  if options.repeats == 1:
+    params, losses = run(params, facts[order], first_time, draw_key)
+    return params, losses.mean()
+
+  def stay(params, item):
+    ids, counted, key = item
+    again = jnp.tile(facts[ids], (options.repeats, 1))
+    return run(params, again, jnp.tile(counted, options.repeats), key)
+
+  batches = order.reshape(steps, -1), first_time.reshape(steps, -1)
+  keys = jax.random.split(draw_key, steps)
+  params, losses = jax.lax.scan(stay, params, (*batches, keys))
   return params, losses.mean()
 
 

@@ -165,11 +165,12 @@ def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
   assert kb.unseen.tolist() == [False] * 4 + [True]
 
 
-def test_pairs_trainer_under_rules(tmp_path):
+@pytest.mark.parametrize("order", ["turns", "stay"])
+def test_pairs_trainer_under_rules(tmp_path, order):
   paths = _write(tmp_path)
   rows = _run(
     tmp_path / "run", **paths, model="B", dim=8, batch=10, negatives=5,
-    epochs=2, eval_every=1,
+    order=order, epochs=2, eval_every=1,
   )  # fmt: skip
   name = f"{tmp_path.name} B + rules"
   assert rows[name, "largest violation, trained"] <= 1e-5

@@ -8,6 +8,7 @@ import pytest
 from repr_jax.data.rules import Rule
 from repr_jax.kb import constraints as kb_constraints
 from repr_jax.kb import feasible, negatives, rule_check, scores, training
+from repr_jax.ops import shuffle
 
 RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(12)]
@@ -60,6 +61,32 @@ def test_one_step_is_algorithm_2(unknown):
   for row in np.asarray(pairs.entities)[:, 0]:
     moved[row] += 0.02 * e[row]
   np.testing.assert_allclose(got.entities, e - 0.1 * moved, atol=1e-6)
+
+
+def test_a_batch_stays_until_all_its_steps_are_made():
+  options = training.Options("B", 2, repeats=3)
+  facts = jnp.asarray(_facts()[:5])  # the last batch has one fact
+  known = negatives.known_facts(np.asarray(facts), 12, 3)
+  params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
+  rates, key = training.Rates(0.1, 0.01), jax.random.key(3)
+  got, _ = training.train_pass(options, None, known, facts, params, key, rates)
+  order_key, draw_key = jax.random.split(key)
+  order = shuffle.random_order(order_key, 5)
+  want = params
+  for i, draw in enumerate(jax.random.split(draw_key, 3)):
+    ids = order[(2 * i + np.arange(2)) % 5]
+    pairs = training.draw_pairs(
+      options, known, jnp.tile(facts[ids], (3, 1)), draw
+    )
+    for j in range(3):
+      part = jax.tree.map(lambda x, j=j: x[..., 2 * j : 2 * j + 2], pairs)
+      if i == 2:
+        part = part._replace(fine=part.fine & jnp.array([True, False]))
+      want, _ = training.update(options, None, want, part, rates)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, want
+  )
+  assert float(jnp.abs(got.entities - params.entities).max()) > 0.01
 
 
 @pytest.mark.parametrize("model", ["A", "B", "D", "R", "T"])
