@@ -88,7 +88,10 @@ def _note(options: task_lib.Options) -> str:
       "A query is one mention of an entity; its other mentions are relevant, "
       "and those of other entities with the same name stay in the collection"
     )
-  seen = f"{options.judged_share:.0%} of what was found"
+  seen = (
+    f"{options.judged_share:.0%} of what BM25 found, and no relevant mention "
+    "besides, so that it is above AP"
+  )
   if options.pool is not None:
     seen = "the judgements of --pool"
   return (
