@@ -189,11 +189,11 @@ def evaluate_run(
   for query, relevance in judgements.items():
     if not relevance or (query not in run and not complete):
       continue
+    judged = _finite(np.array(list(relevance.values()))).astype(int)
     order = rank_documents(run.get(query, {}))
     ranked = np.array(
       [_pooled(relevance.get(d, UNPOOLED), d in relevance) for d in order], int
     )
-    judged = np.array(list(relevance.values()), int)
     results[query] = {name: _measure(name, ranked, judged) for name in measures}
   return results
 

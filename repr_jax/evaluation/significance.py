@@ -90,6 +90,8 @@ def spearman_interval(
   """
   if n <= 3:
     raise ValueError(f"an interval needs more than 3 items, not {n}")
+  if abs(value) > 1 + 1e-9:
+    raise ValueError(f"a correlation is from -1 to 1, not {value}")
   # At 1 and -1 the transform is infinite and the interval a point.
   inner = np.clip(value, -1 + 1e-15, 1 - 1e-15)
   quantile = special.ndtri((1 + level) / 2)

@@ -67,7 +67,11 @@ def scorers(
 
   Returns:
     `(score_heads, score_tails)`.
+
+  Raises:
+    InputError: where a table is not finite, which a rank would not show.
   """
+  kb_scores.check_tables(kb_scores.Params(*meshes.to_host(params)))
   count = params.entities.shape[0]
   if mesh is not None:
     params = _spread(mesh, params)

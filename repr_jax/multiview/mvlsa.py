@@ -96,7 +96,7 @@ def fit(
   Returns:
     The fit. `truncate` cuts it to fewer dimensions without fitting again.
   """
-  _check_options(normalisation, method, k, m, ridge)
+  _check_options(normalisation, method, k, m, ridge, tolerance)
   weights, support = _row_weights(views, row_weights, min_support)
   kept = np.asarray(weights.any(axis=0))
   if int(kept.sum()) < k:
@@ -315,7 +315,7 @@ def _positive(v: Array) -> Array:
   return v * jnp.where(picked < 0, -1, 1).astype(v.dtype)
 
 
-def _check_options(normalisation, method, k, m, ridge) -> None:
+def _check_options(normalisation, method, k, m, ridge, tolerance) -> None:
   if normalisation not in ("unit", "generalised"):
     raise InputError(
       f"normalisation {normalisation!r} is neither 'unit' nor 'generalised'"
@@ -324,3 +324,5 @@ def _check_options(normalisation, method, k, m, ridge) -> None:
     raise InputError(f"method {method!r} is neither 'memory' nor 'stream'")
   if k < 1 or m < 1 or not 0 <= ridge < np.inf:
     raise InputError(f"need k >= 1, m >= 1, ridge >= 0; got {k}, {m}, {ridge}")
+  if not 0 <= tolerance < np.inf:
+    raise InputError(f"the tolerance must be finite, 0 or more: {tolerance}")

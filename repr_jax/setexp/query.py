@@ -99,9 +99,15 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
 
   Returns:
     The rows, int64 [at most k]; none with a score of -inf.
+
+  Raises:
+    InputError: where a score is not a number, which has no place.
   """
   if k < 1:
     raise InputError(f"at least one result must be asked for, not {k}")
+  if np.isnan(scores).any():
+    bad = int(np.argmax(np.isnan(scores)))
+    raise InputError(f"the score of row {bad} is not a number")
   whole = len(scores) // _BLOCK * _BLOCK
   rows = np.arange(len(scores))
   if whole >= k * _BLOCK:
