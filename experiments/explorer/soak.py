@@ -6,14 +6,16 @@ Clients search, paste, expand, and ask for reasons and sentences; one request
 in four is malformed or breaks off. Each tenth of the time gets a line:
 requests, latencies, answers by status, the server's memory. It ends with 1
 where an answer was the server's fault (5xx), where a good request was refused
-or a bad one served, or where memory grew by more than 5 % after the first
-fifth of the time.
+or a bad one served, where memory grew by more than 5 % after the first fifth
+of the time, or where the p99 of the parts in the second half of the rest is,
+in the middle, more than twice that of the first.
 """
 
 import asyncio
 import collections
 import json
 import random
+import statistics
 import time
 import urllib.parse
 import urllib.request
@@ -30,6 +32,7 @@ _SECONDS = flags.DEFINE_float("seconds", 600.0, "How long.", lower_bound=1.0)
 _CLIENTS = flags.DEFINE_integer("clients", 16, "How many.", lower_bound=1)
 
 GROWTH = 0.05  # of memory, after the first fifth, that is taken for none
+SLOWER = 2.0  # times the p99 of before that is taken for the same
 _PARTS = 10
 _BROKEN = 0  # status of a request that was broken off
 
@@ -274,11 +277,13 @@ def _quantile(rising: Sequence[float], share: float) -> float:
   return rising[min(int(share * len(rising)), len(rising) - 1)]
 
 
-def faults(parts: Sequence[Part]) -> list[str]:
-  """What must not be: 5xx, wrong refusals, growing memory.
+def faults(parts: Sequence[Part], slower: float = SLOWER) -> list[str]:
+  """What must not be: 5xx, wrong refusals, growing memory or latency.
 
   Args:
     parts: of `soak`.
+    slower: how many times the p99 may grow; a machine that has other work,
+      too, needs more.
 
   Returns:
     A line for each fault.
@@ -298,7 +303,18 @@ def faults(parts: Sequence[Part]) -> list[str]:
     found.append(
       f"memory grew from {warm / 2**20:.0f} to {last / 2**20:.0f} MiB"
     )
+  tails = [_p99(part) for part in parts[max(1, len(parts) // 5) :]]
+  half = len(tails) // 2
+  if half:
+    before, after = map(statistics.median, (tails[:half], tails[-half:]))
+    if after > slower * before:
+      found.append(f"p99 grew from {1e3 * before:.0f} to {1e3 * after:.0f} ms")
   return found
+
+
+def _p99(part: Part) -> float:
+  """Of the latencies of good requests, in seconds."""
+  return _quantile(sorted(x.latency for x in part.seen if x.good), 0.99)
 
 
 def main(argv: list[str]) -> int:

@@ -13,7 +13,8 @@ _SECONDS = float(os.environ.get("REPR_JAX_SOAK_SECONDS", "10"))
 def test_mixed_load_leaves_no_fault_and_no_growth(explored):
   parts = soak.soak(explored.url, _SECONDS, 6, parts=5)
   seen = [x for part in parts for x in part.seen]
-  assert soak.faults(parts) == []
+  # Other tests come and go beside it: no figure of two seconds is steady.
+  assert soak.faults(parts, slower=soak.SLOWER if _SECONDS > 60 else 20) == []
   kinds = {x.kind for x in seen}
   assert {"expand", "rationale", "sentences", "search", "paste"} <= kinds
   assert {"unknown entity", "no JSON", "too long", "deep", "host"} <= kinds
@@ -36,3 +37,7 @@ def test_faults_are_noticed():
   ):
     assert len(soak.faults([*whole, soak.Part([wrong], 1000)])) == 1
   assert "memory" in soak.faults([*whole, soak.Part([good], 1051)])[0]
+  slow = [soak.Part([good._replace(latency=0.05 * i)], 1000) for i in range(9)]
+  (told,) = soak.faults(slow)
+  assert told == "p99 grew from 125 to 325 ms"
+  assert soak.faults(slow, slower=3) == []

@@ -190,7 +190,8 @@ class _Attempts:
     if by_change:
       # A resumed run repeats some changes: with half of all it can end.
       all_changes = self.whole.changes
-      left = max(all_changes - self._changed, all_changes // 2)
+      before = self._changed if self._case.resumes else 0
+      left = max(all_changes - before, all_changes // 2)
       which = 1 + int(self._rng.integers(left))
       how: dict[str, Any] = {"changes": which}
     else:
