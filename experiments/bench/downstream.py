@@ -8,8 +8,9 @@ sentences of 25 words, each with a mention; bm25s, with its numpy backend, is
 asked for the same words in the sentences alone, all queries in one call.
 Max-margin vectors: 10,000 entities, 50 steps each, against a loop over the
 entities in numpy. Belief propagation: see the suite of that name. With
---scaling: bags of words of all entities from a dump of Wikipedia that repeats
-its pages; the increase of memory stays as it is.
+--scaling, from a dump of Wikipedia that repeats its pages: bags of words of all
+entities, and all that disambiguation reads of it before it is trained, which is
+prior, candidates, word vectors and bags; the increase of memory stays as it is.
 """
 
 import bz2
@@ -25,6 +26,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.bench import belief_propagation, harness
+from experiments.ned import corpus as corpus_lib
+from experiments.ned import entities as entities_lib
+from experiments.ned import words as words_lib
+from experiments.ned.options import Options
 from repr_jax.data import entity_bags, vocab, wikipedia
 from repr_jax.linking import entity_vectors, mentions, retrieval
 
@@ -205,6 +210,17 @@ def gather_bags(path: str) -> entity_bags.Bags:
   return entity_bags.collect(stream(), words, most_page=200, most_context=40)
 
 
+def read_for_linking(path: str) -> entities_lib.Bags:
+  """Prior, candidates, word vectors and bags of `experiments.ned --dump`."""
+  options = Options(
+    dump=path, max_documents=100, dim=10, vocabulary=5_000, bag=100
+  )
+  corpus = corpus_lib.open_corpus(options)
+  with tempfile.TemporaryDirectory(prefix="repr_jax-bench-") as folder:
+    words = words_lib.fit(corpus.stream(), options, pathlib.Path(folder))
+  return entities_lib.collect(corpus, corpus.stream(), words, options)
+
+
 def cases(size: str) -> list[harness.Case]:
   """The cases of this suite.
 
@@ -215,6 +231,7 @@ def cases(size: str) -> list[harness.Case]:
     The cases.
   """
   sentences, asked = _SENTENCES[size]
+  copies = (1, 2) if size == "small" else (1, 2, 4, 8)
   return [
     harness.Case(
       f"retrieval {asked} queries {sentences} sentences",
@@ -232,7 +249,14 @@ def cases(size: str) -> list[harness.Case]:
       repeated_dump,
       {"ours": gather_bags},
       quality=_kept_words,
-      sizes=(1, 2) if size == "small" else (1, 2, 4, 8),
+      sizes=copies,
+    ),
+    harness.Case(
+      "disambiguation from a dump by copies",
+      repeated_dump,
+      {"ours": read_for_linking},
+      quality=_bag_words,
+      sizes=copies,
     ),
     *belief_propagation.cases(size),
   ]
@@ -266,6 +290,14 @@ def _kept_words(path: str, result: entity_bags.Bags) -> dict[str, float]:
   return {
     "entities": len(result.entities),
     "words kept": len(result.page_words) + len(result.context_words),
+  }
+
+
+def _bag_words(path: str, result: entities_lib.Bags) -> dict[str, float]:
+  del path
+  return {
+    "entities": len(np.unique(result.entity)),
+    "words kept": len(result.word),
   }
 
 
