@@ -237,8 +237,10 @@ def _universe(corpus: Corpus) -> dict[str, int]:
 def _documents(options: Options):
   """Training, validation and test documents, and the dump."""
   if options.data is None and not options.train:
-    dump = options.dump or testsets.bundled(_DUMP)
-    return _from_dump(str(dump), options.max_documents)
+    dump = str(options.dump or testsets.bundled(_DUMP))
+    parts = _from_dump(dump, options.max_documents)
+    _tested(parts[2]["dump"], dump)
+    return parts
   places = inputs.find(options)
   json = [x.path for listed in places for x in listed if x.is_json]
   titles = linked_documents.read_titles(json)
@@ -269,7 +271,7 @@ def _from_dump(path: str, most: int):
       whole = False
   # A dump of which nothing is left over need not be read again.
   rest = None if whole else path
-  tests = {"dump": _tested(parts["test"], path)}
+  tests = {"dump": parts["test"]}
   return parts["train"], parts["validation"], tests, rest
 
 
