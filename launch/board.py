@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TextIO
 
-from experiments import workdir
+from experiments.run import workdir
 from repr_jax import errors
 
 _ROWS = 12

@@ -16,7 +16,7 @@ from typing import Any
 
 _GRACE_SECONDS = 20.0
 _POLL_SECONDS = 0.5
-_PARENT = "REPR_JAX_PARENT"  # as `experiments.endings` has it
+_PARENT = "REPR_JAX_PARENT"  # as `experiments.run.shutdown` has it
 
 
 class Command:

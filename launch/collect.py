@@ -22,10 +22,10 @@ import sys
 
 from absl import flags
 
-from experiments import progress, runlib
+from experiments.run import progress, runlib
 from launch import plots, results, tables
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 _OUTPUT = flags.DEFINE_string(
   "output", None, "Directory for the files. Default: the first one given."

@@ -6,13 +6,13 @@ from typing import Any
 
 from absl import app
 
-from experiments import command_line, endings
+from experiments.run import command_line, shutdown
 from repr_jax import errors
 
 
 def start(main: Callable[[list[str]], Any]) -> None:
   """Runs `main(argv)`; bad flags end with one line and code 2."""
-  with endings.without_reader():
+  with shutdown.without_reader():
     app.run(main, flags_parser=_parse)
 
 

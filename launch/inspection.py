@@ -60,7 +60,7 @@ def parse_flags(arguments: Sequence[str]) -> dict[str, Any]:
   """
   from absl.testing import flagsaver
 
-  from experiments import command_line, workdir
+  from experiments.run import command_line, workdir
 
   # absl makes what it is given the state of its flags, to be changed by them.
   first = {name: dict(state) for name, state in _first_values().items()}

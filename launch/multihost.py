@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from absl import flags
 
-from experiments import endings, processes
+from experiments.run import processes, shutdown
 from launch import command as commands
 
 _PROCESSES = flags.DEFINE_integer(
@@ -93,7 +93,7 @@ def _start(command, number, count, address, folder, devices) -> _Member:
     processes.PROCESSES: str(count),
     processes.ADDRESS: address,
     processes.NUMBER: str(number),
-    endings.PARENT: str(os.getpid()),
+    shutdown.PARENT: str(os.getpid()),
   }
   if devices is not None:
     forced = f"--xla_force_host_platform_device_count={devices}"
@@ -195,7 +195,7 @@ def main(argv: list[str]) -> None:
     commands.fail("no command; it comes after --, see --help")
   if command[0] in ("python", "python3"):
     command[0] = sys.executable
-  endings.with_parent()
+  shutdown.with_parent()
   if _PROCESSES.value is None:
     os.environ[processes.PROCESSES] = "auto"
     os.execvp(command[0], command)

@@ -16,10 +16,10 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from experiments import progress
+from experiments.run import progress
 from launch import inspection, results, space
 from repr_jax import errors
-from repr_jax.data import json_files
+from repr_jax.data.io import json_files
 
 _LONGEST_NAME = 100
 _LONGEST_ID = 40
@@ -267,7 +267,9 @@ def _job(plan: Plan, members: list[Run]) -> Job:
   path.write_text(json.dumps(record, indent=2) + "\n")
   name = f"{len(members)} runs in one program, {code}"
   return Job(
-    name, members, [sys.executable, "-m", "launch.together", f"--group={path}"]
+    name,
+    members,
+    [sys.executable, "-m", "launch.vmapped_group", f"--group={path}"],
   )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import workdir
+from experiments.run import workdir
 from launch import results
 
 _PANELS = 6

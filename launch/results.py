@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from experiments import workdir
+from experiments.run import workdir
 from repr_jax import errors
-from repr_jax.data import json_files
+from repr_jax.data.io import json_files
 
 LEVEL = 0.05
 _LEAST_SEEDS = 3

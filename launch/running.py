@@ -4,7 +4,7 @@ import pathlib
 import time
 from typing import Any, NamedTuple
 
-from launch import board, child, executors, plan, together
+from launch import board, child, executors, plan, vmapped_group
 
 _STOP_SECONDS = 30.0
 
@@ -139,7 +139,7 @@ class Sweep:
 
 def _group_status(job: plan.Job) -> pathlib.Path:
   group = job.arguments[-1].partition("=")[2]
-  return together.status_path(pathlib.Path(group))
+  return vmapped_group.status_path(pathlib.Path(group))
 
 
 def _reason(code: int | None) -> str:

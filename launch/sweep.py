@@ -36,7 +36,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import progress, runlib
+from experiments.run import progress, runlib
 from launch import board, executors, plan, running
 from repr_jax import errors
 

@@ -14,10 +14,11 @@ import pkgutil
 
 from absl import flags
 
-from experiments import bench, runlib, workdir
+from experiments import bench
 from experiments.bench import harness
+from experiments.run import runlib, workdir
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 _SUITE = flags.DEFINE_string("suite", None, "Name of the suite: its file.")
 _SIZE = flags.DEFINE_enum(

@@ -24,8 +24,8 @@ import numpy as np
 import scipy.sparse
 
 from experiments.bench import harness
-from repr_jax.data import files, text, vocab
-from repr_jax.multiview import counting
+from repr_jax.data.io import files
+from repr_jax.data.views import counting, text, vocab
 
 _OFFSETS = range(1, 16)
 _TOKENS = {"small": 200_000, "full": 5_000_000}

@@ -26,12 +26,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.bench import belief_propagation, harness
-from experiments.ned import corpus as corpus_lib
+from experiments.ned import data as corpus_lib
 from experiments.ned import entities as entities_lib
 from experiments.ned import words as words_lib
-from experiments.ned.options import Options
-from repr_jax.data import entity_bags, vocab, wikipedia
-from repr_jax.linking import entity_vectors, mentions, retrieval
+from experiments.ned.config import Options
+from repr_jax.data.documents import mentions, wikipedia
+from repr_jax.data.entities import bags as entity_bags
+from repr_jax.data.views import vocab
+from repr_jax.linking import entity_vectors, mention_retrieval
 
 _SENTENCES = {"small": (2_000, 50), "full": (50_000, 1_000)}
 _ENTITIES = {"small": (100, 2_000, 50), "full": (10_000, 50_000, 300)}
@@ -88,9 +90,9 @@ def collection(size: str) -> Collection:
 
 def search_two_fields(data: Collection) -> np.ndarray:
   """The best scores of all queries in both fields, [queries, 100]."""
-  index = _kept("index", lambda: retrieval.build(data.fields))
-  queries = retrieval.make_queries(index, data.queries, 0.1)
-  return retrieval.search(index, queries, _BEST).scores
+  index = _kept("index", lambda: mention_retrieval.build(data.fields))
+  queries = mention_retrieval.make_queries(index, data.queries, 0.1)
+  return mention_retrieval.search(index, queries, _BEST).scores
 
 
 def search_bm25s(data: Collection) -> np.ndarray:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from experiments import progress, settings, workdir
+from experiments.run import cpu_settings, progress, workdir
 
 _PEERS = (
   "scikit-learn", "gensim", "torch", "pykeen", "cca-zoo", "mvlearn", "bm25s",
@@ -189,7 +189,7 @@ def environment() -> dict[str, Any]:
     "processor": model,
     "cores": cores,
     "versions": versions,
-    "settings": settings.in_force(),
+    "settings": cpu_settings.in_force(),
   }
 
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from experiments.bench import harness
 from repr_jax.data.rules import Rule
-from repr_jax.kb import constraints as kb_constraints
-from repr_jax.kb import feasible, negatives, scores, training
+from repr_jax.kb import negatives, pair_training, rule_projection, scores
+from repr_jax.kb import rule_compiler as kb_constraints
 
 _SHAPES = {"small": (10_000, 4_000, 18), "full": (141_442, 40_943, 18)}
 _EPOCHS = {"small": 1, "full": 2}
@@ -75,16 +75,22 @@ def train_ours(size: str, batch: int, rules: str, data: Facts) -> scores.Params:
   Returns:
     The tables.
   """
-  options = training.Options("T", batch, "corrupt")
+  options = pair_training.Options("T", batch, "corrupt")
   known, device, compiled = _prepared(size, rules, data)
   params = scores.init_params(
     "T", jax.random.key(0), data.entities, data.relations, _DIM
   )
   if compiled is not None:
-    params = feasible.project_tables("T", compiled, params)
+    params = rule_projection.project_tables("T", compiled, params)
   keys = jax.random.split(jax.random.key(1), _EPOCHS[size])
-  params, _ = training.train(
-    options, compiled, known, device, params, keys, training.Rates(0.01, 0.001)
+  params, _ = pair_training.train(
+    options,
+    compiled,
+    known,
+    device,
+    params,
+    keys,
+    pair_training.Rates(0.01, 0.001),
   )
   return jax.block_until_ready(params)
 

@@ -192,11 +192,11 @@ def _pykeen_model(model: str, facts: Facts) -> Any:
 
 
 def _tree_rounds(size: str, complement: bool) -> Rounds:
-  from repr_jax.data import synthetic_worlds
+  from repr_jax.data import synthetic_corpora
   from repr_jax.kb import transitivity
 
   depth, rank = (13, 200) if size == "full" else (11, 50)
-  pairs, v = synthetic_worlds.binary_tree(depth), 2**depth - 1
+  pairs, v = synthetic_corpora.binary_tree(depth), 2**depth - 1
   ones = np.ones(len(pairs))
   edges = scipy.sparse.csr_matrix((ones, tuple(pairs.T)), (v, v))
   rng = np.random.default_rng(0)
@@ -230,7 +230,7 @@ def _als(rounds: Rounds) -> float:
   import jax
   import jax.numpy as jnp
 
-  from repr_jax.kb import rescal, slices
+  from repr_jax.kb import rescal_als, slices
 
   key = id(rounds), "ours"
   if key not in _ready:
@@ -238,9 +238,9 @@ def _als(rounds: Rounds) -> float:
     ones = np.array([0.0, 1.0]) if rounds.complement else None
     data = slices.make_slices(rounds.matrices, mixing, ones)
     start = jnp.asarray(rounds.start, jnp.float32)
-    _ready[key] = data, rescal.from_factors(data, start, start)
+    _ready[key] = data, rescal_als.from_factors(data, start, start)
   data, state = _ready[key]
-  return float(jax.block_until_ready(rescal.update(data, state)).fit)
+  return float(jax.block_until_ready(rescal_als.update(data, state)).fit)
 
 
 def _als_numpy(rounds: Rounds, dtype: Any) -> float:

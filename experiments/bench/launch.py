@@ -77,7 +77,7 @@ def one_program(folder: pathlib.Path, runs: list[list[str]]) -> None:
   group = folder / "group.json"
   record = {"experiment": "experiments.elkb", "runs": members}
   group.write_text(json.dumps(record))
-  _call(["launch.together", f"--group={group}"], folder)
+  _call(["launch.vmapped_group", f"--group={group}"], folder)
 
 
 def separate_processes(folder: pathlib.Path, runs: list[list[str]]) -> None:

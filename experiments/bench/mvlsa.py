@@ -17,9 +17,8 @@ import numpy as np
 from experiments.bench import counting as counting_suite
 from experiments.bench import harness
 from experiments.mvlsa import fitting
-from repr_jax.data import text, vocab
-from repr_jax.data.viewstore import View
-from repr_jax.multiview import counting
+from repr_jax.data.views import counting, text, vocab
+from repr_jax.data.views.store import View
 from repr_jax.multiview.weighting import Weighting
 
 _OFFSETS = range(1, 16)

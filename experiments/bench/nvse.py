@@ -131,15 +131,15 @@ def train_ours(sampled: bool, data: Training) -> float:
   Returns:
     The last loss.
   """
-  from repr_jax.setexp import batches, fitting, training, vae
+  from repr_jax.setexp import autoencoder, batches, fitting, train
 
   s = data.shape
   if "ours" not in _KEPT:
-    config = vae.Config(
+    config = autoencoder.Config(
       s.latent, (s.hidden,), sampled=s.sampled if sampled else 0
     )
     problem = fitting.prepare(config, _csr(data))
-    _KEPT["ours"] = problem, training.init(_params(data, config)), 0
+    _KEPT["ours"] = problem, train.init(_params(data, config)), 0
     calls = s.first_steps // _STEPS
   else:
     calls = 1
@@ -156,7 +156,7 @@ def train_ours(sampled: bool, data: Training) -> float:
       rng,
     )
     noise = data.noise[part, None]
-    state, info = training.run(
+    state, info = train.run(
       problem.config, problem.inputs, state, packed, noise, _RATE
     )
     at = (at + _STEPS) % s.first_steps
@@ -175,14 +175,16 @@ def _params(data: Training, config):
   import jax
   import jax.numpy as jnp
 
-  from repr_jax.setexp import vae
+  from repr_jax.setexp import autoencoder
 
-  encoder = vae.Encoder(config).init(
+  encoder = autoencoder.Encoder(config).init(
     jax.random.key(0), jnp.zeros(data.shape.hidden)
   )["params"]
   for name in ("mean", "log_variance"):
     encoder[name]["kernel"] = jnp.asarray(getattr(data, name))
-  return vae.Params(jnp.asarray(data.table), encoder, jnp.asarray(data.decoder))
+  return autoencoder.Params(
+    jnp.asarray(data.table), encoder, jnp.asarray(data.decoder)
+  )
 
 
 def train_torch(dense: bool, data: Training) -> float:
@@ -312,17 +314,20 @@ def _our_model(data: Asking):
   import jax.numpy as jnp
 
   from repr_jax.ops import gaussian
-  from repr_jax.setexp import expand, query, vae
+  from repr_jax.setexp import autoencoder, query
+  from repr_jax.setexp import expansion as expand
 
   if "model" not in _KEPT:
     features, latent = data.decoder.shape
-    config = vae.Config(latent - 1, (1,))
-    params = vae.Params(jnp.zeros((features, 1)), {}, jnp.asarray(data.decoder))
+    config = autoencoder.Config(latent - 1, (1,))
+    params = autoencoder.Params(
+      jnp.zeros((features, 1)), {}, jnp.asarray(data.decoder)
+    )
     natural = gaussian.Natural(
       jnp.asarray(data.xi), jnp.asarray(data.precision)
     )
     none = jnp.zeros(0)
-    inputs = vae.Inputs(np.zeros(features, np.float32), np.float32(1))
+    inputs = autoencoder.Inputs(np.zeros(features, np.float32), np.float32(1))
     model = expand.Model(
       config, params, inputs, natural, "xi", False, none, none
     )

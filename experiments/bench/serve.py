@@ -71,13 +71,14 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   import jax
 
   from experiments.nvse import session
-  from experiments.nvse.options import Options
-  from repr_jax.data import synthetic_worlds
-  from repr_jax.setexp import expand, features, sentences, vae
+  from experiments.nvse.config import Options
+  from repr_jax.data import synthetic_corpora
+  from repr_jax.data.entities import features, sentences
+  from repr_jax.setexp import autoencoder, expansion
 
   s = _SHAPES[size]
   rng = np.random.default_rng(seed)
-  counts = synthetic_worlds.entity_corpus(
+  counts = synthetic_corpora.entity_corpus(
     rng, s.entities, s.features, s.clusters
   ).counts
   ids = [f"e{i:06d}" for i in range(s.entities)]
@@ -90,8 +91,10 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   table = features.FeatureTable(counts, ids, ids, names, held)
   options = Options(hidden=(s.hidden,), latent=s.latent, ranking=ranking)
   config = options.config()
-  params = vae.init_params(config, jax.random.key(seed), counts)
-  model = expand.build(config, params, vae.statistics(counts), counts)
+  params = autoencoder.init_params(config, jax.random.key(seed), counts)
+  model = expansion.build(
+    config, params, autoencoder.statistics(counts), counts
+  )
   known = np.flatnonzero(np.diff(counts.indptr))
   # Enough for the rounds of the harness; what comes again is answered from
   # memory.

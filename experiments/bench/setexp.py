@@ -28,8 +28,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.bench import harness
-from repr_jax.setexp import bayesian_sets, bm25, setexpan, sgns
 from repr_jax.setexp import query as query_lib
+from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, sgns
 
 _DOCUMENTS = {"small": (4_000, 5_000), "full": (80_000, 50_000)}
 _TABLE = {"small": (4_000, 6_000), "full": (77_845, 105_448)}

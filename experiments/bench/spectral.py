@@ -19,7 +19,8 @@ import numpy as np
 import scipy.sparse
 
 from experiments.bench.harness import Case
-from repr_jax.data import files, synthetic
+from repr_jax.data import synthetic
+from repr_jax.data.io import files
 
 _RANK = {"small": 30, "full": 300}
 _GCCA_K = {"small": 10, "full": 50}

@@ -17,11 +17,11 @@ which is licensed: figures of other collections are not comparable.
 
 from absl import flags
 
-from experiments import progress, report, runlib
 from experiments.cmr import chapter, comparison
-from experiments.cmr import task as task_lib
-from experiments.nvse.evaluating import to_text as text_table
-from experiments.nvse.options import FORMS
+from experiments.cmr import data as task_lib
+from experiments.nvse.config import FORMS
+from experiments.nvse.evaluate import to_text as text_table
+from experiments.run import progress, report, runlib
 
 _DEFAULT = task_lib.Options()
 _CORPUS = flags.DEFINE_string(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments import report
-from experiments.cmr import evaluating, reporting
-from experiments.cmr import task as task_lib
-from experiments.cmr.evaluating import Line
-from repr_jax.data import files
-from repr_jax.linking import mentions
+from experiments.cmr import data as task_lib
+from experiments.cmr import evaluate, reporting
+from experiments.cmr.evaluate import Line
+from experiments.run import report
+from repr_jax.data.documents import mentions
+from repr_jax.data.io import files
 
 
 def pairs(lines: Sequence[Line], seed: int = 0) -> report.Table:
@@ -32,7 +32,7 @@ def pairs(lines: Sequence[Line], seed: int = 0) -> report.Table:
   for kind, group in kinds:
     order = sorted(group, key=lambda line: -line.means["map"])
     for better, worse in itertools.combinations(order, 2):
-      gaps = evaluating.compare(worse.values, better.values, seed)
+      gaps = evaluate.compare(worse.values, better.values, seed)
       cells = [
         reporting.show(gaps[x]) if x in gaps else "" for x in ("map", "infAP")
       ]

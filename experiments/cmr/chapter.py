@@ -8,9 +8,9 @@ import dataclasses
 import pathlib
 from collections.abc import Sequence
 
-from experiments import report, runlib
-from experiments.cmr import analysis, comparison, evaluating, reporting
-from experiments.cmr import task as task_lib
+from experiments.cmr import analysis, comparison, evaluate, reporting
+from experiments.cmr import data as task_lib
+from experiments.run import report, runlib
 
 _FULL = task_lib.Options()
 _QUICK = dataclasses.replace(
@@ -43,8 +43,8 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
 
 def make(
   task: task_lib.Task,
-  scored: evaluating.Scored,
-  lines: Sequence[evaluating.Line],
+  scored: evaluate.Scored,
+  lines: Sequence[evaluate.Line],
   options: task_lib.Options,
 ) -> report.Chapter:
   """The chapter of a run, whatever its collection.

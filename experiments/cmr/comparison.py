@@ -1,13 +1,13 @@
 """One run: reads the corpus, scores, measures, and writes all files."""
 
-from experiments import progress, runlib
-from experiments.cmr import analysis, evaluating, reporting
-from experiments.cmr import task as task_lib
+from experiments.cmr import analysis, evaluate, reporting
+from experiments.cmr import data as task_lib
+from experiments.run import progress, runlib
 
 
 def compare(
   run: runlib.Run, chosen: task_lib.Options
-) -> tuple[task_lib.Task, evaluating.Scored, list[evaluating.Line]]:
+) -> tuple[task_lib.Task, evaluate.Scored, list[evaluate.Line]]:
   """Reads the corpus, scores with all systems, measures, writes all files.
 
   Args:
@@ -21,12 +21,12 @@ def compare(
   task = task_lib.load(chosen)
   for reason, count in task.excluded.items():
     say(f"{count:,} {reason} are no queries")
-  scored = evaluating.score(task, chosen, run.directory, say)
+  scored = evaluate.score(task, chosen, run.directory, say)
   missing = len(task.queries) - len(scored.pool)
   if missing:
     say(f"{missing:,} queries have no relevant mention in the judged pool")
   task_lib.write(task, scored.pool, run.directory)
-  lines = evaluating.evaluate(task, scored, run.directory, chosen.seed)
+  lines = evaluate.evaluate(task, scored, run.directory, chosen.seed)
   analysis.write_queries(run.directory / "queries.tsv.gz", task, lines)
   counts = reporting.count_rows(task, scored, lines)
   for row in (*reporting.rows(lines), *counts):

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from experiments import report
-from experiments.cmr import task as task_lib
-from experiments.cmr.evaluating import MEASURES, Line, Scored
+from experiments.cmr import data as task_lib
+from experiments.cmr.evaluate import MEASURES, Line, Scored
+from experiments.run import report
 from repr_jax.evaluation import significance
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
-from repr_jax.linking import mentions, retrieval
-from repr_jax.setexp import vae
+from repr_jax.linking import mention_retrieval
+from repr_jax.setexp import autoencoder
 
 KINDS = ("lsa", "mvlsa", "vae")
 
@@ -59,9 +60,9 @@ class Spec:
       raise InputError(f"rate must be above 0 and finite: {self.rate}")
     self.config()  # which checks the others
 
-  def config(self) -> vae.Config:
+  def config(self) -> autoencoder.Config:
     """The autoencoder with these settings."""
-    return vae.Config(
+    return autoencoder.Config(
       latent=self.latent,
       hidden=(self.hidden,),
       decoder=self.decoder,
@@ -154,12 +155,14 @@ def vectors(
     Vectors, [n, d].
   """
   if spec.kind == "lsa":
-    return retrieval.lsa(fields, spec.k, min_mentions=min_mentions, seed=seed)
+    return mention_retrieval.lsa(
+      fields, spec.k, min_mentions=min_mentions, seed=seed
+    )
   if spec.kind == "mvlsa":
-    return retrieval.mvlsa(
+    return mention_retrieval.mvlsa(
       fields, spec.k, spec.m, min_mentions=min_mentions, seed=seed
     )
-  return retrieval.autoencoder(
+  return mention_retrieval.autoencoder(
     fields,
     spec.config(),
     key=jax.random.key(seed),

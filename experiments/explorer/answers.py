@@ -8,8 +8,9 @@ import numpy as np
 from experiments.explorer.concepts import Concepts, named
 from experiments.explorer.entities import Entities
 from experiments.explorer.ranker import Asked, Ranker, Top
+from repr_jax.data.entities import features
 from repr_jax.errors import InputError
-from repr_jax.setexp import explain, features
+from repr_jax.setexp import explain
 
 MOST_RESULTS = 100
 _RELEVANT = 40  # Features whose words are marked in sentences.

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from repr_jax.ops import topk
-from repr_jax.setexp import expand, explain
+from repr_jax.setexp import expansion, explain
 
 _DIMENSIONS, _EACH = 5, 6  # Dimensions that are told, and features of each.
 
@@ -23,7 +23,7 @@ class Concepts:
   """
 
   def __init__(
-    self, model: expand.Model, names: Sequence[str], used: np.ndarray
+    self, model: expansion.Model, names: Sequence[str], used: np.ndarray
   ):
     """Measures what is usual.
 

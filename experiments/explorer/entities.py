@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.nvse import querying
+from experiments.nvse import query
+from repr_jax.data.entities import features
 from repr_jax.errors import InputError
-from repr_jax.setexp import features
 
 _NEAREST = 3  # Names that stand in for an unknown one.
 _LOOKED_AT = 200  # Names with a common beginning that are put in order.
@@ -103,12 +103,12 @@ class Entities:
       "usable": self._sizes[row] > 0,
     }
 
-  def _members(self, line: str) -> list[querying.Member]:
+  def _members(self, line: str) -> list[query.Member]:
     """Members of a line, which may be a name that has commas itself."""
     if self._find(line.strip()) is not None:
-      return [querying.Member(line.strip(), 1.0)]
+      return [query.Member(line.strip(), 1.0)]
     try:
-      return querying.parse(self._table, line, self._most)
+      return query.parse(self._table, line, self._most)
     except csv.Error as error:
       raise InputError(f"a line cannot be read: {error}") from None
 

@@ -15,9 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.nvse import session, systems
-from experiments.nvse.options import RANKINGS
+from experiments.nvse.config import RANKINGS
 from repr_jax.errors import InputError
-from repr_jax.setexp import batches, decoded, decoded_batch, expand
+from repr_jax.setexp import (
+  batches,
+  expansion,
+  feature_scores,
+  feature_scores_batch,
+)
 from repr_jax.setexp.query import Query, best, exclude, make_query
 
 LARGEST = 64  # Queries that are answered at once.
@@ -110,24 +115,24 @@ class Ranker:
     """Fits the autoencoder with one of its ranking scores."""
     options = self._options
     if ranking == "decoded":
-      fitted = decoded.fit(
+      fitted = feature_scores.fit(
         self.model,
         self.table.counts,
         options.power,
         options.pooling,
         options.own,
       )
-      batch = decoded_batch.prepare(fitted, self._width)
+      batch = feature_scores_batch.prepare(fitted, self._width)
       self._tops[ranking] = functools.partial(_decoded, batch)
       self._own[ranking] = systems.System(
         _OWN,
-        functools.partial(decoded.score_batch, fitted),
-        functools.partial(decoded.score_rows, fitted),
-        functools.partial(expand.rationale, self.model),
+        functools.partial(feature_scores.score_batch, fitted),
+        functools.partial(feature_scores.score_rows, fitted),
+        functools.partial(expansion.rationale, self.model),
       )
     else:
       changed = dataclasses.replace(options, ranking=ranking)
-      model = expand.with_ranking(self.model, ranking, options.normalise)
+      model = expansion.with_ranking(self.model, ranking, options.normalise)
       system = systems.nvse(model, self.table.counts, changed)
       self._own[ranking] = system
       self._tops[ranking] = functools.partial(_nearest, model)
@@ -188,7 +193,7 @@ class Ranker:
     """Weights of all features for a query, [F]; see `expand.rationale`."""
     query = self._shape(system, asked)
     if system in (_OWN, _FUSED):
-      return expand.rationale(self.model, query, relative)
+      return expansion.rationale(self.model, query, relative)
     return self._others[system].rationale(query)
 
   def score_rows(
@@ -229,7 +234,7 @@ class Ranker:
     def run(way: tuple[str, str]) -> None:
       sizes: Sequence[int] = _SIZES if way[0] == _OWN else (1,)
       if way[1] == "decoded":
-        sizes = (1, *decoded_batch.SIZES)
+        sizes = (1, *feature_scores_batch.SIZES)
       for size in sizes:
         self.top(*way, [asked] * size, k)
       self.score_rows(*way, asked, self.table.counts[rows[:1]])
@@ -243,22 +248,22 @@ class Ranker:
 
 
 def _decoded(
-  batch: decoded_batch.Batch, asked: Sequence[Asked], k: int
-) -> list[expand.Answer]:
+  batch: feature_scores_batch.Batch, asked: Sequence[Asked], k: int
+) -> list[expansion.Answer]:
   """Answers by decoded features; a call for many pads what it needs."""
-  many = len(asked) >= decoded_batch.LEAST
+  many = len(asked) >= feature_scores_batch.LEAST
   queries = [query.plain if many else query.padded() for query in asked]
-  return decoded_batch.expand_batch(batch, queries, k)
+  return feature_scores_batch.expand_batch(batch, queries, k)
 
 
 def _nearest(
-  model: expand.Model, asked: Sequence[Asked], k: int
-) -> list[expand.Answer]:
+  model: expansion.Model, asked: Sequence[Asked], k: int
+) -> list[expansion.Answer]:
   """Answers by a score between Gaussians, padded to a size of `_SIZES`."""
   size = next(n for n in _SIZES if n >= len(asked))
   queries = [query.padded() for query in asked]
   padded = [*queries, *[queries[-1]] * (size - len(queries))]
-  return expand.expand_batch(model, padded, k)[: len(queries)]
+  return expansion.expand_batch(model, padded, k)[: len(queries)]
 
 
 def _pad(query: Query, width: int) -> Query:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from experiments.explorer.answers import MOST_RESULTS
-from experiments.nvse.options import RANKINGS
+from experiments.nvse.config import RANKINGS
 from experiments.nvse.systems import SYSTEMS
 from repr_jax.errors import InputError
 

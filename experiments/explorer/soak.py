@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from experiments import progress, runlib
+from experiments.run import progress, runlib
 from repr_jax.errors import InputError
 
 _URL = flags.DEFINE_string("url", "http://127.0.0.1:8000", "The explorer.")

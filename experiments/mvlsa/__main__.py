@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from experiments import progress, runlib
-from experiments.mvlsa import plots, scale, scoring, session, studies
-from experiments.mvlsa.options import Options
-from repr_jax.data import files
+from experiments.mvlsa import evaluate, plots, scale, session, studies
+from experiments.mvlsa.config import Options
+from experiments.run import progress, runlib
+from repr_jax.data.io import files
+from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
-from repr_jax.multiview.wordnet_views import GROUPS
 
 _LISTS = {
   "text": "Files of text, one sentence on a line, for word-order views.",
@@ -165,7 +165,7 @@ def record(
   if study.vectors is None:
     return
   shares = study.shares or {}
-  near = scoring.neighbours(words, study.vectors, _NEIGHBOURS.value)
+  near = evaluate.neighbours(words, study.vectors, _NEIGHBOURS.value)
   with files.atomic_write(run.directory / "views.json") as out:
     json.dump({"shares": shares, "neighbours": near}, out, indent=1)
   for word, names in near.items():
@@ -193,7 +193,7 @@ def main(argv: list[str]) -> None:
         _SCALE_ENTRIES.value,
       )  # fmt: skip
       return
-    sets = scoring.load_sets(
+    sets = evaluate.load_sets(
       _TESTSETS.value, _SIMILARITY.value, _ANALOGIES.value
     )
     began, steps = time.monotonic(), iter(range(1 << 30))

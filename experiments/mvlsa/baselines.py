@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from experiments.mvlsa import fitting, inputs
+from experiments.mvlsa import data, fitting
 from experiments.mvlsa.session import Session
-from repr_jax.data import files, viewstore, vocab
-from repr_jax.data import text as text_lib
-from repr_jax.data.viewstore import View
+from repr_jax.data.io import files
+from repr_jax.data.views import derived, store, vocab
+from repr_jax.data.views import text as text_lib
+from repr_jax.data.views.store import View
 from repr_jax.errors import InputError
-from repr_jax.multiview import baselines, derived, weighting
+from repr_jax.multiview import lsa, weighting
 
 # Window, epochs, initial rate, dimension; the best on the tuning sets counts.
 SKIP_GRAM = (
@@ -84,24 +85,20 @@ def systems(session: Session) -> Iterator[tuple[str, np.ndarray]]:
     store.
   """
   options = session.options
-  offsets = [v for v in session.counted if inputs.group(v.name) == "text"]
+  offsets = [v for v in session.counted if data.group(v.name) == "text"]
   if not offsets:
     raise InputError("the baselines of --study=comparison need --text")
-  used = [v for v in session.views if inputs.group(v.name) == "text"]
+  used = [v for v in session.views if data.group(v.name) == "text"]
   how = options.weighting("text")
   parts = [fitting.weighted(view, how) for view in used or offsets]
-  u, s = baselines.factors(
-    baselines.concatenated(parts), options.k, seed=options.seed
-  )
+  u, s = lsa.factors(lsa.concatenated(parts), options.k, seed=options.seed)
   for power in _POWERS:
     yield f"LSA (power {power:g})", u * s**power
   furthest = max(int(v.name.rpartition("_")[2]) for v in offsets)
   for width in [w for w in _WINDOWS if w <= furthest] or [furthest]:
     counts = derived.window(offsets, width).matrix
     weights = weighting.ppmi(weighting.validate(counts), options.smoothing)
-    u, s = baselines.factors(
-      weights, options.k, centre=False, seed=options.seed
-    )
+    u, s = lsa.factors(weights, options.k, centre=False, seed=options.seed)
     for power in _POWERS:
       yield f"PPMI-SVD (window {width}, power {power:g})", u * s**power
   for setting in SKIP_GRAM:
@@ -112,7 +109,7 @@ def systems(session: Session) -> Iterator[tuple[str, np.ndarray]]:
 
 def _kept_skip_gram(session: Session, setting) -> np.ndarray:
   """Skip-gram's vectors, trained once for the same text and vocabulary."""
-  mark = viewstore.fingerprint(
+  mark = store.fingerprint(
     {"skip-gram": setting, "seed": session.options.seed},
     session.text,
     session.words.words,

@@ -10,11 +10,11 @@ numbers of dimensions (k), of singular vectors of a view (m) and of contexts
 import dataclasses
 import pathlib
 
-from experiments import progress, report, runlib
-from experiments.mvlsa import plots, scoring, session, studies
-from experiments.mvlsa.options import Options
+from experiments.mvlsa import evaluate, plots, session, studies
+from experiments.mvlsa.config import Options
+from experiments.run import progress, report, runlib
+from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.evaluation import significance, similarity
-from repr_jax.multiview.wordnet_views import GROUPS
 
 _QUICK = Options(
   wordnet=GROUPS,
@@ -60,7 +60,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   """
   options = _QUICK if preset == "quick" else _FULL
   options = dataclasses.replace(options, store=str(workdir / "store"))
-  sets = scoring.load_sets(None, analogies=preset == "full")
+  sets = evaluate.load_sets(None, analogies=preset == "full")
   config = dataclasses.asdict(options)
   with runlib.Run("mvlsa", directory=workdir, config=config) as run:
 
@@ -126,7 +126,7 @@ def _row(run: runlib.Run, result: similarity.Result) -> dict:
 def _neighbours(opened: session.Session, study: studies.Study) -> report.Table:
   """The nearest words of a few."""
   assert study.vectors is not None
-  near = scoring.neighbours(opened.words.words, study.vectors, _ASKED)
+  near = evaluate.neighbours(opened.words.words, study.vectors, _ASKED)
   return report.Table(
     "Nearest words by cosine",
     ["word", "nearest first"],

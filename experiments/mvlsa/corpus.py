@@ -5,7 +5,9 @@ import pathlib
 import re
 from collections.abc import Sequence
 
-from repr_jax.data import files, text, viewstore, vocab, wordnet
+from repr_jax.data import wordnet
+from repr_jax.data.io import files
+from repr_jax.data.views import store, text, vocab
 from repr_jax.errors import InputError
 
 # Words with inner apostrophes and hyphens, or one other symbol.
@@ -25,7 +27,7 @@ def tokenised(paths: Sequence[str], folder: pathlib.Path) -> list[str]:
   """
   copies = []
   for path in paths:
-    mark = viewstore.fingerprint({"tokens": _TOKEN.pattern}, [path])[:16]
+    mark = store.fingerprint({"tokens": _TOKEN.pattern}, [path])[:16]
     copy = folder / f"{pathlib.Path(path).name.split('.')[0]}-{mark}.txt"
     copies.append(str(copy))
     if copy.exists():

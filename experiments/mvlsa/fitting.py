@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from repr_jax.data import files, viewstore
+from repr_jax.data.io import files
+from repr_jax.data.views import store
+from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
 from repr_jax.multiview import gcca, mvlsa, weighting
-from repr_jax.multiview.views import View
 from repr_jax.ops import operators, sparse, spectral
 from repr_jax.ops.sparse import Sparse
 
@@ -129,7 +130,7 @@ def factor(
       "how": repr(how), "m": m, "centre": centre, "tolerance": tolerance,
       "max_cycles": max_cycles, "seed": seed,
     }  # fmt: skip
-    mark = viewstore.fingerprint(
+    mark = store.fingerprint(
       options, [view.path / "header.json"], [str(hash_array(weights))]
     )
     path = cache / f"{view.name}-{mark[:16]}.npz"

@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import progress, runlib
-from experiments.mvlsa.options import Options
+from experiments.mvlsa.config import Options
+from experiments.run import progress, runlib
 from repr_jax.data import synthetic
 from repr_jax.errors import InputError
-from repr_jax.multiview import gcca, placement, weighting
+from repr_jax.multiview import gcca, sharding, weighting
 from repr_jax.multiview.weighting import Weighting
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, spectral
@@ -75,8 +75,8 @@ def run(
       f"{options.t} columns"
     )
   # Every word is in every view here, so K = J I and its root is a constant.
-  place = placement.make(
-    meshes.make_mesh(options.mesh, placement.AXES),
+  place = sharding.make(
+    meshes.make_mesh(options.mesh, sharding.AXES),
     np.full((1, n), np.sqrt(views), np.float32),
   )
   # As in `mvlsa.fit`: with k alone the shared directions would be lost.

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from experiments.mvlsa import fitting, inputs, scoring
-from experiments.mvlsa.options import Options
-from repr_jax.data import vocab
+from experiments.mvlsa import data, evaluate, fitting
+from experiments.mvlsa.config import Options
+from repr_jax.data.views import vocab
+from repr_jax.data.views.collection import View
 from repr_jax.evaluation import similarity
-from repr_jax.multiview import mvlsa, placement
-from repr_jax.multiview.views import View
+from repr_jax.multiview import mvlsa, sharding
 from repr_jax.ops import mesh as meshes
 
 
@@ -34,7 +34,7 @@ class Session:
   text: Sequence[str]
   counted: Sequence[View]
   views: Sequence[View]
-  sets: Sequence[scoring.TestSet]
+  sets: Sequence[evaluate.TestSet]
   report: Callable[[str], None] = lambda text: None
 
   def __post_init__(self):
@@ -43,7 +43,7 @@ class Session:
 
   def score(self, array: np.ndarray) -> dict[str, similarity.Result]:
     """Results of vectors [n, d] of the vocabulary on every set."""
-    return scoring.evaluate(array, self._index, self.sets)
+    return evaluate.evaluate(array, self._index, self.sets)
 
   def factors(
     self, options: Options | None = None, views: Sequence[View] | None = None
@@ -64,7 +64,7 @@ class Session:
       cache = pathlib.Path(options.store) / "factors"
     found = []
     for view, rows in zip(views, weights):
-      how = options.weighting(inputs.group(view.name))
+      how = options.weighting(data.group(view.name))
       key = (view.name, how, options.m, fitting.hash_array(rows))
       if key not in self._factors:
         self._factors[key] = fitting.factor(
@@ -95,7 +95,7 @@ class Session:
 
 def view_weights(names: Sequence[str], options: Options) -> dict[str, float]:
   """Weight of each view: its group's, shared by the group if balanced."""
-  groups = [inputs.group(name) for name in names]
+  groups = [data.group(name) for name in names]
   weights = {}
   for name, group in zip(names, groups):
     weight = options.group_weight(group)
@@ -105,7 +105,7 @@ def view_weights(names: Sequence[str], options: Options) -> dict[str, float]:
 
 def open_session(
   options: Options,
-  sets: Sequence[scoring.TestSet],
+  sets: Sequence[evaluate.TestSet],
   report: Callable[[str], None] = lambda text: None,
 ) -> Session:
   """Counts, or finds, everything that the options ask for.
@@ -115,11 +115,11 @@ def open_session(
     sets: test sets.
     report: called with a line of text when something long is done.
   """
-  text = inputs.prepare_text(options)
-  words = inputs.vocabulary(options, text)
+  text = data.prepare_text(options)
+  words = data.vocabulary(options, text)
   report(f"vocabulary of {len(words):,} words")
-  counted = inputs.collect(options, words, text)
-  views = inputs.choose(options, counted)
+  counted = data.collect(options, words, text)
+  views = data.choose(options, counted)
   report(f"{len(views)} views of {len(counted)} counted")
   return Session(options, words, text, counted, views, sets, report)
 
@@ -138,7 +138,7 @@ def fit(session: Session) -> mvlsa.MVLSA:
   ]
 
   def loader(view: View):
-    how = options.weighting(inputs.group(view.name))
+    how = options.weighting(data.group(view.name))
     return lambda: fitting.weighted(view, how)
 
   return mvlsa.fit(
@@ -155,5 +155,5 @@ def fit(session: Session) -> mvlsa.MVLSA:
     report=lambda j, error: session.report(
       f"SVD of {names[j]}, error {error:.1e}"
     ),
-    mesh=meshes.make_mesh(options.mesh, placement.AXES),
+    mesh=meshes.make_mesh(options.mesh, sharding.AXES),
   )

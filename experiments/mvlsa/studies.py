@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.mvlsa import baselines, inputs, scoring, thesis
+from experiments.mvlsa import baselines, data, evaluate, thesis
+from experiments.mvlsa.config import Options
 from experiments.mvlsa.fitting import Combination
-from experiments.mvlsa.options import Options
 from experiments.mvlsa.session import Session
 from repr_jax.evaluation import similarity, tables
 
@@ -71,8 +71,8 @@ def run(name: str, session: Session, values: Sequence[str] = ()) -> Study:
     combined = _cut(whole, options.k)
     found[label] = session.score(combined.embedding)
     axis.append(place)
-    session.report(f"{label}: tuning {scoring.mean(found[label]):.1f}")
-    figure = scoring.mean(found[label])
+    session.report(f"{label}: tuning {evaluate.mean(found[label]):.1f}")
+    figure = evaluate.mean(found[label])
     if best is None or figure > best[0]:
       best = (figure, combined)
   assert best is not None
@@ -83,7 +83,7 @@ def run(name: str, session: Session, values: Sequence[str] = ()) -> Study:
 def cells(study: Study, session: Session) -> list[dict]:
   """The study as a table with the thesis' figures and the marks of MRDS."""
   published = thesis.FIGURES.get(study.name)
-  return scoring.table(study.systems, session.sets, published, study.gains)
+  return evaluate.table(study.systems, session.sets, published, study.gains)
 
 
 def _settings(
@@ -129,16 +129,16 @@ def _ablation(session: Session) -> Study:
   factors = session.factors()
   whole = session.combine(factors)
   found = {"all views": session.score(whole.embedding)}
-  groups = list(dict.fromkeys(inputs.group(f.name) for f in factors))
+  groups = list(dict.fromkeys(data.group(f.name) for f in factors))
   left_out = {"!" + group: {group} for group in groups} if groups[1:] else {}
   if {"text", "window"} <= set(groups):
     left_out["!text !window"] = {"text", "window"}
   for label, dropped in left_out.items():
-    kept = [f for f in factors if inputs.group(f.name) not in dropped]
+    kept = [f for f in factors if data.group(f.name) not in dropped]
     if not kept:
       continue
     found[label] = session.score(session.combine(kept).embedding)
-    session.report(f"{label}: tuning {scoring.mean(found[label]):.1f}")
+    session.report(f"{label}: tuning {evaluate.mean(found[label]):.1f}")
   gains = [
     tables.Gain(f"{label} loss", "all views", label)
     for label in list(found)[1:]
@@ -151,18 +151,18 @@ def _comparison(session: Session) -> Study:
   tried: dict[str, tuple[Results, np.ndarray]] = {}
   for name, vectors in baselines.systems(session):
     tried[name] = (session.score(vectors), vectors)
-    session.report(f"{name}: tuning {scoring.mean(tried[name][0]):.1f}")
+    session.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
   found: dict[str, Results] = {}
   fused, notes = [], []
   for system in ("LSA", "PPMI-SVD", "skip-gram"):
     names = [name for name in tried if name.startswith(system)]
-    best = max(names, key=lambda name: scoring.mean(tried[name][0]))
+    best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
     notes.append(f"{system} at its best of {len(names)} on {_TUNED}: {best}.")
     found[system] = tried[best][0]
     fused.append(baselines.as_view(system, tried[best][1]))
   own = session.factors()
   others = session.factors(views=fused)
-  text = [f for f in own if inputs.group(f.name) in ("text", "window")]
+  text = [f for f in own if data.group(f.name) in ("text", "window")]
   # k is cut where there are fewer singular vectors in all.
   for label, factors in {
     "baselines fused": others,
@@ -172,7 +172,7 @@ def _comparison(session: Session) -> Study:
   }.items():
     combined = session.combine(factors)
     found[label] = session.score(combined.embedding)
-    session.report(f"{label}: tuning {scoring.mean(found[label]):.1f}")
+    session.report(f"{label}: tuning {evaluate.mean(found[label]):.1f}")
     if label == "all views":
       kept = combined
   strongest = _best_of(found, ("LSA", "PPMI-SVD", "skip-gram"))
@@ -188,7 +188,7 @@ def _comparison(session: Session) -> Study:
   )
 
 
-_TUNED = ", ".join(scoring.TUNING)
+_TUNED = ", ".join(evaluate.TUNING)
 
 
 def _best_of(found: Mapping[str, Results], names: Sequence[str]) -> Results:

@@ -20,9 +20,9 @@ from typing import Any
 
 from absl import flags
 
-from experiments import report, runlib
-from experiments.ned import chapter, corpus, reporting, systems
-from experiments.ned.options import CONTEXTS, OBJECTIVES, Options
+from experiments.ned import chapter, data, reporting, systems
+from experiments.ned.config import CONTEXTS, OBJECTIVES, Options
+from experiments.run import report, runlib
 
 _LISTS = {
   "train": "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv. Of "
@@ -116,7 +116,7 @@ def main(argv: list[str]) -> None:
     )
     report.write_report({"ned": found}, run.directory)
   print("\n\n".join(map(reporting.text, tables)))
-  print("\n".join(["", *corpus.describe(results.corpus)]))
+  print("\n".join(["", *data.describe(results.corpus)]))
 
 
 if __name__ == "__main__":

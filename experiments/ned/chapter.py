@@ -3,10 +3,10 @@
 import dataclasses
 import pathlib
 
-from experiments import report, runlib
-from experiments.ned import corpus, reporting, systems
-from experiments.ned.options import Options
+from experiments.ned import data, reporting, systems
+from experiments.ned.config import Options
 from experiments.ned.systems import Results
+from experiments.run import report, runlib
 
 _QUICK = Options(
   dim=50, vector_steps=40, vae_epochs=1, epochs=2, patience=2, context=40,
@@ -75,7 +75,7 @@ def notes(results: Results, options: Options) -> list[str]:
   )
   return [
     _origin(options),
-    "Coverage. " + "; ".join(corpus.describe(results.corpus)) + ".",
+    "Coverage. " + "; ".join(data.describe(results.corpus)) + ".",
     f"{own_votes} that they are trained with. Words are put into the "
     "space of VAE and null vectors by the same encoder.",
   ]

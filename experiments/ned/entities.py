@@ -15,14 +15,14 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.ned import corpus as corpus_lib
-from experiments.ned.corpus import Corpus
-from experiments.ned.options import Options
+from experiments.ned import data as corpus_lib
+from experiments.ned.config import Options
+from experiments.ned.data import Corpus
 from experiments.ned.words import Words
-from repr_jax.data import linked_documents
+from repr_jax.data.documents import linked_documents
 from repr_jax.data.entities import tokenize
 from repr_jax.linking import entity_vectors
-from repr_jax.setexp import expand, fitting, vae
+from repr_jax.setexp import autoencoder, expansion, fitting
 
 _PAGE = -1
 
@@ -175,7 +175,7 @@ def _encoded(objective, contexts, bags, count, words, options) -> Vectors:
 
   page = bags.fold == _PAGE
   whole = rows(page if contexts == "u1" else np.ones_like(page))
-  config = vae.Config(
+  config = autoencoder.Config(
     latent=width, hidden=(max(width // 2, 1),), weighting="bm25", beta=0.1
   )
   full = sp.csr_array(whole[np.flatnonzero(np.diff(whole.indptr))])
@@ -184,7 +184,7 @@ def _encoded(objective, contexts, bags, count, words, options) -> Vectors:
   model = fitting.fit(full, config, key, epochs=epochs, batch=256)
 
   def encode(counts: sp.csr_array) -> np.ndarray:
-    found = expand.encode_rows(config, model.params, model.inputs, counts)
+    found = expansion.encode_rows(config, model.params, model.inputs, counts)
     means = np.asarray(found.xi) / np.asarray(found.precision)
     means[np.diff(counts.indptr) == 0] = 0
     return np.asarray(entity_vectors.unit_rows(means))

@@ -5,9 +5,9 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from experiments.ned.options import Options
-from repr_jax.data import linked_documents, linked_formats
-from repr_jax.data.linked_documents import LinkedDocument
+from experiments.ned.config import Options
+from repr_jax.data.documents import linked_documents, linked_formats
+from repr_jax.data.documents.linked_documents import LinkedDocument
 from repr_jax.errors import InputError
 
 VALIDATION = "validation"  # what tables call the documents of --validation

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from experiments import report, runlib
-from experiments.ned.options import Options
+from experiments.ned.config import Options
 from experiments.ned.systems import PRIOR, Results, System, listed, local
+from experiments.run import report, runlib
 from repr_jax import evaluation
+from repr_jax.data.documents import candidates
 from repr_jax.evaluation import linking
-from repr_jax.linking import candidates
 
 # Micro F1 of the global model (thesis' table of 6.3): AIDA, MSNBC, AQUAINT,
 # ACE04; and the recall of its candidates.

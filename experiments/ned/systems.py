@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments import progress, runlib
-from experiments.ned import corpus as corpus_lib
-from experiments.ned import entities, training, words
-from experiments.ned.corpus import Corpus
-from experiments.ned.options import Options
-from experiments.ned.training import Answers, Packs
-from repr_jax.data import files
-from repr_jax.data.linked_documents import LinkedMention
+from experiments.ned import data as corpus_lib
+from experiments.ned import entities, train, words
+from experiments.ned.config import Options
+from experiments.ned.data import Corpus
+from experiments.ned.train import Answers, Packs
+from experiments.run import progress, runlib
+from repr_jax.data.documents import packing
+from repr_jax.data.documents.linked_documents import LinkedMention
+from repr_jax.data.io import files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import linking
-from repr_jax.linking import packing
 from repr_jax.linking.disambiguation import Tables
 
 PRIOR = "prior alone"
@@ -108,16 +108,16 @@ def run_all(run: runlib.Run, options: Options) -> Results:
   known = words.fit(corpus.stream(), options, run.directory / "words")
   say(f"{len(known.vocabulary):,} words with {known.vectors.shape[1]} numbers")
   bags = entities.collect(corpus, corpus.stream(), known, options)
-  packs = training.pack(corpus, known, options)
+  packs = train.pack(corpus, known, options)
   sizes = {name: len(mentions_of(corpus, name)) for name in sets(packs)}
   answers = {
     PRIOR: {
-      name: training.by_prior(groups, sizes[name])
+      name: train.by_prior(groups, sizes[name])
       for name, groups in sets(packs).items()
     }
   }
   vectors: dict[tuple[str, str], entities.Vectors] = {}
-  resumed = run.restore(training.start(options, known.vectors.shape[1]))
+  resumed = run.restore(train.start(options, known.vectors.shape[1]))
   for number, system in enumerate(listed(options)):
     path = run.directory / "answers" / f"{number}.npz"
     if not path.exists():
@@ -137,7 +137,7 @@ def run_all(run: runlib.Run, options: Options) -> Results:
 
 
 def _answer(run, system, first, resumed, vectors, packs, sizes, options):
-  figures, params = training.train(
+  figures, params = train.train(
     run, system.name, first, resumed, system.coherence, vectors, packs, options
   )
   progress.say(
@@ -149,9 +149,7 @@ def _answer(run, system, first, resumed, vectors, packs, sizes, options):
   config = options.config(system.coherence)
   found = {}
   for name, groups in sets(packs).items():
-    got = training.ask(
-      config, params, tables, groups, sizes[name], options.cells
-    )
+    got = train.ask(config, params, tables, groups, sizes[name], options.cells)
     found[f"{name}/predicted"], found[f"{name}/gold"] = got
   return found
 

@@ -18,12 +18,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.ned.options import Options
+from experiments.ned.config import Options
 from repr_jax import multiview
-from repr_jax.data import files, text, vectors, vocab
-from repr_jax.data.linked_documents import LinkedDocument
+from repr_jax.data import vectors
+from repr_jax.data.documents.linked_documents import LinkedDocument
+from repr_jax.data.io import files
+from repr_jax.data.views import counting, text, vocab
 from repr_jax.errors import InputError
-from repr_jax.multiview import counting, weighting
+from repr_jax.multiview import weighting
 
 _BESIDE = 5
 _COLUMNS = 20_000

@@ -23,20 +23,20 @@ from typing import Any
 
 from absl import flags
 
-from experiments import progress, runlib
 from experiments.explorer import server
 from experiments.nvse import (
-  corpus,
+  data,
   export,
-  querying,
+  query,
   reporting,
   session,
   systems,
-  training,
+  train,
 )
-from experiments.nvse.options import FORMS, RANKINGS, Options, variant
+from experiments.nvse.config import FORMS, RANKINGS, Options, variant
+from experiments.run import progress, runlib
 from repr_jax.errors import InputError
-from repr_jax.setexp import decoded
+from repr_jax.setexp import feature_scores
 
 _LISTS = {
   "corpus": "wordnet, synthetic (the thesis' size, no text), or files: JSON "
@@ -86,7 +86,7 @@ _ENUMS: dict[str, tuple[list[str], str]] = {
   "decoder": (["multinomial", "multilabel"], "Distribution of the features."),
   "weighting": (["raw", "log1p", "l1", "bm25"], "Weights of the inputs."),
   "pooling": (
-    list(decoded.POOLINGS),
+    list(feature_scores.POOLINGS),
     "decoded: how the members of a query make one concept.",
   ),
   "proposal": (["unigram", "log_uniform"], "Where --sampled draws from."),
@@ -225,17 +225,17 @@ def _say(text: str) -> None:
 
 
 def _train(directory: pathlib.Path, options: Options) -> None:
-  table = corpus.open_table(options, _say)
-  with training.open_run(directory, options) as run:
+  table = data.open_table(options, _say)
+  with train.open_run(directory, options) as run:
     if run.finished:
       _say(f"finished before; see {directory}")
       return
-    trained = training.train(run, options, table)
-    training.record(run, trained)
+    trained = train.train(run, options, table)
+    train.record(run, trained)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     unit = 1 << (30 if sys.platform == "darwin" else 20)
     run.row("training", "peak memory, GB", used / unit)
-    picture = training.curve(trained.history, options.validation > 0)
+    picture = train.curve(trained.history, options.validation > 0)
     if picture is not None:
       run.plot("training", picture)
 
@@ -253,21 +253,21 @@ def _open(directory: pathlib.Path, options: Options) -> session.Session:
 
 
 def _query(opened: session.Session) -> None:
-  wish = querying.Wish(
+  wish = query.Wish(
     _RESULTS.value, _FEATURES.value, _SENTENCES.value, _MEMBERS.value
   )
   new: dict[str, Any] = {}
   for path in _NEW.value:
-    new |= querying.read_new(path, opened.table)
+    new |= query.read_new(path, opened.table)
   chosen = {"system": _SYSTEM.value}
 
   def respond(text: str) -> str:
     members = []
     if text.strip() or not new:
-      members = querying.parse(opened.table, text, wish.members)
+      members = query.parse(opened.table, text, wish.members)
     system = opened.system(chosen["system"])
-    found = querying.answer(opened.table, system, members, wish, new)
-    return querying.to_json(found) if _JSON.value else querying.to_text(found)
+    found = query.answer(opened.table, system, members, wish, new)
+    return query.to_json(found) if _JSON.value else query.to_text(found)
 
   def settings(line: str) -> str:
     name, _, value = line[1:].partition(" ")
@@ -286,7 +286,7 @@ def _query(opened: session.Session) -> None:
   if _QUERY.value is not None or (new and not sys.stdin.isatty()):
     print(respond(_QUERY.value or ""))
   else:
-    querying.prompt(opened.table.names, respond, settings)
+    query.prompt(opened.table.names, respond, settings)
 
 
 def _evaluate(directory: pathlib.Path, options: Options) -> None:

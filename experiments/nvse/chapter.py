@@ -7,19 +7,20 @@ The glosses of 7,730 people, places and events are the corpus; the classes of
 import dataclasses
 import pathlib
 
-from experiments import progress, report, runlib
 from experiments.nvse import (
   comparison,
-  corpus,
-  evaluating,
+  data,
+  evaluate,
   protocols,
-  querying,
+  query,
   session,
   systems,
-  training,
+  train,
 )
-from experiments.nvse.options import Options
-from repr_jax.setexp import expand, features
+from experiments.nvse.config import Options
+from experiments.run import progress, report, runlib
+from repr_jax.data.entities import features
+from repr_jax.setexp import expansion
 
 _QUICK = Options()
 _FULL = dataclasses.replace(_QUICK, epochs=2 * _QUICK.epochs)
@@ -43,15 +44,15 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   def say(text: str) -> None:
     progress.say(f"nvse: {text}")
 
-  table = corpus.open_table(options, say)
-  with training.open_run(workdir, options) as run:
-    trained = training.train(run, options, table)
-    model = expand.build(
+  table = data.open_table(options, say)
+  with train.open_run(workdir, options) as run:
+    trained = train.train(run, options, table)
+    model = expansion.build(
       trained.config, trained.params, trained.inputs, table.counts
     )
     opened = session.Session(options, table, model, relative=True)
     tasks = protocols.gold_tasks(
-      table, corpus.gold_sets(options, None), per_set=_PER_SET[preset]
+      table, data.gold_sets(options, None), per_set=_PER_SET[preset]
     )
     own = comparison.label("nvse", options)
     found = comparison.compare(
@@ -68,7 +69,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     )
     rows = _rows(run, trained, found)
     plots = _plots(run, trained, found)
-  header, lines = evaluating.rows_of(found.lines, protocols.GOLD)
+  header, lines = evaluate.rows_of(found.lines, protocols.GOLD)
   return report.Chapter(
     title="Neural variational set expansion",
     summary=(
@@ -99,7 +100,7 @@ _NOTE = (
 
 
 def _rows(
-  run: runlib.Run, trained: training.Trained, found: comparison.Comparison
+  run: runlib.Run, trained: train.Trained, found: comparison.Comparison
 ) -> list[dict]:
   rows = []
   for line in found.lines:
@@ -115,10 +116,10 @@ def _rows(
 
 
 def _plots(
-  run: runlib.Run, trained: training.Trained, found: comparison.Comparison
+  run: runlib.Run, trained: train.Trained, found: comparison.Comparison
 ) -> list[report.Plot]:
   pictures = {
-    "training": training.curve(trained.history, held_out=False),
+    "training": train.curve(trained.history, held_out=False),
     "precision": comparison.precision_plot(found),
   }
   for name, picture in pictures.items():
@@ -137,11 +138,11 @@ def _answer(
   opened: session.Session, table: features.FeatureTable, text: str
 ) -> report.Table:
   """A query with its answers and the sentence that speaks for each."""
-  members = querying.parse(table, text, 10)
-  found = querying.answer(
-    table, opened.system("nvse"), members, querying.Wish(results=8)
+  members = query.parse(table, text, 10)
+  found = query.answer(
+    table, opened.system("nvse"), members, query.Wish(results=8)
   )
-  why = ", ".join(querying.show_feature(x.name) for x in found.rationale)
+  why = ", ".join(query.show_feature(x.name) for x in found.rationale)
   rows = [
     [x.name, x.score, "; ".join(j.sentence for j in x.justifications)]
     for x in found.results

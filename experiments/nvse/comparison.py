@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
-from experiments import workdir
-from experiments.nvse import evaluating, systems
-from experiments.nvse.options import Options
+from experiments.nvse import evaluate, systems
+from experiments.nvse.config import Options
+from experiments.run import workdir
 from repr_jax.data import trec
-from repr_jax.setexp import decoded, expand, features, ranking
+from repr_jax.data.entities import features
+from repr_jax.setexp import expansion, feature_scores, gaussian_scores
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Shares of the members' own features, with exponents.
@@ -44,13 +45,13 @@ class Comparison(NamedTuple):
   best: systems.System
   share: float
   tried: dict[str, float]
-  lines: list[evaluating.Line]
-  figures: dict[str, evaluating.Figures]
-  tasks: list[evaluating.Task]
+  lines: list[evaluate.Line]
+  figures: dict[str, evaluate.Figures]
+  tasks: list[evaluate.Task]
 
 
 def candidates(
-  models: Mapping[str, expand.Model], counts: sp.csr_array, options: Options
+  models: Mapping[str, expansion.Model], counts: sp.csr_array, options: Options
 ) -> dict[str, Callable[[], systems.System]]:
   """Every model with every ranking score, made when asked for.
 
@@ -61,7 +62,7 @@ def candidates(
   """
   ways = [
     dataclasses.replace(options, ranking=score, normalise=normalise)
-    for score in ranking.RANKINGS
+    for score in gaussian_scores.RANKINGS
     for normalise in (False, True)
   ]
   ways += [
@@ -69,7 +70,7 @@ def candidates(
       options, ranking="decoded", own=own, power=power, pooling=pooling
     )
     for own, power in dict.fromkeys((*WAYS, (options.own, options.power)))
-    for pooling in decoded.POOLINGS
+    for pooling in feature_scores.POOLINGS
   ]
   return {
     label(name, way): functools.partial(systems.nvse, model, counts, way)
@@ -90,7 +91,7 @@ def label(model: str, options: Options) -> str:
 
 
 def compare(
-  tasks: Sequence[evaluating.Task],
+  tasks: Sequence[evaluate.Task],
   options: Mapping[str, Callable[[], systems.System]],
   baselines: Sequence[systems.System],
   measures: Sequence[str],
@@ -113,11 +114,11 @@ def compare(
   Returns:
     The comparison.
   """
-  first, second = evaluating.halves(tasks)
+  first, second = evaluate.halves(tasks)
   chosen = fixed
   tried: dict[str, float] = {}
   if chosen is None:
-    chosen, tried = evaluating.choose(options, first, measures[0])
+    chosen, tried = evaluate.choose(options, first, measures[0])
     say(f"chosen of {len(tried)}: {chosen}, {tried[chosen]:.4f}")
   best = options[chosen]()
   shown = [best]
@@ -130,16 +131,16 @@ def compare(
         )
         for x in SHARES
       }
-      label, blended = evaluating.choose(blends, first, measures[0])
+      label, blended = evaluate.choose(blends, first, measures[0])
       tried |= blended
       share = float(label.rpartition(" ")[2])
     shown.append(systems.fuse(best, lexical, share))
   figures = {}
   for system in (*shown, *baselines):
-    found = evaluating.measure(system, second, measures, _KEEP)
+    found = evaluate.measure(system, second, measures, _KEEP)
     figures[system.name] = found
     say(f"{system.name}: {measures[0]} {found.values[measures[0]].mean():.4f}")
-  lines = evaluating.compare(second, figures, best.name)
+  lines = evaluate.compare(second, figures, best.name)
   return Comparison(chosen, best, share or 0.0, tried, lines, figures, second)
 
 

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import workdir
 from experiments.nvse import systems
-from experiments.nvse.options import Options
-from repr_jax.data import files, json_files
+from experiments.nvse.config import Options
+from experiments.run import workdir
+from repr_jax.data.entities import features
+from repr_jax.data.io import files, json_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import expand, features, model_files, word2vecf
+from repr_jax.setexp import expansion, model_files
+from repr_jax.setexp.baselines import word2vecf
 
 _NOTES, _FEATURES, _MODEL = "export.json", "features", "model"
 _VECTORS = "word2vecf.npz"
@@ -37,7 +39,7 @@ class Exported(NamedTuple):
   """
 
   table: features.FeatureTable
-  model: expand.Model
+  model: expansion.Model
   vectors: word2vecf.Model | None
   notes: Mapping[str, Any]
 
@@ -46,7 +48,7 @@ def save(
   directory: str | pathlib.Path,
   options: Options,
   table: features.FeatureTable,
-  model: expand.Model,
+  model: expansion.Model,
   vectors: word2vecf.Model | None,
   fusion: float,
 ) -> None:
@@ -108,7 +110,7 @@ def load(directory: str | pathlib.Path) -> Exported:
   notes = _read_notes(path)
   table = features.load(folder / _FEATURES)
   loaded = model_files.load(folder / _MODEL, table.fingerprint)
-  model = expand.build(*loaded, table.counts)
+  model = expansion.build(*loaded, table.counts)
   vectors = None
   if notes["word2vecf"]:
     vectors = _read_vectors(folder / _VECTORS, table.counts.shape)

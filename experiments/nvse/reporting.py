@@ -6,21 +6,21 @@ import math
 import pathlib
 from collections.abc import Callable, Sequence
 
-from experiments import runlib
 from experiments.nvse import (
   comparison,
-  corpus,
-  evaluating,
+  data,
   protocols,
   session,
   systems,
-  training,
+  train,
 )
-from experiments.nvse.options import variant
-from repr_jax.data import files
-from repr_jax.data import judged as judged_files
+from experiments.nvse import evaluate as evaluating
+from experiments.nvse.config import variant
+from experiments.run import runlib
+from repr_jax.data.entities import judged as judged_files
+from repr_jax.data.io import files
 from repr_jax.evaluation import judgements
-from repr_jax.setexp import expand
+from repr_jax.setexp import expansion
 
 # First places of all judged queries, of which a file may hold a part.
 _THESIS = {
@@ -85,7 +85,7 @@ def evaluate(
     )
     texts = []
     if plan.gold is not None or plan.judged is None:
-      sets = corpus.gold_sets(opened.options, plan.gold)
+      sets = data.gold_sets(opened.options, plan.gold)
       tasks = protocols.gold_tasks(
         opened.table, sets, plan.sizes, plan.per_set, seed=opened.options.seed
       )
@@ -123,16 +123,16 @@ def _compare(
 
 def _models(
   directory: pathlib.Path, opened: session.Session, plan: Plan
-) -> dict[str, expand.Model]:
+) -> dict[str, expansion.Model]:
   """The session's model and those of the variants, by label."""
   models = {"nvse": opened.model}
   for text in plan.variants:
     options = variant(opened.options, text)
     name = hashlib.sha256(text.encode()).hexdigest()[:8]
-    loaded = training.run_training(
+    loaded = train.run_training(
       directory / "variants" / name, options, opened.table
     )
-    models[text] = expand.build(*loaded, opened.table.counts)
+    models[text] = expansion.build(*loaded, opened.table.counts)
   return models
 
 

@@ -4,10 +4,12 @@ import dataclasses
 import pathlib
 from collections.abc import Callable
 
-from experiments.nvse import corpus, export, systems, training
-from experiments.nvse.options import Options
+from experiments.nvse import data, export, systems, train
+from experiments.nvse.config import Options
+from repr_jax.data.entities import features
 from repr_jax.errors import InputError
-from repr_jax.setexp import expand, features, word2vecf
+from repr_jax.setexp import expansion
+from repr_jax.setexp.baselines import word2vecf
 
 
 @dataclasses.dataclass
@@ -25,7 +27,7 @@ class Session:
 
   options: Options
   table: features.FeatureTable
-  model: expand.Model
+  model: expansion.Model
   vectors: word2vecf.Model | None = None
   fusion: float = 0.5
   relative: bool = False
@@ -85,9 +87,9 @@ def from_run(
     options: of the run.
     say: called with a line of text when something was done.
   """
-  table = corpus.open_table(options, say)
-  loaded = training.run_training(directory, options, table)
-  model = expand.build(*loaded, table.counts)
+  table = data.open_table(options, say)
+  loaded = train.run_training(directory, options, table)
+  model = expansion.build(*loaded, table.counts)
   return Session(options, table, model)
 
 

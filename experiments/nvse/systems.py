@@ -8,15 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.nvse.options import Options
-from repr_jax.setexp import (
-  bayesian_sets,
-  bm25,
-  decoded,
-  expand,
-  setexpan,
-  word2vecf,
-)
+from experiments.nvse.config import Options
+from repr_jax.setexp import expansion, feature_scores
+from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, word2vecf
 from repr_jax.setexp.query import Query
 
 BASELINES = (
@@ -70,7 +64,7 @@ def baseline(
 
 
 def nvse(
-  model: expand.Model,
+  model: expansion.Model,
   counts: sp.csr_array,
   options: Options,
   relative: bool = False,
@@ -84,20 +78,20 @@ def nvse(
     relative: see `expand.rationale`.
   """
   if options.ranking == "decoded":
-    found = decoded.fit(
+    found = feature_scores.fit(
       model, counts, options.power, options.pooling, options.own
     )
-    system = _face("nvse", decoded, found)
+    system = _face("nvse", feature_scores, found)
   else:
-    ranked = expand.with_ranking(model, options.ranking, options.normalise)
-    system = _face("nvse", expand, ranked)
+    ranked = expansion.with_ranking(model, options.ranking, options.normalise)
+    system = _face("nvse", expansion, ranked)
   return system._replace(
-    rationale=lambda query: expand.rationale(model, query, relative)
+    rationale=lambda query: expansion.rationale(model, query, relative)
   )
 
 
 def ablations(
-  model: expand.Model, counts: sp.csr_array, options: Options
+  model: expansion.Model, counts: sp.csr_array, options: Options
 ) -> list[System]:
   """What each part of the autoencoder's ranking does without the others.
 

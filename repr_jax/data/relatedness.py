@@ -13,7 +13,7 @@ Two public forms are read, plain or compressed:
 import re
 from typing import NamedTuple
 
-from repr_jax.data import files
+from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
 _SVMLIGHT = re.compile(

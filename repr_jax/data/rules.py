@@ -24,7 +24,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 # The arguments of each kind: r a relation, e an entity.
 SIGNATURES = {

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 _SCORE_COLUMNS = ("simlex999", "human (mean)", "mean", "score")
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 Run = dict[str, dict[str, float]]
 Judgements = dict[str, dict[str, int]]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 _ALIASES = {
   "h": "h",

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.io
 
 from repr_jax import errors
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 LAYOUTS = ("word2vec", "word2vec-binary", "glove", "npz")
 

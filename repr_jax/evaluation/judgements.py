@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from repr_jax.data.judged import JudgedQuery, Member
+from repr_jax.data.entities.judged import JudgedQuery, Member
 from repr_jax.errors import InputError
 from repr_jax.evaluation.expansion import checked_scores
 from repr_jax.setexp.query import Query, make_query

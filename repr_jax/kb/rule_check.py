@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from repr_jax.data import rules as rule_files
-from repr_jax.kb import rule_algebra, scores
-from repr_jax.kb.constraints import Constraints
+from repr_jax.kb import rule_kinds, scores
+from repr_jax.kb.rule_compiler import Constraints
 from repr_jax.ops import precision
 
 
@@ -67,9 +67,7 @@ def check_rules(
     InputError: where a table is not finite, of which nothing could be said.
   """
   scores.check_tables(params)
-  indexed = rule_algebra.index_rules(
-    list(rules), list(relations), list(entities)
-  )
+  indexed = rule_kinds.index_rules(list(rules), list(relations), list(entities))
   rng = np.random.default_rng(seed)
   table = np.asarray(params.entities, np.float64)
   other = np.asarray(params.relations, np.float64)

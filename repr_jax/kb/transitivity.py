@@ -17,7 +17,7 @@ import scipy.sparse
 from jax import Array, lax
 
 from repr_jax.errors import InputError
-from repr_jax.kb.rescal import Model
+from repr_jax.kb.rescal_als import Model
 
 
 class Violation(NamedTuple):

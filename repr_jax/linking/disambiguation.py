@@ -14,7 +14,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from repr_jax.linking.packing import Packed
+from repr_jax.data.documents.packing import Packed
 from repr_jax.ops import belief_propagation
 
 _LOW = -1e9

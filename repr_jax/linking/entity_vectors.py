@@ -23,10 +23,11 @@ from jax import lax
 
 from repr_jax.errors import InputError
 from repr_jax.ops import precision
-from repr_jax.setexp import expand, fitting, sgns, vae
+from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp.baselines import sgns
 
 # What the thesis' runs used (notes to 6.2.3); words are up to the caller.
-THESIS_CONFIG = vae.Config(
+THESIS_CONFIG = autoencoder.Config(
   latent=300, hidden=(150,), weighting="bm25", lower_bounded_variance=True
 )
 _LARGEST_START = 10.0
@@ -233,7 +234,7 @@ def posterior_means(
   counts: sp.csr_array,
   *,
   key: jax.Array,
-  config: vae.Config = THESIS_CONFIG,
+  config: autoencoder.Config = THESIS_CONFIG,
   epochs: int = 10,
   rate: float = 1e-3,
   batch: int = 256,
@@ -266,7 +267,7 @@ def posterior_means(
     batch=batch,
     word_vectors=word_vectors,
   )
-  natural = expand.encode_rows(
+  natural = expansion.encode_rows(
     config, found.params, found.inputs, sp.csr_array(counts[full])
   )
   means = np.zeros((counts.shape[0], config.latent), np.float32)

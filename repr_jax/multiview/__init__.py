@@ -2,17 +2,17 @@
 
 import jax
 
+from repr_jax.data.views.collection import Specification as Specification
+from repr_jax.data.views.collection import View as View
+from repr_jax.data.views.collection import collect as collect
+from repr_jax.data.views.counting import Tally as Tally
+from repr_jax.data.views.counting import count_offsets as count_offsets
+from repr_jax.data.views.counting import count_pairs as count_pairs
 from repr_jax.multiview import cca, gcca
 from repr_jax.multiview.cca import CCA as CCA
-from repr_jax.multiview.counting import Tally as Tally
-from repr_jax.multiview.counting import count_offsets as count_offsets
-from repr_jax.multiview.counting import count_pairs as count_pairs
 from repr_jax.multiview.gcca import GCCA as GCCA
 from repr_jax.multiview.mvlsa import MVLSA as MVLSA
 from repr_jax.multiview.mvlsa import fit as fit
-from repr_jax.multiview.views import Specification as Specification
-from repr_jax.multiview.views import View as View
-from repr_jax.multiview.views import collect as collect
 from repr_jax.multiview.weighting import Weighting as Weighting
 from repr_jax.multiview.weighting import ppmi as ppmi
 from repr_jax.multiview.weighting import row_weights as row_weights

@@ -16,10 +16,10 @@ from jax import Array
 from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
-from repr_jax.multiview import gcca, placement, weighting
+from repr_jax.multiview import gcca, sharding, weighting
 from repr_jax.multiview.gcca import GCCA, ViewFactor
-from repr_jax.multiview.placement import HostMatrix, HostView
-from repr_jax.multiview.placement import load as load
+from repr_jax.multiview.sharding import HostMatrix, HostView
+from repr_jax.multiview.sharding import load as load
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops.operators import as_operator, centred, row_scaled
 from repr_jax.ops.svd_updates import IncrementalSVD
@@ -104,7 +104,7 @@ def fit(
       f"k = {k}, but only {int(kept.sum())} of {len(kept)} words are observed "
       f"in {min_support} views or more; lower k or min_support"
     )
-  place = placement.make(mesh, weights)
+  place = sharding.make(mesh, weights)
   scale = place.scale
   keys = jax.random.split(jax.random.key(seed), len(views) + 1)
   combiner = _combiner(method, place, k, m, len(views))

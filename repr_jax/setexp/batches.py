@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from repr_jax import errors
-from repr_jax.setexp import sparse_softmax
+from repr_jax.setexp import softmax
 
 _SHORTEST = 64
 
@@ -78,7 +78,7 @@ def check_counts(counts: sp.csr_array) -> sp.csr_array:
 def pack(
   counts: sp.csr_array,
   order: np.ndarray,
-  proposal: sparse_softmax.Proposal | None = None,
+  proposal: softmax.Proposal | None = None,
   sampled: int = 0,
   rng: np.random.Generator | None = None,
   shortest: tuple[int, int] = (_SHORTEST, _SHORTEST),
@@ -113,7 +113,7 @@ def pack(
     if sampled:
       if proposal is None or rng is None:
         raise ValueError("sampling needs a proposal and a generator")
-      drawn, log_weights[i] = sparse_softmax.draw(proposal, rng, sampled, own)
+      drawn, log_weights[i] = softmax.draw(proposal, rng, sampled, own)
       empty = drawn == counts.shape[1]
       # Beyond the padding of `features`, so that all are distinct.
       drawn[empty] += u + np.arange(empty.sum(), dtype=np.int32)

@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 
 from repr_jax import errors
 from repr_jax.ops import mesh as meshes
-from repr_jax.setexp import batches, placement, sparse_softmax, training, vae
+from repr_jax.setexp import autoencoder, batches, sharding, softmax, train
 
 
 class Problem(NamedTuple):
@@ -31,10 +31,10 @@ class Problem(NamedTuple):
     proposal: where a sampled softmax draws from; None if it is exact.
   """
 
-  config: vae.Config
+  config: autoencoder.Config
   counts: sp.csr_array
-  inputs: vae.Inputs
-  proposal: sparse_softmax.Proposal | None
+  inputs: autoencoder.Inputs
+  proposal: softmax.Proposal | None
 
 
 class Bound(NamedTuple):
@@ -63,7 +63,7 @@ class Best(NamedTuple):
     idle: how often in a row the bound did not improve.
   """
 
-  params: vae.Params
+  params: autoencoder.Params
   elbo: float
   idle: int
 
@@ -78,12 +78,12 @@ class Fitted(NamedTuple):
       entities, their bound.
   """
 
-  params: vae.Params
-  inputs: vae.Inputs
+  params: autoencoder.Params
+  inputs: autoencoder.Inputs
   history: list[tuple[float, Bound | None]]
 
 
-def prepare(config: vae.Config, counts: sp.csr_array) -> Problem:
+def prepare(config: autoencoder.Config, counts: sp.csr_array) -> Problem:
   """Checks counts and gathers what training takes from them.
 
   Args:
@@ -97,13 +97,13 @@ def prepare(config: vae.Config, counts: sp.csr_array) -> Problem:
   proposal = None
   if config.sampled:
     totals = np.asarray(counts.sum(axis=0))
-    proposal = sparse_softmax.make_proposal(config.proposal, totals)
-  return Problem(config, counts, vae.statistics(counts), proposal)
+    proposal = softmax.make_proposal(config.proposal, totals)
+  return Problem(config, counts, autoencoder.statistics(counts), proposal)
 
 
 def epoch(
   problem: Problem,
-  state: training.State,
+  state: train.State,
   key: jax.Array,
   *,
   rate: float,
@@ -111,7 +111,7 @@ def epoch(
   samples: int = 1,
   chunk: int = 50,
   mesh: Mesh | None = None,
-) -> tuple[training.State, training.Info]:
+) -> tuple[train.State, train.Info]:
   """One pass over the entities in random order.
 
   The last batches are filled up with entities from the beginning of the
@@ -133,8 +133,8 @@ def epoch(
   means = []
   for packed, noise in _chunks(problem, key, batch, samples, chunk):
     if mesh is not None:
-      packed, noise = placement.place_batches(mesh, packed, noise)
-    state, info = training.run(
+      packed, noise = sharding.place_batches(mesh, packed, noise)
+    state, info = train.run(
       problem.config, problem.inputs, state, packed, noise, rate
     )
     means.append(info)
@@ -144,9 +144,9 @@ def epoch(
 
 
 def bound(
-  config: vae.Config,
-  inputs: vae.Inputs,
-  params: vae.Params,
+  config: autoencoder.Config,
+  inputs: autoencoder.Inputs,
+  params: autoencoder.Params,
   counts: sp.csr_array,
   key: jax.Array,
   *,
@@ -187,7 +187,9 @@ def bound(
   return Bound(elbo, float(reconstruction), float(kl), float(np.exp(nats)))
 
 
-def keep_best(best: Best | None, params: vae.Params, elbo: float) -> Best:
+def keep_best(
+  best: Best | None, params: autoencoder.Params, elbo: float
+) -> Best:
   """Takes the parameters if their bound is better, and counts if not.
 
   Args:
@@ -206,7 +208,7 @@ def keep_best(best: Best | None, params: vae.Params, elbo: float) -> Best:
 
 def fit(
   counts: sp.csr_array,
-  config: vae.Config,
+  config: autoencoder.Config,
   key: jax.Array,
   *,
   epochs: int = 20,
@@ -244,10 +246,12 @@ def fit(
     raise errors.InputError(f"the rate must be finite, 0 or more, not {rate}")
   problem = prepare(config, counts)
   start_key, train_key, look_key = jax.random.split(key, 3)
-  params = vae.init_params(config, start_key, problem.counts, word_vectors)
-  state = training.init(params)
+  params = autoencoder.init_params(
+    config, start_key, problem.counts, word_vectors
+  )
+  state = train.init(params)
   if mesh is not None:
-    state = placement.place_state(mesh, config, state)
+    state = sharding.place_state(mesh, config, state)
   best, history = None, []
   look = functools.partial(
     bound, config, problem.inputs, key=look_key, samples=samples
@@ -262,7 +266,7 @@ def fit(
       raise errors.InputError(
         f"the loss is not finite after epoch {i + 1}: lower the rate {rate:g}"
       )
-    params = training.parameters(state)
+    params = train.parameters(state)
     found = None if validation is None else look(params, validation)
     history.append((float(info.loss), found))
     if found is not None:
@@ -271,8 +275,8 @@ def fit(
         break
   chosen = best.params if best is not None else params
   if mesh is not None:
-    chosen = placement.on_host(chosen, counts.shape[1])
-  vae.check_finite(chosen)  # the loss is that before the last step
+    chosen = sharding.on_host(chosen, counts.shape[1])
+  autoencoder.check_finite(chosen)  # the loss is that before the last step
   return Fitted(chosen, problem.inputs, history)
 
 
@@ -301,10 +305,10 @@ def _chunks(
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _bound_sums(config, samples, inputs, params, packed, key):
   """Sums [2] of both terms over a batch, one sample of z at a time."""
-  config = vae.exact_version(config)
+  config = autoencoder.exact_version(config)
   shape = (samples, 1, packed.weights.shape[0], config.latent)
   noise = jax.random.normal(key, shape, params.decoder.dtype)
   terms = lax.map(
-    lambda x: training.batch_terms(config, inputs, params, packed, x), noise
+    lambda x: train.batch_terms(config, inputs, params, packed, x), noise
   )
   return jnp.stack([jnp.sum(packed.weights * x.mean(axis=0)) for x in terms])

@@ -10,17 +10,17 @@ import numpy as np
 from flax import traverse_util
 
 from repr_jax import errors
-from repr_jax.data import files, json_files
-from repr_jax.setexp import vae
+from repr_jax.data.io import files, json_files
+from repr_jax.setexp import autoencoder
 
 _ARRAYS, _NOTES = "parameters.npz", "model.json"
 
 
 def save(
   directory: str | os.PathLike,
-  config: vae.Config,
-  params: vae.Params,
-  inputs: vae.Inputs,
+  config: autoencoder.Config,
+  params: autoencoder.Params,
+  inputs: autoencoder.Inputs,
   fingerprint: str,
 ) -> None:
   """Writes a model; each file appears whole or not at all.
@@ -52,7 +52,7 @@ def save(
 
 def load(
   directory: str | os.PathLike, fingerprint: str | None = None
-) -> tuple[vae.Config, vae.Params, vae.Inputs]:
+) -> tuple[autoencoder.Config, autoencoder.Params, autoencoder.Inputs]:
   """Reads what `save` wrote.
 
   Args:
@@ -91,17 +91,23 @@ def load(
     for name, value in arrays.items()
     if name.startswith("encoder/")
   }
-  params = vae.Params(
+  params = autoencoder.Params(
     arrays["table"],
     traverse_util.unflatten_dict(encoder, sep="/"),
     arrays["decoder"],
   )
-  return config, params, vae.Inputs(arrays["idf"], arrays["mean_length"])
+  return (
+    config,
+    params,
+    autoencoder.Inputs(arrays["idf"], arrays["mean_length"]),
+  )
 
 
-def _read_notes(notes: Any, path: pathlib.Path) -> tuple[vae.Config, str]:
+def _read_notes(
+  notes: Any, path: pathlib.Path
+) -> tuple[autoencoder.Config, str]:
   try:
-    config = vae.Config(**notes["config"])
+    config = autoencoder.Config(**notes["config"])
     for field in dataclasses.fields(config):
       value = getattr(config, field.name)
       widths = value if isinstance(value, tuple) else ()
@@ -122,7 +128,7 @@ def _read_notes(notes: Any, path: pathlib.Path) -> tuple[vae.Config, str]:
 
 
 def _check_arrays(
-  config: vae.Config, arrays: dict[str, np.ndarray], path: pathlib.Path
+  config: autoencoder.Config, arrays: dict[str, np.ndarray], path: pathlib.Path
 ) -> None:
   """Refuses arrays that are not of the configuration's shapes or finite."""
   features = arrays["idf"].size

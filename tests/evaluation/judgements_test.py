@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from repr_jax.data.judged import JudgedQuery, Member, read_judged_queries
+from repr_jax.data.entities.judged import (
+  JudgedQuery,
+  Member,
+  read_judged_queries,
+)
 from repr_jax.errors import InputError
 from repr_jax.evaluation import judgements
 

@@ -11,16 +11,16 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import runlib
 from experiments.cmr import (
   analysis,
   chapter,
   comparison,
-  evaluating,
+  evaluate,
   reporting,
   systems,
 )
-from experiments.cmr import task as task_lib
+from experiments.cmr import data as task_lib
+from experiments.run import runlib
 from repr_jax.data import trec
 from repr_jax.errors import InputError
 
@@ -112,7 +112,7 @@ def test_figures_are_those_of_trec_eval_on_the_files(finished):
     peer = pytrec_eval.RelevanceEvaluator(judgements, families).evaluate(run)
     inferred = pytrec_eval.RelevanceEvaluator(pool, {"infAP"}).evaluate(run)
     line = by_name[name]
-    for measure in evaluating.MEASURES:
+    for measure in evaluate.MEASURES:
       found = inferred if measure == "infAP" else peer
       values = [found[query][measure] for query in held if query in found]
       assert line.means[measure] == pytest.approx(np.mean(values), abs=1e-6)
@@ -137,7 +137,7 @@ def test_context_tells_namesakes_apart(finished):
   figures = {line.name: line.means["map"] for line in lines}
   assert figures["lsa:k=8+bm25"] > figures["bm25"] + 0.05
   best = next(line for line in lines if line.name == "lsa:k=8+bm25")
-  assert best.weight in evaluating.WEIGHTS
+  assert best.weight in evaluate.WEIGHTS
   assert best.differences["map"].value == pytest.approx(
     figures["lsa:k=8+bm25"] - figures["bm25"]
   )
@@ -198,13 +198,13 @@ def test_pairs_are_compared_once_the_better_first(finished):
 
 def test_scores_are_kept_and_not_made_again(finished, options):
   folder, task, scored, _ = finished
-  again = evaluating.score(task, options, folder)
+  again = evaluate.score(task, options, folder)
   for name, values in scored.scores.items():
     np.testing.assert_array_equal(values, again.scores[name])
   # What is there is taken as it is.
   path = folder / "scores" / "lsa-k8.npz"
   before = path.stat().st_mtime_ns
-  evaluating.score(task, options, folder)
+  evaluate.score(task, options, folder)
   assert path.stat().st_mtime_ns == before
 
 
@@ -216,7 +216,7 @@ def test_own_judgements_name_the_queries(options, tmp_path):
   assert task.excluded == {"queries without a relevant mention": 1}
   # One query is refused before anything is scored or written.
   with pytest.raises(InputError, match="one query alone"):
-    evaluating.score(task, options, tmp_path / "absent")
+    evaluate.score(task, options, tmp_path / "absent")
   assert not (tmp_path / "absent").exists()
   for judged, message in (
     ("m0 0 m9999 1", r"qrels\.txt:2: there is no mention 'm9999'"),
@@ -257,7 +257,7 @@ def test_a_pool_is_read_before_anything_is_scored(options, finished, tmp_path):
   path.write_text("")
   changed = dataclasses.replace(options, pool=str(path))
   with pytest.raises(InputError, match="has none of the"):
-    evaluating.score(task, changed, tmp_path)
+    evaluate.score(task, changed, tmp_path)
   assert not (tmp_path / "scores").exists()
 
 
@@ -269,7 +269,7 @@ def test_counts_of_queries_are_results(finished):
   assert counts == {
     "all": 11,
     "a weight was chosen on": 6,
-    **{f"in {name}": 5 for name in evaluating.MEASURES},
+    **{f"in {name}": 5 for name in evaluate.MEASURES},
     "in infAP": judged,
     "left out of infAP: none judged relevant": 11 - len(scored.pool),
     "left out: entities with one mention": 1,
@@ -282,7 +282,7 @@ def test_counts_of_queries_are_results(finished):
 
 def test_one_held_out_query_has_no_p():
   one, other = {"a": {"map": 0.5}}, {"a": {"map": 1.0}}
-  gap = evaluating.compare(one, other, 0)["map"]
+  gap = evaluate.compare(one, other, 0)["map"]
   assert reporting.show(gap) == "+0.5000 (one query, no p)"
 
 
@@ -314,7 +314,7 @@ def test_the_weight_of_the_mention_field_counts(options, finished, tmp_path):
   changed = dataclasses.replace(
     options, systems=(), mention_weight=2.0, document_weight=0.2
   )
-  again = evaluating.score(task, changed, tmp_path)
+  again = evaluate.score(task, changed, tmp_path)
   np.testing.assert_allclose(
     again.scores["bm25"], 2 * scored.scores["bm25"], rtol=1e-5
   )
@@ -323,10 +323,10 @@ def test_the_weight_of_the_mention_field_counts(options, finished, tmp_path):
 def test_queries_outside_the_pool_have_no_infap():
   run = {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}}
   judgements = {"a": {"y": 1}, "b": {"x": 1}}
-  found = evaluating.measure(run, judgements, {"a": {"y": 1}}, ["a", "b"])
+  found = evaluate.measure(run, judgements, {"a": {"y": 1}}, ["a", "b"])
   assert "infAP" in found["a"]
   assert "infAP" not in found["b"]
-  means = evaluating.means(found)
+  means = evaluate.means(found)
   assert means["infAP"] == found["a"]["infAP"]
   assert means["map"] == pytest.approx(0.75)
 

@@ -60,8 +60,8 @@ def explored(tmp_path_factory) -> Iterator[Explored]:
   """A server on a model of three classes; ends as SIGTERM asks it to."""
   pytest.importorskip("uvicorn", reason="the extra serve is not installed")
   from experiments.nvse import export, session
-  from experiments.nvse.options import Options
-  from repr_jax.setexp import word2vecf
+  from experiments.nvse.config import Options
+  from repr_jax.setexp.baselines import word2vecf
 
   folder = tmp_path_factory.mktemp("explored")
   (folder / "entities.jsonl").write_text("\n".join(_lines()) + "\n")

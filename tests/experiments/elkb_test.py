@@ -8,20 +8,14 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from experiments import (
-  elkb,
-  kb_combination,
-  kb_data,
-  kb_evaluation,
-  kb_puzzle,
-  kb_query,
-  kb_training,
-  runlib,
-)
+from experiments.elkb import __main__ as elkb
+from experiments.elkb import combination, data, evaluate, puzzle, query
+from experiments.elkb import train as kb_training
+from experiments.run import runlib
 from repr_jax import errors
 from repr_jax.data import wordnet
 from repr_jax.data.rules import Rule
-from repr_jax.kb import constraints, scores
+from repr_jax.kb import rule_compiler, scores
 
 if not flags.FLAGS.is_parsed():
   flags.FLAGS(["elkb_test"])
@@ -100,13 +94,13 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   # A combination with other tables of that model takes its place.
   made_by = (tmp_path / "one" / "combined.json").read_text()
   later["combine_with"] = str(tmp_path / "three")
-  trained = kb_evaluation.load_params(str(tmp_path / "two"))
+  trained = evaluate.load_params(str(tmp_path / "two"))
   twice = trained._replace(
     params=trained.params._replace(entities=-trained.params.entities)
   )
   (tmp_path / "three").mkdir()
-  kb = kb_data.read(*paths.values())
-  kb_evaluation.save_params(tmp_path / "three" / "params.npz", kb, twice)
+  kb = data.read(*paths.values())
+  evaluate.save_params(tmp_path / "three" / "params.npz", kb, twice)
   last = _run(tmp_path / "one", **later)
   assert last.keys() == more.keys()
   assert (tmp_path / "one" / "combined.json").read_text() != made_by
@@ -123,11 +117,11 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
 
 def test_tables_of_other_names_are_refused(tmp_path):
   paths = _write(tmp_path)
-  kb = kb_data.read(*paths.values())
+  kb = data.read(*paths.values())
   params = scores.Params(np.ones((15, 2), "f"), np.ones((2, 4), "f"))
-  trained = kb_evaluation.Trained("B", params, "B")
-  kb_evaluation.save_params(tmp_path / "params.npz", kb, trained)
-  assert kb_evaluation.load_params(str(tmp_path), kb).label == "B"
+  trained = evaluate.Trained("B", params, "B")
+  evaluate.save_params(tmp_path / "params.npz", kb, trained)
+  assert evaluate.load_params(str(tmp_path), kb).label == "B"
   for name in ("parent", "p3"):
     for path in list(paths.values())[:3]:
       text = pathlib.Path(path).read_text()
@@ -140,17 +134,17 @@ def test_tables_of_other_names_are_refused(tmp_path):
   assert not (tmp_path / "run" / "checkpoints").exists()
   np.savez(tmp_path / "params.npz", model="B", **params._asdict())
   with pytest.raises(errors.InputError, match="older versions"):
-    kb_evaluation.load_params(str(tmp_path))
+    evaluate.load_params(str(tmp_path))
 
 
 def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
   paths = _write(tmp_path)
   with open(paths["test"], "a") as out:
     out.write("p1\tchild\tstranger\n")
-  kb = kb_data.read(*paths.values())
+  kb = data.read(*paths.values())
   rng = np.random.default_rng(0)
   one, two = (
-    kb_evaluation.Trained(
+    evaluate.Trained(
       "A",
       scores.Params(
         rng.normal(size=(16, 2)).astype("f"),
@@ -160,7 +154,7 @@ def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
     )
     for _ in range(2)
   )
-  merged, right = kb_combination.combined_ranks(kb, one, two, 8, "drop")
+  merged, right = combination.combined_ranks(kb, one, two, 8, "drop")
   assert merged.kept.tolist() == [True] * 4 + [False] and 0 <= right <= 1
   assert kb.unseen.tolist() == [False] * 4 + [True]
 
@@ -219,8 +213,8 @@ def test_bad_files_are_named(tmp_path, name, text, message):
 
 def test_rules_that_cannot_hold_together_tell_where_they_stand(tmp_path):
   paths = _write(tmp_path)
-  kb = kb_data.read(*paths.values())
-  told = constraints.conflict(kb.rules, lambda kept: 1 not in kept)
+  kb = data.read(*paths.values())
+  told = rule_compiler.conflict(kb.rules, lambda kept: 1 not in kept)
   assert told == f"RevImp(child, parent) ({paths['rules']}:2)"
 
 
@@ -249,9 +243,9 @@ def test_repeated_facts_are_told(tmp_path):
   train = pathlib.Path(paths["train"]).read_text()
   pathlib.Path(paths["test"]).write_text(train.splitlines()[0] + "\n")
   pathlib.Path(paths["train"]).write_text(train + train)
-  kb = kb_data.read(*paths.values(), duplicates="count")
+  kb = data.read(*paths.values(), duplicates="count")
   count = len(train.splitlines())
-  assert kb_data.notes(kb) == [
+  assert data.notes(kb) == [
     f"{paths['train']}: {count} repeated triples left out",
     "1 test facts are training facts too",
   ]
@@ -272,7 +266,7 @@ def test_queries_name_anything(tmp_path):
   rows = [f"{name}\tis parent\t:)" for name in names]
   for name in ("t", "v", "w"):
     (tmp_path / name).write_text("\n".join([*rows, "a\t_in\ta.b"]) + "\n")
-  kb = kb_data.read(*(str(tmp_path / x) for x in "tvw"), None)
+  kb = data.read(*(str(tmp_path / x) for x in "tvw"), None)
   for text, entity, side in (
     ("is parent(?, Mercury_(planet))", "Mercury_(planet)", "head"),
     ("is parent(New York, NY, ?)", "New York, NY", "tail"),
@@ -281,12 +275,12 @@ def test_queries_name_anything(tmp_path):
     ("in(:), ?)", ":)", "tail"),
     ("in(?, a)", "a", "head"),
   ):
-    relation, found, open_side = kb_query.parse_query(kb, text)
+    relation, found, open_side = query.parse_query(kb, text)
     assert kb.relations[relation] in ("is parent", "_in")
     assert (kb.entities[found], open_side) == (entity, side)
   for text in ("in(?, ?)", "in(a, a.b)", "in", "in(?)", "(?, a)", "in(?,)"):
     with pytest.raises(errors.InputError, match="expected relation"):
-      kb_query.parse_query(kb, text)
+      query.parse_query(kb, text)
 
 
 def test_offsets_are_named_by_their_facts(tmp_path):
@@ -298,14 +292,14 @@ def test_offsets_are_named_by_their_facts(tmp_path):
   ]
   for name in "tvw":
     (tmp_path / name).write_text("\n".join(lines) + "\n")
-  kb = kb_data.read(*(str(tmp_path / x) for x in "tvw"), None)
+  kb = data.read(*(str(tmp_path / x) for x in "tvw"), None)
   shown = kb.shown[kb.entities.index("00001740")]
   assert shown == "breathe.v.01"  # entity.n.01 stands there too
 
 
 def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
   for model, floor in (("B", 0.26),):
-    found = kb_puzzle.solve_puzzle(model, 4, 0, 0.8, 0.2)
+    found = puzzle.solve_puzzle(model, 4, 0, 0.8, 0.2)
     assert found[True][0].reciprocal.mean() >= floor
     assert found[True][1] <= 1e-5
     assert found[False][0].reciprocal.mean() < 0.1
@@ -313,17 +307,17 @@ def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
 
 
 def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
-  kb = kb_data.from_wordnet(50, 0, "bird.n.01")
+  kb = data.from_wordnet(50, 0, "bird.n.01")
   assert len(kb.splits.valid) == len(kb.splits.test) == 50
   assert Rule("RevImp", ("_hypernym", "_hyponym")) in kb.rules
   (tmp_path / "rules").write_text("Symm\t_hypernym\n")
-  other = kb_data.from_wordnet(50, 0, "bird.n.01", str(tmp_path / "rules"))
+  other = data.from_wordnet(50, 0, "bird.n.01", str(tmp_path / "rules"))
   assert other.rules == [Rule("Symm", ("_hypernym",))]
   with pytest.raises(errors.InputError, match="at least one"):
-    kb_data.from_wordnet(0, 0, "bird.n.01")
+    data.from_wordnet(0, 0, "bird.n.01")
   seen = np.unique(kb.splits.train.array[:, [0, 2]])
   assert len(seen) == len(kb.entities)
-  relation, entity, side = kb_query.parse_query(kb, "hypernym(?, bird)")
+  relation, entity, side = query.parse_query(kb, "hypernym(?, bird)")
   assert kb.relations[relation] == "_hypernym" and side == "head"
   assert kb.shown[entity].startswith("bird.")
   setting = kb_training.Setting(dim=4, batch=64, trainer="many")
@@ -334,8 +328,8 @@ def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
 
 def test_what_rules_imply_is_dropped_and_still_known(tmp_path):
   parts = _write(tmp_path)
-  whole = kb_data.read(*parts.values())
-  kb = kb_data.drop_implied(whole)
+  whole = data.read(*parts.values())
+  kb = data.drop_implied(whole)
   child, parent = (kb.relations.index(x) for x in ("child", "parent"))
   train = kb.splits.train.array
   assert (train[:, 1] == parent).all() and kb.splits.unseen_relations == [child]
@@ -362,8 +356,8 @@ def test_of_a_symmetric_pair_one_stays(tmp_path):
   (tmp_path / "r").write_text(
     "Symm\tlikes\nRelImp\tlikes\tknows\nknows(x,y)==>knows(x,y)\n"
   )
-  whole = kb_data.read(*(str(tmp_path / x) for x in "tvwr"))
-  kb = kb_data.drop_implied(whole)
+  whole = data.read(*(str(tmp_path / x) for x in "tvwr"))
+  kb = data.drop_implied(whole)
   named = [
     (kb.entities[h], kb.relations[r], kb.entities[t])
     for h, r, t in kb.splits.train.array.tolist()

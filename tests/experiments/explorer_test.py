@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from experiments.explorer import load, schema
-from experiments.nvse import querying, systems
-from experiments.nvse.options import RANKINGS
+from experiments.nvse import query as querying
+from experiments.nvse import systems
+from experiments.nvse.config import RANKINGS
 
 httpx = pytest.importorskip("httpx")
 _ROOT = pathlib.Path(__file__).parents[2]

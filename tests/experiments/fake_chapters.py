@@ -6,7 +6,7 @@ import signal
 
 from absl import flags
 
-from experiments import report
+from experiments.run import report
 
 # The same name in two experiments must not meet in one process.
 _CHAPTERS = flags.DEFINE_string("preset", "none", "A flag of its own.")

@@ -13,14 +13,14 @@ import pytest
 from experiments.mvlsa import (
   baselines,
   corpus,
+  data,
+  evaluate,
   fitting,
-  inputs,
-  scoring,
   session,
   studies,
   thesis,
 )
-from experiments.mvlsa.options import Options
+from experiments.mvlsa.config import Options
 from repr_jax.errors import InputError
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -74,7 +74,7 @@ def options(world):
 
 @pytest.fixture(scope="module")
 def opened(world, options):
-  return session.open_session(options, scoring.load_sets(str(world / "sets")))
+  return session.open_session(options, evaluate.load_sets(str(world / "sets")))
 
 
 def test_views_have_groups_and_are_counted_once(opened, options, monkeypatch):
@@ -83,13 +83,13 @@ def test_views_have_groups_and_are_counted_once(opened, options, monkeypatch):
     "text_behind_01", "text_behind_02", "text_behind_03", "text_ahead_01",
     "text_window_02",
   ]  # fmt: skip
-  assert [inputs.group(name) for name in names[-2:]] == ["text", "window"]
+  assert [data.group(name) for name in names[-2:]] == ["text", "window"]
 
   def no_counting(*arguments, **named):
     raise AssertionError("counted again")
 
-  monkeypatch.setattr("repr_jax.multiview.counting.count_offsets", no_counting)
-  monkeypatch.setattr("repr_jax.multiview.derived.window", no_counting)
+  monkeypatch.setattr("repr_jax.data.views.counting.count_offsets", no_counting)
+  monkeypatch.setattr("repr_jax.data.views.derived.window", no_counting)
   again = session.open_session(options, opened.sets)
   assert [view.name for view in again.views] == names
 
@@ -229,16 +229,16 @@ def test_too_high_a_support_is_refused(opened):
 
 def test_sets_without_known_words_are_told(opened, tmp_path):
   (tmp_path / "ODD.tsv").write_text("qqq\twww\t1\nqqq\teee\t2\n")
-  odd = scoring.load_sets(str(tmp_path))
+  odd = evaluate.load_sets(str(tmp_path))
   array = np.ones((len(opened.words), 2), np.float32)
   index = {word: i for i, word in enumerate(opened.words.words)}
   with (
     pytest.warns(UserWarning, match="ODD: only 0 of 2"),
     pytest.raises(InputError, match="no test set"),
   ):
-    scoring.evaluate(array, index, odd)
+    evaluate.evaluate(array, index, odd)
   with pytest.raises(InputError, match="no such directory"):
-    scoring.load_sets(str(tmp_path / "none"))
+    evaluate.load_sets(str(tmp_path / "none"))
 
 
 def _command(*arguments):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.ned import corpus, inputs
-from experiments.ned.options import Options
+from experiments.ned import data, inputs
+from experiments.ned.config import Options
 from repr_jax.errors import InputError
 
 
@@ -34,7 +34,7 @@ def test_parts_of_one_table(tmp_path):
     lines += [f"-DOCSTART- ({name})", "in", f"Paris\tB\tParis\t{entity}", ""]
   path.write_text("\n".join(lines))
   options = {part: (f"{path}#{part}",) for part in ("train", "testa", "testb")}
-  found = corpus.open_corpus(
+  found = data.open_corpus(
     Options(train=options["train"], validation=options["testa"],
             tests=options["testb"])
   )  # fmt: skip
@@ -43,11 +43,11 @@ def test_parts_of_one_table(tmp_path):
   assert [d.id for d in found.tests["aida#testb"].documents] == names[7:]
   for train, tests in ((str(path), str(path)), (str(path), f"{path}#testb")):
     with pytest.raises(InputError, match=r"both name it.*PATH#train"):
-      corpus.open_corpus(Options(train=[train], tests=[tests]))
+      data.open_corpus(Options(train=[train], tests=[tests]))
   other = tmp_path / "other.tsv"
   other.write_text(path.read_text())
   with pytest.raises(InputError, match="parts testa and train; name one"):
-    corpus.open_corpus(Options(train=[str(path)], tests=[str(other)]))
+    data.open_corpus(Options(train=[str(path)], tests=[str(other)]))
   path.write_text("\n".join(lines[:4]))
   with pytest.raises(InputError, match="has no document of testb"):
-    corpus.open_corpus(Options(train=options["train"], tests=options["testb"]))
+    data.open_corpus(Options(train=options["train"], tests=options["testb"]))

@@ -11,20 +11,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from experiments import runlib
-from experiments.ned import (
-  chapter,
-  corpus,
-  entities,
-  reporting,
-  systems,
-  training,
-  words,
-)
-from experiments.ned.options import Options
-from repr_jax.data import linked_documents, priors
+from experiments.ned import chapter, data, entities, reporting, systems, words
+from experiments.ned import train as training
+from experiments.ned.config import Options
+from experiments.run import runlib
+from repr_jax.data.documents import linked_documents, packing, priors
 from repr_jax.errors import InputError
-from repr_jax.linking import packing
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _TOPICS = {
@@ -173,7 +165,7 @@ def test_notes_say_where_things_come_from(finished):
 
 def test_training_rows_come_from_vectors_without_the_document(world):
   options = _options(world)
-  found = corpus.open_corpus(options)
+  found = data.open_corpus(options)
   folder = world / "words"
   known = words.fit(found.stream(), options, folder)
   again = words.fit([], options, folder)
@@ -199,7 +191,7 @@ def test_training_rows_come_from_vectors_without_the_document(world):
 
 def test_bags_leave_out_a_fold_and_keep_titles(world):
   options = _options(world)
-  found = corpus.open_corpus(options)
+  found = data.open_corpus(options)
   known = words.fit(found.stream(), options, world / "words")
   bags = entities.collect(found, found.stream(), known, options)
   count = len(found.entities)
@@ -221,37 +213,35 @@ def test_wrong_options_are_named(world):
   with pytest.raises(InputError, match="belong together"):
     Options(train=["x"])
   with pytest.raises(InputError, match="no such directory"):
-    corpus.open_corpus(Options(data=str(world / "none")))
+    data.open_corpus(Options(data=str(world / "none")))
 
 
 def test_documents_that_teach_nothing_are_refused(world, tmp_path):
   lines = (world / "train.jsonl").read_text().splitlines()
   # None of three documents is kept back.
   few = tmp_path / "few.jsonl"
-  kept = [
-    x for x in lines if corpus.held_out(json.loads(x)["doc_id"]) != "test"
-  ]
+  kept = [x for x in lines if data.held_out(json.loads(x)["doc_id"]) != "test"]
   few.write_text("\n".join(kept[:20]))
   with pytest.raises(InputError, match="of the 0 documents for validation"):
-    corpus.open_corpus(_options(world, train=[str(few)], validation=[]))
+    data.open_corpus(_options(world, train=[str(few)], validation=[]))
   # Validation whose mentions nobody knows.
   lost = tmp_path / "lost.jsonl"
   mention = {"start": 0, "end": 4, "entity": "Zork"}
   lost.write_text(json.dumps({"text": "Zork", "mentions": [mention]}))
   with pytest.raises(InputError, match="of the 1 documents for validation"):
-    corpus.open_corpus(_options(world, validation=[str(lost)]))
+    data.open_corpus(_options(world, validation=[str(lost)]))
   # A test set in which nothing is linked.
   bare = tmp_path / "bare.jsonl"
   bare.write_text('{"text": "Zork", "mentions": []}')
   with pytest.raises(InputError, match=r"bare\.jsonl: none of the 1 documents"):
-    corpus.open_corpus(_options(world, tests=[str(bare)]))
+    data.open_corpus(_options(world, tests=[str(bare)]))
   # Training documents in which each name means one thing.
   plain = tmp_path / "plain.jsonl"
   plain.write_text("\n".join(lines).replace("senator", "player"))
   with pytest.raises(InputError, match="nothing to learn"):
-    corpus.open_corpus(_options(world, train=[str(plain)]))
+    data.open_corpus(_options(world, train=[str(plain)]))
   with pytest.raises(InputError, match="larger --train_top"):
-    corpus.open_corpus(_options(world, train_top=1))
+    data.open_corpus(_options(world, train_top=1))
 
 
 def test_test_sets_have_names_of_their_own(world, tmp_path):
@@ -262,18 +252,18 @@ def test_test_sets_have_names_of_their_own(world, tmp_path):
     )
   both = [str(tmp_path / x / "test.jsonl") for x in ("a", "b")]
   with pytest.raises(InputError, match=r"both called 'test'.*NAME=PATH"):
-    corpus.open_corpus(_options(world, tests=both))
+    data.open_corpus(_options(world, tests=both))
   named = [both[0], f"other={both[1]}"]
-  assert set(corpus.open_corpus(_options(world, tests=named)).tests) == {
+  assert set(data.open_corpus(_options(world, tests=named)).tests) == {
     "test", "other",
   }  # fmt: skip
   for name in ("validation", ""):
     with pytest.raises(InputError, match="cannot be called"):
-      corpus.open_corpus(_options(world, tests=[f"{name}={both[0]}"]))
+      data.open_corpus(_options(world, tests=[f"{name}={both[0]}"]))
   # What is tested is not learned from.
   for flag in ("train", "validation"):
     with pytest.raises(InputError, match=f"--{flag} and --tests both"):
-      corpus.open_corpus(_options(world, tests=both[:1], **{flag: both[:1]}))
+      data.open_corpus(_options(world, tests=both[:1], **{flag: both[:1]}))
 
 
 def test_entities_of_json_lines_are_found_in_a_prior(world, tmp_path):
@@ -285,7 +275,7 @@ def test_entities_of_json_lines_are_found_in_a_prior(world, tmp_path):
       '"Smith (', '"smith_('
     )
     (tmp_path / f"{name}.jsonl").write_text(text)
-  found = corpus.open_corpus(_options(tmp_path, prior=str(prior)))
+  found = data.open_corpus(_options(tmp_path, prior=str(prior)))
   part = found.tests["small"].recall
   assert part.found == part.mentions - part.without > 0
 
@@ -295,19 +285,19 @@ def test_a_prior_may_come_from_a_file(world, tmp_path):
   priors.write_prior(
     path, priors.count_links([("Smith", "Smith (senator)"), ("Smith", "S")])
   )
-  found = corpus.open_corpus(_options(world, prior=str(path)))
+  found = data.open_corpus(_options(world, prior=str(path)))
   assert set(found.entities) == {"Smith (senator)", "S"}
 
 
 def test_articles_of_a_dump_are_parted_and_held_out(tmp_path):
   path = tmp_path / "dump.xml"
   path.write_text(_dump(40))
-  parts = list(corpus.dump_documents(str(path)))
-  assert {corpus.title(part) for part in parts} == {
+  parts = list(data.dump_documents(str(path)))
+  assert {data.title(part) for part in parts} == {
     f"Page {i}" for i in range(40)
   }
   options = Options(dump=str(path), max_documents=10, train_top=30)
-  found = corpus.open_corpus(options)
+  found = data.open_corpus(options)
   held = {document.id for document in found.tests["dump"].documents}
   stream = [document.id for document in found.stream()]
   assert len(found.train.documents) == 10 < len(stream)
@@ -332,17 +322,17 @@ def test_pages_of_a_dump_are_whole(tmp_path):
     )
     + "</mediawiki>"
   )
-  bach, first, second, stub = corpus.dump_documents(str(path))
+  bach, first, second, stub = data.dump_documents(str(path))
   assert "wrote" in bach.tokens and "liked" in bach.tokens
   assert [len(d.mentions) for d in (bach, first, second, stub)] == [1, 12, 2, 0]
   assert first.tokens[0] == "Start" and second.tokens[-2] == "nothing"
   assert first.tokens[first.mentions[0].start] == "it"
   # A page without a link is text to learn from, but no training document.
-  train, validation, tests, rest = corpus._from_dump(str(path), 10)
+  train, validation, tests, rest = data._from_dump(str(path), 10)
   assert stub not in [*train, *validation, *tests["dump"]]
-  known = corpus.Corpus(
-    corpus.Set(train, []), corpus.Set(validation, []),
-    {"dump": corpus.Set(tests["dump"], [])}, None, {}, rest, True,
+  known = data.Corpus(
+    data.Set(train, []), data.Set(validation, []),
+    {"dump": data.Set(tests["dump"], [])}, None, {}, rest, True,
   )  # fmt: skip
   assert [d.id for d in known.stream()].count("Stub#0") == 1
   held = {d.id for d in [*validation, *tests["dump"]]}
@@ -367,7 +357,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
     tracemalloc.start()
     links = (
       (mention.surface, mention.entity)
-      for document in corpus.dump_documents(str(path))
+      for document in data.dump_documents(str(path))
       for mention in document.mentions
     )
     prior = priors.count_links(links, limit=200)
@@ -405,14 +395,14 @@ def test_real_documents_are_covered_as_published(shared_data):
   folder = shared_data / "ned"
   if not folder.is_dir():
     pytest.skip(f"no entity linking documents at {folder}")
-  found = corpus.open_corpus(Options(data=str(folder)))
+  found = data.open_corpus(Options(data=str(folder)))
   assert {name: s.recall.mentions for name, s in found.tests.items()} == {
     "AIDA": 4485, "MSNBC": 656, "AQUAINT": 727, "ACE04": 257,
   }  # fmt: skip
   # The entities that the training documents name bound what can be found.
   for name, part in found.tests.items():
     assert (
-      0.2 < part.recall.share <= corpus.known_entities(found, found.tests[name])
+      0.2 < part.recall.share <= data.known_entities(found, found.tests[name])
     )
 
 

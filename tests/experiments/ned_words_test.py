@@ -5,7 +5,9 @@ import tracemalloc
 import numpy as np
 
 from experiments.ned import words
-from repr_jax.data import files, linked_documents, vocab
+from repr_jax.data.documents import linked_documents
+from repr_jax.data.io import files
+from repr_jax.data.views import vocab
 
 
 def _text(copies):

@@ -12,17 +12,17 @@ import pytest
 
 from experiments.nvse import (
   comparison,
-  corpus,
-  evaluating,
+  data,
+  evaluate,
   export,
   protocols,
-  querying,
   reporting,
   session,
   systems,
-  training,
+  train,
 )
-from experiments.nvse.options import Options, variant
+from experiments.nvse import query as querying
+from experiments.nvse.config import Options, variant
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval
 
@@ -111,15 +111,15 @@ def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
     for line in (world / "run" / "metrics.jsonl").read_text().splitlines()
   ]
   assert losses[-1] < losses[0]
-  monkeypatch.setattr(training, "train", None)
+  monkeypatch.setattr(train, "train", None)
   again = session.from_run(world / "run", options)
   np.testing.assert_array_equal(again.model.constants, opened.model.constants)
 
 
 def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
-  table = corpus.open_table(options)
+  table = data.open_table(options)
   changed = dataclasses.replace(options, epochs=3)
-  whole = training.run_training(tmp_path / "whole", changed, table)
+  whole = train.run_training(tmp_path / "whole", changed, table)
 
   class Stop(Exception):
     pass
@@ -130,11 +130,11 @@ def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
         raise Stop
       yield item
 
-  unfinished = training.open_run(tmp_path / "parts", changed)
+  unfinished = train.open_run(tmp_path / "parts", changed)
   with pytest.raises(Stop), unfinished as run:
     run.progress = stop
-    training.train(run, changed, table, save_every=1)
-  parts = training.run_training(tmp_path / "parts", changed, table)
+    train.train(run, changed, table, save_every=1)
+  parts = train.run_training(tmp_path / "parts", changed, table)
   np.testing.assert_array_equal(whole[1].decoder, parts[1].decoder)
 
 
@@ -238,10 +238,10 @@ def test_an_export_answers_alone(opened, options, tmp_path):
 
 
 def test_measures_are_those_of_the_evaluation_of_runs(opened, world):
-  sets = corpus.gold_sets(opened.options, str(world / "gold.json"))
+  sets = data.gold_sets(opened.options, str(world / "gold.json"))
   tasks = protocols.gold_tasks(opened.table, sets, (3,), per_set=2)
   assert len(tasks) == 6
-  found = evaluating.measure(
+  found = evaluate.measure(
     opened.system("bernoulli"), tasks, protocols.GOLD, keep=1000
   )
   ids = opened.table.entities
@@ -259,7 +259,7 @@ def test_measures_are_those_of_the_evaluation_of_runs(opened, world):
 
 
 def test_the_ensemble_lies_between_its_parts(opened, world):
-  sets = corpus.gold_sets(opened.options, str(world / "gold.json"))
+  sets = data.gold_sets(opened.options, str(world / "gold.json"))
   queries = [
     t.query for t in protocols.gold_tasks(opened.table, sets, (3,), per_set=1)
   ]
@@ -292,7 +292,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world):
     "nvse", "nvse+bm25", "bm25", "poisson", "nvse-decoder",
     "nvse-members", "nvse-xi",
   }  # fmt: skip
-  assert all(not evaluating.in_first_half(t.unit) for t in gold.tasks)
+  assert all(not evaluate.in_first_half(t.unit) for t in gold.tasks)
   # Seven scores, each plain and normalised, four ways by three poolings,
   # for two models; nine shares.
   assert len(gold.tried) == 2 * 26 + len(comparison.SHARES)
@@ -312,34 +312,34 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world):
 
 def test_units_are_averaged_before_the_bootstrap():
   tasks = [
-    evaluating.Task(f"{u}{i}", u, "", None, None, None)
+    evaluate.Task(f"{u}{i}", u, "", None, None, None)
     for i, u in enumerate("aab")
   ]
-  values = evaluating.by_unit(tasks, np.array([0.0, 1.0, 0.25]))
+  values = evaluate.by_unit(tasks, np.array([0.0, 1.0, 0.25]))
   np.testing.assert_allclose(values, [0.5, 0.25])
 
 
 def test_one_unit_has_no_p():
-  tasks = [evaluating.Task("a", "a", "", None, None, None)]
+  tasks = [evaluate.Task("a", "a", "", None, None, None)]
   figures = {
-    name: evaluating.Figures({"map": np.array([value])}, np.zeros(1), [])
+    name: evaluate.Figures({"map": np.array([value])}, np.zeros(1), [])
     for name, value in (("nvse", 1.0), ("bm25", 0.5))
   }
-  lines = evaluating.compare(tasks, figures, "nvse")
-  _, rows = evaluating.rows_of(lines, ["map"])
+  lines = evaluate.compare(tasks, figures, "nvse")
+  _, rows = evaluate.rows_of(lines, ["map"])
   assert rows[1][-1] == "+0.500 (one query, no p)"
 
 
 def test_forms_are_told_by_content(world, tmp_path):
-  assert corpus.form_of(str(world / "entities.jsonl")) == "entities"
+  assert data.form_of(str(world / "entities.jsonl")) == "entities"
   path = tmp_path / "x"
   path.write_text('{"tokens": ["a"], "mentions": []}\n')
-  assert corpus.form_of(str(path)) == "sentences"
+  assert data.form_of(str(path)) == "sentences"
   path.write_text("<mediawiki>\n")
-  assert corpus.form_of(str(path)) == "wikipedia"
+  assert data.form_of(str(path)) == "wikipedia"
   path.write_text("plain text\n")
   with pytest.raises(InputError, match="form"):
-    corpus.form_of(str(path))
+    data.form_of(str(path))
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_forms_are_told_by_content(world, tmp_path):
 def test_documents_are_told_by_their_first_record(record, form, tmp_path):
   path = tmp_path / "x"
   path.write_text(f"\n{json.dumps(record)}\n")
-  assert corpus.form_of(str(path)) == form
+  assert data.form_of(str(path)) == form
 
 
 def test_documents_are_read_by_their_sentences(options, tmp_path):
@@ -371,18 +371,18 @@ def test_documents_are_read_by_their_sentences(options, tmp_path):
   ]
   record = {"doc_id": "d", "text": text, "mentions": mentions}
   path.write_text(json.dumps(record) + "\n")
-  first, second = corpus.read_linked(str(path), "documents")
+  first, second = data.read_linked(str(path), "documents")
   assert first.tokens == ("Bach", "wrote", "fugues", ".")
   assert second.mentions == ((0, 1, "Krebs"),)
   changed = dataclasses.replace(
     options, corpus=(str(path),), drop_most_frequent=0, min_count=1,
     store=str(tmp_path),
   )  # fmt: skip
-  assert corpus.open_table(changed).entities == ["Bach", "Krebs"]
+  assert data.open_table(changed).entities == ["Bach", "Krebs"]
   table = tmp_path / "aida.tsv"
   table.write_text("-DOCSTART- (1 EU)\nGerman\tB\tGerman\tGermany\ncall\n")
-  assert corpus.form_of(str(table)) == "documents"
-  (sentence,) = corpus.read_linked(str(table), "documents")
+  assert data.form_of(str(table)) == "documents"
+  (sentence,) = data.read_linked(str(table), "documents")
   assert sentence.mentions == ((0, 1, "Germany"),)
 
 
@@ -397,7 +397,7 @@ def test_bad_corpora_and_options_are_refused(options, tmp_path):
     options, corpus=(str(path),), drop_most_frequent=0
   )
   with pytest.raises(InputError, match="share a feature"):
-    corpus.open_table(alone)
+    data.open_table(alone)
   for changes in ({"validation": 1.0}, {"ranking": "x"}, {"rate": 0.0}):
     with pytest.raises(InputError):
       dataclasses.replace(options, **changes)

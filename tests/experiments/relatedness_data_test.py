@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from experiments import relatedness_data
-from repr_jax.data import relatedness, wordnet, wordnet_entities
+from experiments.relatedness import data
+from repr_jax.data import relatedness, wordnet
+from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
 
 
@@ -15,9 +16,9 @@ def opened():
 
 
 def test_classes_make_queries_with_five_related(opened):
-  found = relatedness_data.class_queries(opened, seed=0, count=20)
+  found = data.class_queries(opened, seed=0, count=20)
   assert len(found) == 20
-  sets = wordnet_entities.wordnet_instance_sets(opened)
+  sets = instances.wordnet_instance_sets(opened)
   for query in found:
     kind = query.name.partition("-")[2]
     assert query.seed in sets[kind]
@@ -27,14 +28,14 @@ def test_classes_make_queries_with_five_related(opened):
     together = {x for own in sets.values() if query.seed in own for x in own}
     for name, gold in zip(query.candidates, query.gold):
       assert (name in together) == bool(gold)
-  assert relatedness_data.class_queries(opened, 0, 20) == found
-  assert relatedness_data.class_queries(opened, 1, 20) != found
+  assert data.class_queries(opened, 0, 20) == found
+  assert data.class_queries(opened, 1, 20) != found
 
 
 def test_forms_give_sentences_with_the_entity_as_document(tmp_path):
   one = tmp_path / "entities.jsonl"
   one.write_text('{"id": "bach", "sentences": ["Bach wrote fugues"]}\n')
-  (sentence,) = relatedness_data.stream([str(one)], "auto", None)
+  (sentence,) = data.stream([str(one)], "auto", None)
   assert sentence.doc == "bach"
   two = tmp_path / "documents.jsonl"
   record = {
@@ -45,8 +46,8 @@ def test_forms_give_sentences_with_the_entity_as_document(tmp_path):
     ],
   }
   two.write_text(json.dumps(record) + "\n")
-  (document,) = relatedness_data.stream([str(two)], "documents", None)
-  assert [document] == list(relatedness_data.stream([str(two)], "auto", None))
+  (document,) = data.stream([str(two)], "documents", None)
+  assert [document] == list(data.stream([str(two)], "auto", None))
   assert document.doc == "J. S. Bach"
   assert document.mentions == ((2, 3, "J Krebs"),)
 
@@ -57,23 +58,23 @@ def test_numbers_of_pages_are_those_of_the_small_dump(tmp_path):
   path.write_text("1 qid:1 # 12-25\n")
   known = {"Anarchism", "Autism"}
   read = relatedness.read_relatedness(path)
-  (query,) = relatedness_data.rename(read, ["wikipedia"], known)
+  (query,) = data.rename(read, ["wikipedia"], known)
   assert (query.seed, query.candidates) == ("Anarchism", ("Autism",))
 
 
 def test_files_of_one_name_are_told_by_their_folders():
   paths = ["k.tsv", "a/k.tsv", "x/b/m.svm", "/y/c/m.svm", "a/z.tsv"]
-  found = relatedness_data.query_names(paths)
+  found = data.query_names(paths)
   assert list(found.values()) == paths
   assert list(found) == ["k.tsv", "a/k.tsv", "b/m.svm", "c/m.svm", "z.tsv"]
   with pytest.raises(InputError, match="twice"):
-    relatedness_data.query_names(["k.tsv", "./k.tsv"])
+    data.query_names(["k.tsv", "./k.tsv"])
 
 
 def test_names_are_written_as_the_corpus_has_them(tmp_path):
   path = tmp_path / "kore.tsv"
   path.write_text("A_B\t1\tC_D\nA_B\t2\tE_F\n")
   read = relatedness.read_relatedness(path)
-  (query,) = relatedness_data.rename(read, [], {"A B", "C_D"})
+  (query,) = data.rename(read, [], {"A B", "C_D"})
   assert query.seed == "A B"
   assert query.candidates == ("C_D", "E F")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from experiments import reproduce
+from experiments.reproduce import __main__ as reproduce
 from repr_jax import errors
 
 _ROOT = pathlib.Path(__file__).parents[2]

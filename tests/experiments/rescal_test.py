@@ -8,28 +8,27 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import rescal_cells, runlib
+from experiments.rescal import cells
+from experiments.run import runlib
 from repr_jax.errors import InputError
 
 _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _cell(size, dim, setting, roles=False):
-  (cell,) = rescal_cells.cells_of(
-    [rescal_cells.tree(size)], [dim], [setting], roles
-  )
+  (cell,) = cells.cells_of([cells.tree(size)], [dim], [setting], roles)
   return cell
 
 
 def test_tree_has_the_thesis_numbers():
-  relation = rescal_cells.tree(2047)
+  relation = cells.tree(2047)
   assert len(relation.pairs) == 18_434
   assert 2047**2 - len(relation.pairs) == 4_171_775
 
 
 def test_every_preset_cell_has_its_figure():
   for size in (2047, 4095, 8191):
-    for dim in rescal_cells.DIMENSIONS:
+    for dim in cells.DIMENSIONS:
       for setting in ("full", "sub"):
         assert len(_cell(size, dim, setting).thesis) == 3
   assert _cell(2047, 100, "sub").thesis == (100, 78, 58)
@@ -38,13 +37,11 @@ def test_every_preset_cell_has_its_figure():
 
 
 def test_settings_see_what_they_should():
-  full = rescal_cells.slices_of(
-    _cell(63, 4, "full"), 0, rescal_cells.Settings()
-  )
-  pairs = len(rescal_cells.tree(63).pairs)
+  full = cells.slices_of(_cell(63, 4, "full"), 0, cells.Settings())
+  pairs = len(cells.tree(63).pairs)
   np.testing.assert_allclose(full.norms, [pairs, 63**2 - pairs])
   subs = [
-    rescal_cells.slices_of(_cell(63, 4, "sub"), run, rescal_cells.Settings())
+    cells.slices_of(_cell(63, 4, "sub"), run, cells.Settings())
     for run in (0, 1)
   ]
   np.testing.assert_allclose(subs[0].norms, [pairs, pairs])
@@ -53,9 +50,9 @@ def test_settings_see_what_they_should():
 
 
 def test_reversed_pairs_fail_in_the_sub_set_alone():
-  settings = rescal_cells.Settings(runs=2, listed=4)
-  full, none = rescal_cells.fit_cell(_cell(511, 12, "full"), settings)
-  sub, wrong = rescal_cells.fit_cell(_cell(511, 12, "sub"), settings)
+  settings = cells.Settings(runs=2, listed=4)
+  full, none = cells.fit_cell(_cell(511, 12, "full"), settings)
+  sub, wrong = cells.fit_cell(_cell(511, 12, "sub"), settings)
   assert full.shape == (2, 5) and not none
   assert np.all(full[:, 1:3] > 99) and np.all(sub[:, 0] > 99)
   assert np.all(sub[:, 2] < 75) and np.all(sub[:, 1] > sub[:, 2])
@@ -70,27 +67,25 @@ def test_what_is_not_finite_has_no_figures(monkeypatch):
   cell = _cell(15, 3, "sub")
   for ridge in (np.nan, np.inf, 1e39):  # the last one in float32
     with pytest.raises(InputError, match="--ridge"):
-      rescal_cells.fit_cell(cell, rescal_cells.Settings(ridge=ridge))
+      cells.fit_cell(cell, cells.Settings(ridge=ridge))
   broken = {"entities": np.array([[1.0, np.nan]])}, np.ones(1), np.ones(1)
-  monkeypatch.setattr(
-    rescal_cells.rescal, "fit_runs", lambda *args, **more: broken
-  )
+  monkeypatch.setattr(cells.rescal, "fit_runs", lambda *args, **more: broken)
   with pytest.raises(runlib.NonFiniteError, match="d=3 SubSet"):
-    rescal_cells.fit_cell(cell, rescal_cells.Settings(runs=1))
+    cells.fit_cell(cell, cells.Settings(runs=1))
 
 
 @pytest.mark.parametrize("size", [2, 100, 2048])
 def test_a_size_that_is_no_tree_is_named(size):
   with pytest.raises(InputError, match=r"--vertices: .* is not 2\^h - 1"):
-    rescal_cells.tree(size)
+    cells.tree(size)
 
 
 def test_bad_cells_are_named():
-  relation = rescal_cells.tree(7)
+  relation = cells.tree(7)
   with pytest.raises(InputError, match="--dims: 8"):
-    list(rescal_cells.cells_of([relation], [8], ["full"], False))
+    list(cells.cells_of([relation], [8], ["full"], False))
   with pytest.raises(InputError, match="--settings: 'half'"):
-    list(rescal_cells.cells_of([relation], [4], ["half"], False))
+    list(cells.cells_of([relation], [4], ["half"], False))
 
 
 def _run(directory, *arguments):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from experiments import report, spectral
+from experiments.run import report
+from experiments.spectral import __main__ as spectral
 
 
 def test_centring_is_exact_where_the_update_is_not():

@@ -9,20 +9,20 @@ import optax
 import pytest
 
 from repr_jax.data.rules import Rule
-from repr_jax.kb import constraints as kb_constraints
 from repr_jax.kb import (
-  feasible,
+  candidate_training,
   negatives,
-  rule_algebra,
+  pair_training,
   rule_check,
+  rule_kinds,
+  rule_projection,
   scores,
-  softmax_training,
-  training,
 )
+from repr_jax.kb import rule_compiler as kb_constraints
 
 RELATIONS = [f"r{i}" for i in range(5)]
 ENTITIES = [f"e{i}" for i in range(14)]
-SETTINGS = rule_algebra.Settings(0.8, 0.2)
+SETTINGS = rule_kinds.Settings(0.8, 0.2)
 RULES = {
   "mixed": [
     Rule("RevImp", ("r1", "r4")),
@@ -54,11 +54,11 @@ def _facts():
 
 
 def _pairs(model, compiled, known, facts):
-  options = training.Options(model, 4)
-  rates = training.Rates(0.3, 0.001)
+  options = pair_training.Options(model, 4)
+  rates = pair_training.Rates(0.3, 0.001)
 
   def go_on(params, key):
-    return training.train_pass(
+    return pair_training.train_pass(
       options, compiled, known, facts, params, key, rates
     )[0]
 
@@ -66,15 +66,15 @@ def _pairs(model, compiled, known, facts):
 
 
 def _many(candidates, model, compiled, known, facts):
-  options = softmax_training.Options(model, 8, candidates)
+  options = candidate_training.Options(model, 8, candidates)
   adam = optax.adam(0.3)
 
   def go_on(state, key):
-    return softmax_training.train_pass(
+    return candidate_training.train_pass(
       options, adam, compiled, known, facts, state, key, 1e-3
     )[0]
 
-  start = functools.partial(softmax_training.init, adam)
+  start = functools.partial(candidate_training.init, adam)
   return start, go_on, (lambda state: state.params)
 
 
@@ -100,7 +100,7 @@ def test_rules_hold_after_each_pass(model, name, trainer):
   loose = scores.init_params(
     model, jax.random.key(3), len(ENTITIES), len(RELATIONS), 6
   )
-  params = feasible.checked_start(
+  params = rule_projection.checked_start(
     model, rules, RELATIONS, ENTITIES, compiled, loose, SETTINGS
   )
   start, go_on, tables = TRAINERS[trainer](
@@ -145,7 +145,7 @@ def test_translations_that_no_floor_fits_are_equal(pairs, apart, order):
     rules.append(Rule("RelImp", ("r2", "r3")))
   compiled = kb_constraints.compile_rules("T", rules, RELATIONS, ENTITIES)
   loose = scores.init_params("T", jax.random.key(0), 14, 5, 6)
-  params = feasible.checked_start(
+  params = rule_projection.checked_start(
     "T", rules, RELATIONS, ENTITIES, compiled, loose
   )
   checked = rule_check.check_rules(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repr_jax.errors import InputError
-from repr_jax.kb import rescal, transitivity
+from repr_jax.kb import rescal_als, transitivity
 from repr_jax.ops import precision
 
 
@@ -97,7 +97,9 @@ def test_jit_and_vmap():
 def _model(seed, size=30, rank=4):
   keys = jax.random.split(jax.random.key(seed), 3)
   left, right = (jax.random.normal(k, (size, rank)) for k in keys[:2])
-  return rescal.Model(left, right, jax.random.normal(keys[2], (2, rank, rank)))
+  return rescal_als.Model(
+    left, right, jax.random.normal(keys[2], (2, rank, rank))
+  )
 
 
 @pytest.mark.parametrize("block", [7, 30, 64])

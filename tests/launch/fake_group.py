@@ -2,7 +2,7 @@
 
 from absl import flags
 
-from experiments import runlib, together
+from experiments.run import runlib, vmapped_runs
 
 VMAP_OVER = ("seed", "rate")
 
@@ -19,7 +19,7 @@ def _figure(run: runlib.Run, values) -> None:
 def run_together(members):
   """Executes the runs one after another; what matters is that one process
   does."""
-  with together.Group("group", members) as group:
+  with vmapped_runs.Group("group", members) as group:
     for i in group.active():
       group.attempt(i, _figure, group.runs[i], members[i].flags)
       group.finish(i)

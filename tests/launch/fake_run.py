@@ -8,7 +8,7 @@ import time
 
 from absl import app, flags
 
-from experiments import workdir
+from experiments.run import workdir
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "Work directory.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed.")

@@ -10,7 +10,7 @@ import numpy as np
 import two_processes
 
 from repr_jax.data import vectors
-from repr_jax.setexp import training
+from repr_jax.setexp import train
 
 _HERE = pathlib.Path(__file__).parent
 _JOB = [sys.executable, str(_HERE / "two_processes.py")]
@@ -72,7 +72,7 @@ def test_a_job_dies_resumes_and_equals_one_process(tmp_path):
     state, info = two_processes.train_epoch(problem, state, epoch, None)
     logged = json.loads(lines[epoch])["loss"]
     np.testing.assert_allclose(logged, info.loss, rtol=1e-4)
-  decoder = training.parameters(state).decoder
+  decoder = train.parameters(state).decoder
   np.testing.assert_allclose(
     np.load(workdir / "decoder.npy"), decoder, atol=1e-4
   )

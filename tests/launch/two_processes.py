@@ -7,12 +7,12 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from experiments import runlib
+from experiments.run import runlib
 from repr_jax import setexp
 from repr_jax.multiview import mvlsa
-from repr_jax.multiview import placement as mvlsa_placement
+from repr_jax.multiview import sharding as mvlsa_placement
 from repr_jax.ops import mesh as meshes
-from repr_jax.setexp import fitting, placement, training
+from repr_jax.setexp import fitting, sharding, train
 
 
 def fit_views(mesh):
@@ -34,7 +34,7 @@ def make_problem():
   config = setexp.Config(latent=3, hidden=(8,))
   problem = fitting.prepare(config, counts)
   params = setexp.vae.init_params(config, jax.random.key(0), problem.counts)
-  return problem, training.init(params)
+  return problem, train.init(params)
 
 
 def train_epoch(problem, state, epoch, mesh):
@@ -47,9 +47,9 @@ def main(argv):
   """Trains, with a checkpoint after each epoch, then fits views."""
   del argv
   with runlib.Run("two_processes") as run:
-    mesh = meshes.make_mesh("batch:2,features:2", placement.AXES)
+    mesh = meshes.make_mesh("batch:2,features:2", sharding.AXES)
     problem, state = make_problem()
-    state = placement.place_state(mesh, problem.config, state)
+    state = sharding.place_state(mesh, problem.config, state)
     start, state = run.restore(state) or (-1, state)
     for epoch in range(start + 1, 3):
       state, info = train_epoch(problem, state, epoch, mesh)
@@ -57,9 +57,9 @@ def main(argv):
       run.save(epoch, state)
       if os.environ.get("DIES_AFTER") == f"{jax.process_index()},{epoch}":
         os._exit(7)
-    params = placement.on_host(training.parameters(state), 31)
+    params = sharding.on_host(train.parameters(state), 31)
     found = fitting.bound(
-      problem.config, problem.inputs, training.parameters(state),
+      problem.config, problem.inputs, train.parameters(state),
       problem.counts[:5], jax.random.key(2),
     )  # fmt: skip
     mesh = meshes.make_mesh("rows:2,views:2", mvlsa_placement.AXES)

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from repr_jax.data import synthetic_worlds
-from repr_jax.linking import disambiguation, ned_training, packing
+from repr_jax.data import synthetic_corpora
+from repr_jax.data.documents import packing
+from repr_jax.linking import disambiguation, train
 from repr_jax.linking.disambiguation import Config, Params, Tables
 from repr_jax.ops import precision
 
@@ -126,7 +127,7 @@ def test_gradients_equal_finite_differences(coherence):
 
     @jax.jit
     def loss(params):
-      return ned_training.batch_loss(config, params, tables, batch)[0]
+      return train.batch_loss(config, params, tables, batch)[0]
 
     slopes = jax.jit(jax.grad(loss))(params)
     assert loss(params) > 0
@@ -155,9 +156,7 @@ def test_what_is_masked_changes_nothing():
   )
   run = jax.jit(
     jax.value_and_grad(
-      lambda params, batch: ned_training.batch_loss(
-        _CONFIG, params, tables, batch
-      ),
+      lambda params, batch: train.batch_loss(_CONFIG, params, tables, batch),
       has_aux=True,
     )
   )
@@ -182,7 +181,7 @@ def test_one_mention_and_none():
     candidates=np.full_like(document.candidates, -1), gold=np.full((1, 1), -1)
   )
   assert disambiguation.predict(_CONFIG, params, tables, empty)[0, 0] == -1
-  loss, right = jax.jit(ned_training.batch_loss, static_argnums=0)(
+  loss, right = jax.jit(train.batch_loss, static_argnums=0)(
     _CONFIG, params, tables, empty
   )
   assert loss == 0 and right == 0
@@ -215,9 +214,9 @@ def _train(world, config, steps=150):
   first = packing.Packed(*(jnp.asarray(x[:half]) for x in packed))
   rest = packing.Packed(*(x[half:] for x in packed))
   size = world.entity_vectors.shape[1]
-  state = ned_training.init(config, size, jax.random.key(0))
+  state = train.init(config, size, jax.random.key(0))
   for _ in range(steps):
-    state, info = ned_training.update(config, tables, state, first, 1e-2)
+    state, info = train.update(config, tables, state, first, 1e-2)
   found = disambiguation.predict(config, state.params, tables, rest)
   by_prior = rest.log_prior.argmax(-1) == rest.gold
   return np.mean(found == rest.gold), by_prior.mean(), info
@@ -225,14 +224,14 @@ def _train(world, config, steps=150):
 
 def test_context_decides_against_the_prior():
   rng = np.random.default_rng(0)
-  world = synthetic_worlds.linked_documents(rng, "context", documents=80)
+  world = synthetic_corpora.linked_documents(rng, "context", documents=80)
   right, prior, _ = _train(world, Config(coherence=False, hidden=20))
   assert right > 0.95 > prior
 
 
 def test_only_coherence_decides():
   rng = np.random.default_rng(1)
-  world = synthetic_worlds.linked_documents(
+  world = synthetic_corpora.linked_documents(
     rng, "coherence", documents=240, mentions=7
   )
   together, _, _ = _train(world, Config(True, hidden=20, margin=0.1))
@@ -245,11 +244,11 @@ def test_the_average_is_the_mean_of_the_first_steps():
   rng, _, tables = _world(5)
   batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
   config = Config(keep=3, hidden=5, margin=9.0)  # so wide that all are short
-  state = ned_training.init(config, 4, jax.random.key(0))
+  state = train.init(config, 4, jax.random.key(0))
   tables = Tables(*map(jnp.asarray, tables))
   seen = []
   for _ in range(3):
-    state, _ = ned_training.update(config, tables, state, batch, 1e-2)
+    state, _ = train.update(config, tables, state, batch, 1e-2)
     seen.append(jax.tree.map(np.array, state.params))
   mean = jax.tree.map(lambda *x: np.mean(x, axis=0), *seen)
   jax.tree.map(
@@ -261,10 +260,8 @@ def test_the_average_is_the_mean_of_the_first_steps():
 
 
 def test_schedule_lowers_the_rate_once_and_counts_what_it_waits():
-  advance = functools.partial(
-    ned_training.advance, threshold=0.9, lower_rate=1e-5
-  )
-  schedule = ned_training.Schedule(1e-4)
+  advance = functools.partial(train.advance, threshold=0.9, lower_rate=1e-5)
+  schedule = train.Schedule(1e-4)
   for epoch, score in enumerate((0.5, 0.4, 0.91, 0.92, 0.91)):
     schedule = advance(schedule, epoch, score)
     assert schedule.lowered == (epoch >= 2)
@@ -276,13 +273,13 @@ def test_schedule_lowers_the_rate_once_and_counts_what_it_waits():
 def test_a_step_compiles_once(compilations):
   rng, _, tables = _world(4)
   batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
-  state = ned_training.init(_CONFIG, 4, jax.random.key(0))
+  state = train.init(_CONFIG, 4, jax.random.key(0))
   tables = Tables(*map(jnp.asarray, tables))
-  state, _ = ned_training.update(_CONFIG, tables, state, batch, 1e-3)
+  state, _ = train.update(_CONFIG, tables, state, batch, 1e-3)
   disambiguation.predict(_CONFIG, state.params, tables, batch)
 
   def again():
-    new, _ = ned_training.update(_CONFIG, tables, state, batch, 1e-4)
+    new, _ = train.update(_CONFIG, tables, state, batch, 1e-4)
     return disambiguation.predict(_CONFIG, new.params, tables, batch)
 
   assert compilations.during(again) == 0

@@ -11,7 +11,7 @@ from scipy import optimize
 from repr_jax.errors import InputError
 from repr_jax.linking import entity_vectors as ev
 from repr_jax.ops import precision
-from repr_jax.setexp import vae
+from repr_jax.setexp import autoencoder
 
 _KEY = jax.random.key(0)
 
@@ -201,16 +201,16 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   rng = np.random.default_rng(0)
   dense = rng.poisson(1.0, (12, 9)).astype(np.float32)
   dense[4] = 0
-  config = vae.Config(latent=3, hidden=(5,), weighting="log1p")
+  config = autoencoder.Config(latent=3, hidden=(5,), weighting="log1p")
   counts = sp.csr_array(dense)
   null = ev.posterior_means(counts, key=_KEY, config=config, epochs=0)
   assert not null[4].any()
   # The same random encoder, by hand.
   full = sp.csr_array(dense[dense.any(axis=1)])
   start, _, _ = jax.random.split(_KEY, 3)
-  params = vae.init_params(config, start, full)
+  params = autoencoder.init_params(config, start, full)
   sums = jnp.log1p(dense[0]) @ params.table
-  expected = vae.encode(config, params.encoder, sums).mean
+  expected = autoencoder.encode(config, params.encoder, sums).mean
   np.testing.assert_allclose(null[0], expected, atol=1e-5)
   trained = ev.posterior_means(
     counts, key=_KEY, config=config, epochs=2, batch=4

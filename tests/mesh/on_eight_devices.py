@@ -16,13 +16,18 @@ import scipy.sparse as sp
 from launch import cost
 from repr_jax import kb, setexp
 from repr_jax.data import rules as rule_files
-from repr_jax.kb import link_prediction, negatives, softmax_training, training
-from repr_jax.multiview import gcca, mvlsa, placement
+from repr_jax.kb import (
+  candidate_training,
+  link_prediction,
+  negatives,
+  pair_training,
+)
+from repr_jax.multiview import gcca, mvlsa, sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, sharded, topk
 from repr_jax.setexp import batches, fitting
-from repr_jax.setexp import placement as vae_placement
-from repr_jax.setexp import training as vae_training
+from repr_jax.setexp import sharding as vae_placement
+from repr_jax.setexp import train as vae_training
 
 
 def _views(n: int) -> list:
@@ -39,15 +44,15 @@ def _views(n: int) -> list:
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_products_with_dealt_rows(dense):
-  mesh = meshes.make_mesh("rows:4,views:2", placement.AXES)
+  mesh = meshes.make_mesh("rows:4,views:2", sharding.AXES)
   rng = np.random.default_rng(0)
   x = rng.poisson(0.5, (37, 5)).astype(np.float32)
   given = x if dense else sp.csr_matrix(x)
-  y = sharded.from_host(given, mesh, placement.AXES, 8, columns=8)
+  y = sharded.from_host(given, mesh, sharding.AXES, 8, columns=8)
   q = rng.normal(size=(y.shape[1], 2)).astype(np.float32)
   p, w = rng.normal(size=(37, 2)).astype(np.float32), rng.random(37)
-  dealt = meshes.place(sharded.deal(p, 8), mesh, placement.AXES)
-  weights = meshes.place(sharded.deal(w, 8), mesh, placement.AXES)
+  dealt = meshes.place(sharded.deal(p, 8), mesh, sharding.AXES)
+  weights = meshes.place(sharded.deal(w, 8), mesh, sharding.AXES)
   back = functools.partial(sharded.gather_rows, n=37, shards=8)
 
   @jax.jit
@@ -67,7 +72,7 @@ def test_products_with_dealt_rows(dense):
 
 @pytest.mark.parametrize("method", ["memory", "stream"])
 def test_fit_over_rows_and_views(method, compilations):
-  mesh = meshes.make_mesh("rows:4,views:2", placement.AXES)
+  mesh = meshes.make_mesh("rows:4,views:2", sharding.AXES)
   views = _views(203)
   fit = functools.partial(
     mvlsa.fit, views, 5, m=8, method=method, projections=method == "memory"
@@ -84,10 +89,10 @@ def test_fit_over_rows_and_views(method, compilations):
 def _factor_program(n: int, d: int, entries: int, m: int, devices: int):
   """A compiled SVD of a view [n, d] over devices; no array is made."""
   mesh = meshes.make_mesh(
-    f"rows:{devices}", placement.AXES, jax.devices()[:devices]
+    f"rows:{devices}", sharding.AXES, jax.devices()[:devices]
   )
   shape = functools.partial(
-    jax.ShapeDtypeStruct, sharding=meshes.spec(mesh, placement.AXES)
+    jax.ShapeDtypeStruct, sharding=meshes.spec(mesh, sharding.AXES)
   )
   rows, blocks = n // devices, 16
   capacity = entries // devices // blocks
@@ -98,7 +103,7 @@ def _factor_program(n: int, d: int, entries: int, m: int, devices: int):
   parts = sharded.Sparse(
     values, indices, by_row, values, indices, by_column, (rows, d)
   )
-  x = sharded.Sharded(parts, (n, d), mesh, placement.AXES)
+  x = sharded.Sharded(parts, (n, d), mesh, sharding.AXES)
   weights, key = shape((n,), jnp.float32), jax.random.key(0)
   factor = jax.jit(gcca.factor_view, static_argnums=1)
   return factor.lower(x, m, weights, key).compile()
@@ -125,14 +130,14 @@ def test_a_view_costs_what_the_model_says():
 @pytest.mark.parametrize("devices", [1, 2, 4, 8])
 def test_a_combination_costs_what_the_model_says(devices):
   mesh = meshes.make_mesh(
-    f"rows:{devices}", placement.AXES, jax.devices()[:devices]
+    f"rows:{devices}", sharding.AXES, jax.devices()[:devices]
   )
   # Twice the words on twice the devices: each has as much to hold.
   n, m, views, k = 4096 * devices, 16, 6, 4
   whole = jax.ShapeDtypeStruct(
-    (n, views * m), jnp.float32, sharding=meshes.spec(mesh, placement.AXES)
+    (n, views * m), jnp.float32, sharding=meshes.spec(mesh, sharding.AXES)
   )
-  program = placement.combine.lower(
+  program = sharding.combine.lower(
     mesh, m, k, whole, jax.random.key(0)
   ).compile()
   expected = cost.combine_memory(n, views, m, k, devices)
@@ -144,11 +149,11 @@ def test_a_combination_costs_what_the_model_says(devices):
 
 
 def test_factors_move_between_parts_of_the_mesh_as_the_model_says():
-  mesh = meshes.make_mesh("rows:4,views:2", placement.AXES)
+  mesh = meshes.make_mesh("rows:4,views:2", sharding.AXES)
   stacked = jax.ShapeDtypeStruct(
     (2, 64, 16), jnp.float32, sharding=meshes.spec(mesh, "views", "rows")
   )
-  program = placement.exchange.lower(mesh, stacked).compile()
+  program = sharding.exchange.lower(mesh, stacked).compile()
   found = collectives.moved(program.as_text(), 2)
   assert found == {"all-to-all": cost.exchange_moved(64, 16, 4)}
 
@@ -222,11 +227,11 @@ def test_pairs_of_facts_over_devices():
   for where in (None, mesh):
     params = kb.init_params("B", jax.random.key(1), 29, 3, 6)
     params = kb.project_tables("B", compiled, params)
-    options = training.Options("B", 16, "any", where)
+    options = pair_training.Options("B", 16, "any", where)
     found.append(
-      training.train(
+      pair_training.train(
         options, compiled, known, facts, params, keys,
-        training.Rates(0.1, 1e-3),
+        pair_training.Rates(0.1, 1e-3),
       )
     )  # fmt: skip
   for ours, theirs in zip(*map(jax.tree.leaves, found)):
@@ -241,12 +246,12 @@ def test_many_candidates_over_devices(candidates):
   found = []
   for where in (None, mesh):
     params = kb.init_params("complex", jax.random.key(1), 29, 3, 6)
-    options = softmax_training.Options(
+    options = candidate_training.Options(
       "complex", 16, candidates, "softmax", "n3", where
     )
-    state = softmax_training.init(optimiser, params)
+    state = candidate_training.init(optimiser, params)
     found.append(
-      softmax_training.train(
+      candidate_training.train(
         options, optimiser, None, known, facts, state, jax.random.key(2), 1e-3
       )
     )

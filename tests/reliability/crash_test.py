@@ -29,7 +29,7 @@ import pytest
 import worlds
 
 import experiments
-from experiments import workdir
+from experiments.run import workdir
 
 _KILLS = int(os.environ.get("REPR_JAX_KILLS", "20"))
 _BEGINNING = (".lock", "flags.json", "metrics.jsonl", "group.json")
@@ -274,7 +274,7 @@ def test_every_experiment_is_killed():
       parts = path.relative_to(folder).with_suffix("").parts
       found.add(".".join(("experiments", *parts)))
   # One measures times, one is the example in its docstring.
-  found -= {"experiments.bench.__main__", "experiments.runlib"}
+  found -= {"experiments.bench.__main__", "experiments.run.runlib"}
   killed = {case.module for case in worlds.CASES.values()}
   # Two are started by others, which make them small.
   killed |= {"experiments.spectral", "experiments.reproduce"}

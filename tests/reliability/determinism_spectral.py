@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from experiments import runlib
+from experiments.run import runlib
 from repr_jax import multiview, ops
 
 FILE = "fitted.npz"

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from experiments import runlib
-from repr_jax.setexp import fitting, vae
+from experiments.run import runlib
+from repr_jax.setexp import autoencoder, fitting
 
 FILE = "trained.npz"
 
@@ -19,7 +19,7 @@ def _train() -> list[np.ndarray]:
   rng = np.random.default_rng(0)
   counts = rng.poisson(0.05, (400, 2000)).astype(np.float32)
   counts[np.arange(400), np.arange(400)] += 1
-  config = vae.Config(latent=20, hidden=(100,))
+  config = autoencoder.Config(latent=20, hidden=(100,))
   table = sp.csr_array(counts)
   found = fitting.fit(table, config, jax.random.key(0), epochs=2)
   return [np.asarray(x) for x in jax.tree.leaves(found.params)]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import writer
 
-from repr_jax.data import arraystore, files
+from repr_jax.data.io import arraystore, files
 
 _LIMIT = 20_000  # bytes, between small files and the large one
 _ROOM = 1_700_000  # bytes, for a run's small files and not for 2 MB
@@ -25,7 +25,7 @@ _KINDS = ("metrics.jsonl", "checkpoints", *writer.WAYS)
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Iterator[killing.Programs]:
-  needed = ("orbax.checkpoint", "experiments.runlib")
+  needed = ("orbax.checkpoint", "experiments.run.runlib")
   cache = tmp_path_factory.mktemp("cache")
   with killing.Programs(cache, needed) as started:
     yield started

@@ -21,27 +21,23 @@ import numpy as np
 import scipy.sparse
 
 from repr_jax import errors
-from repr_jax.data import (
-  arraystore,
-  bitext,
-  dependencies,
-  entities,
-  files,
-  json_files,
-  judged,
+from repr_jax.data import entities, rules, testsets, triples, vectors
+from repr_jax.data.documents import (
   linked_documents,
   linked_formats,
   priors,
-  rules,
-  testsets,
-  text,
-  triples,
-  vectors,
-  viewstore,
-  vocab,
   wikipedia,
 )
-from repr_jax.multiview import sources
+from repr_jax.data.entities import judged
+from repr_jax.data.io import arraystore, files, json_files
+from repr_jax.data.views import (
+  bitext,
+  dependencies,
+  sources,
+  store,
+  text,
+  vocab,
+)
 
 MORE = 512 << 20  # Bytes of memory that a reader may take.
 _CHUNK = 16 << 20
@@ -127,7 +123,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
   "zeros-npz": files.read_npz,
   "shape-npy": files.map_array,
   "shape-store": lambda path: arraystore.read(path, "x"),
-  "shape-view": viewstore.load,
+  "shape-view": store.load,
   "laughs-xml": _all(wikipedia.read_pages),
   "elements-xml": _all(wikipedia.read_pages),
 }

@@ -16,12 +16,17 @@ import pytest
 import scipy.sparse
 from fuzz_cases import Reader
 
-from experiments import checkpoints, kb_evaluation, report, workdir
+from experiments.elkb import evaluate
 from experiments.nvse import export
-from experiments.nvse.options import Options
+from experiments.nvse.config import Options
+from experiments.run import checkpoints, report, workdir
 from repr_jax import errors
-from repr_jax.data import arraystore, entities, files, viewstore, wordnet
-from repr_jax.setexp import features, model_files, vae, word2vecf
+from repr_jax.data import entities, wordnet
+from repr_jax.data.entities import features
+from repr_jax.data.io import arraystore, files
+from repr_jax.data.views import store
+from repr_jax.setexp import autoencoder, model_files
+from repr_jax.setexp.baselines import word2vecf
 
 _WORDNET = {
   "data.noun": """  1 licence
@@ -79,16 +84,16 @@ def _check_wordnet(result) -> None:
 
 def _make_view(folder: pathlib.Path) -> None:
   matrix = scipy.sparse.csr_array(np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0]]))
-  view = viewstore.View(folder.name, matrix, ["a", "é", "c d"], {"left": 1})
-  viewstore.save(folder.parent, view, "mark")
+  view = store.View(folder.name, matrix, ["a", "é", "c d"], {"left": 1})
+  store.save(folder.parent, view, "mark")
 
 
 def _make_dense(folder: pathlib.Path) -> None:
-  viewstore.write(folder.parent, folder.name, [np.ones((3, 2))], ["a", "b"])
+  store.write(folder.parent, folder.name, [np.ones((3, 2))], ["a", "b"])
 
 
 def _read_view(path):
-  view = viewstore.load(path)
+  view = store.load(path)
   return view, list(view.columns)
 
 
@@ -120,18 +125,20 @@ def _check_table(table) -> None:
       table.sentences.text(sentence).encode()
 
 
-def _model() -> tuple[vae.Config, vae.Params, vae.Inputs]:
-  size, config = len(_table().features), vae.Config(2, (3, 2))
+def _model() -> tuple[
+  autoencoder.Config, autoencoder.Params, autoencoder.Inputs
+]:
+  size, config = len(_table().features), autoencoder.Config(2, (3, 2))
   dense = {
     name: {"kernel": np.ones((before, 2), "f"), "bias": np.ones(2, "f")}
     for name, before in (("hidden_1", 3), ("mean", 2), ("log_variance", 2))
   }
-  params = vae.Params(
+  params = autoencoder.Params(
     np.ones((size, 3), "f"),
     {"bias": np.ones(3, "f"), **dense},
     np.ones((size, 3), "f"),
   )
-  return config, params, vae.Inputs(np.ones(size, "f"), np.float32(2))
+  return config, params, autoencoder.Inputs(np.ones(size, "f"), np.float32(2))
 
 
 def _make_model(folder: pathlib.Path) -> None:
@@ -264,7 +271,7 @@ _READERS = (
   (_reader("model", model_files.load, _check_model), _make_model),
   (_reader("export", export.load, _check_export), _make_export),
   (
-    _reader("tables", kb_evaluation.load_params, _check_tables),
+    _reader("tables", evaluate.load_params, _check_tables),
     _make_tables,
   ),
   (

@@ -9,8 +9,8 @@ import fuzz_cases
 import fuzz_mutate
 import pytest
 
-from experiments import endings
-from launch import board, inspection, plan, results, tables, together
+from experiments.run import shutdown
+from launch import board, inspection, plan, results, tables, vmapped_group
 from repr_jax import errors
 
 _COUNT = max(fuzz_cases.CASES // 10, 1)
@@ -107,14 +107,14 @@ def test_a_damaged_group_is_refused_by_name():
     for data in _damaged(_GROUP):
       path.write_bytes(data)
       try:
-        group = together._read(path)
+        group = vmapped_group._read(path)
         assert len(group.directories) > 0
         for directory, arguments in zip(group.directories, group.arguments):
           assert pathlib.Path(directory).name != "\0"
           assert all(isinstance(x, str) for x in arguments)
       except errors.InputError as error:
         refused += 1
-        assert endings.describe(error).startswith(str(path)), data[:2000]
+        assert shutdown.describe(error).startswith(str(path)), data[:2000]
   assert refused > 100
 
 
@@ -129,7 +129,7 @@ def test_runs_that_cannot_share_a_program_are_refused(tmp_path, monkeypatch):
   path = tmp_path / "group.json"
   path.write_text(json.dumps(_GROUP))
   with pytest.raises(errors.InputError, match=r"group\.json.*one by one"):
-    together.execute(path)
+    vmapped_group.execute(path)
 
 
 def test_seeds_of_several_kinds_and_formulas_are_plotted(tmp_path):

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from repr_jax import errors
-from repr_jax.data import entities, files, vectors, wikitext
+from repr_jax.data import entities, vectors
+from repr_jax.data.documents import wikitext
+from repr_jax.data.io import files
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _SECONDS = 20.0  # Of processor time for one file; a gigabyte takes longer.

@@ -4,7 +4,9 @@ import fuzz_cases
 import pytest
 from fuzz_cases import Reader
 
-from repr_jax.data import entities, judged, linked_documents, wikipedia
+from repr_jax.data import entities
+from repr_jax.data.documents import linked_documents, wikipedia
+from repr_jax.data.entities import judged
 
 
 def _named(names) -> None:

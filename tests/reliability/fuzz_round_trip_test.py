@@ -9,18 +9,10 @@ import pytest
 import scipy.sparse
 
 from repr_jax import errors
-from repr_jax.data import (
-  arraystore,
-  files,
-  priors,
-  rules,
-  trec,
-  triples,
-  vectors,
-  viewstore,
-  vocab,
-  wikitext,
-)
+from repr_jax.data import rules, trec, triples, vectors
+from repr_jax.data.documents import priors, wikitext
+from repr_jax.data.io import arraystore, files
+from repr_jax.data.views import store, vocab
 
 _ODD = st.sampled_from("\t\n\r\v\x1c\x85\0 \u2028\ufeff#:,\"'\\=&()²\ud800")
 _NAME = st.text(st.characters() | _ODD, max_size=5)
@@ -184,17 +176,17 @@ def test_stores(array, names):
 )
 def test_views(array, columns, sparse):
   matrix = scipy.sparse.csr_array(array) if sparse else array
-  view = viewstore.View("v", matrix, columns)
+  view = store.View("v", matrix, columns)
 
   def check(path):
-    found = viewstore.load(path / "v")
+    found = store.load(path / "v")
     dense = found.matrix.toarray() if sparse else found.matrix
     assert dense.tobytes() == (array + 0).tobytes() or (dense == array).all()
     assert tuple(found.columns) == columns
 
   def save(path, view):
     try:
-      viewstore.save(path, view)
+      store.save(path, view)
     except errors.InputError:
       assert not path.exists() or not list(path.iterdir())
       if path.exists():

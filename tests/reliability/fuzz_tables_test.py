@@ -10,20 +10,10 @@ import numpy as np
 import pytest
 from fuzz_cases import Reader
 
-from repr_jax.data import (
-  bitext,
-  dependencies,
-  files,
-  linked_formats,
-  priors,
-  relatedness,
-  rules,
-  testsets,
-  text,
-  trec,
-  triples,
-  vocab,
-)
+from repr_jax.data import relatedness, rules, testsets, trec, triples
+from repr_jax.data.documents import linked_formats, priors
+from repr_jax.data.io import files
+from repr_jax.data.views import bitext, dependencies, text, vocab
 
 
 def _named(names) -> None:

@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse
 from fuzz_cases import Reader
 
-from repr_jax.data import files, vectors, vocab
-from repr_jax.multiview import sources
+from repr_jax.data import vectors
+from repr_jax.data.io import files
+from repr_jax.data.views import sources, vocab
 
 
 def _check_vectors(found) -> None:

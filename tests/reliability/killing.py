@@ -29,13 +29,22 @@ from typing import Any, NamedTuple
 _ROOT = pathlib.Path(__file__).parents[2]
 _POLL_SECONDS = 0.005
 _IMPORTED = (
-  "orbax.checkpoint", "matplotlib.figure", "matplotlib.backends.backend_agg",
-  "experiments.kb_together", "experiments.rescal_cells", "experiments.report",
-  "experiments.relatedness_data", "experiments.mvlsa.studies",
-  "experiments.cmr.comparison", "experiments.ned.chapter",
-  "experiments.nvse.reporting", "experiments.explorer.server",
-  "experiments.runlib", "repr_jax.data.synthetic", "repr_jax.ops.svd_updates",
-)  # fmt: skip
+  "orbax.checkpoint",
+  "matplotlib.figure",
+  "matplotlib.backends.backend_agg",
+  "experiments.elkb.vmapped_train",
+  "experiments.rescal.cells",
+  "experiments.run.report",
+  "experiments.relatedness.data",
+  "experiments.mvlsa.studies",
+  "experiments.cmr.comparison",
+  "experiments.ned.chapter",
+  "experiments.nvse.reporting",
+  "experiments.explorer.server",
+  "experiments.run.runlib",
+  "repr_jax.data.synthetic",
+  "repr_jax.ops.svd_updates",
+)
 _CHANGES = {
   *("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"),
   *("os.link", "os.symlink"),
@@ -189,7 +198,7 @@ def _tell_changes(folder: str, last: int | None, told: int) -> None:
 
 def _launch(module: Any, arguments: Sequence[str]) -> Any:
   """The exit code of a program."""
-  from experiments import runlib
+  from experiments.run import runlib
 
   sys.argv = [module.__name__, *arguments]
   try:

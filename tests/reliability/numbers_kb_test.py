@@ -14,14 +14,14 @@ from repr_jax import kb
 from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import (
+  candidate_training,
   combine,
-  feasible,
   negatives,
-  rescal,
+  pair_training,
+  rescal_als,
+  rule_projection,
   scores,
   slices,
-  softmax_training,
-  training,
 )
 from repr_jax.kb.rule_check import RuleCheck
 
@@ -40,10 +40,10 @@ def _same(found: scores.Params, expected: scores.Params) -> None:
 
 
 def _trained(unknown, facts, known, params, alpha):
-  options = training.Options("A", 4, unknown)
+  options = pair_training.Options("A", 4, unknown)
   params = jax.tree.map(jnp.copy, params)  # Training takes the tables' memory.
-  rates = training.Rates(0.1, alpha)
-  return training.train(
+  rates = pair_training.Rates(0.1, alpha)
+  return pair_training.train(
     options, None, known, jnp.asarray(facts), params, _KEYS, rates
   )
 
@@ -79,11 +79,11 @@ def test_one_fact_many_times_is_that_fact():
 def test_one_entity_has_no_rival(loss):
   facts = np.zeros((2, 3), np.int32)
   known = kb.known_facts(facts, 1, 1)
-  options = softmax_training.Options("complex", 2, 0, loss)
+  options = candidate_training.Options("complex", 2, 0, loss)
   optimiser = optax.sgd(0.1)
   start = kb.init_params("complex", _KEY, 1, 1, 2)
-  state = softmax_training.init(optimiser, jax.tree.map(jnp.copy, start))
-  state, value = softmax_training.train(
+  state = candidate_training.init(optimiser, jax.tree.map(jnp.copy, start))
+  state, value = candidate_training.train(
     options, optimiser, None, known, jnp.asarray(facts), state, _KEY, 0.0
   )
   np.testing.assert_array_equal(value, 0)
@@ -95,13 +95,13 @@ def test_too_few_facts_are_named():
   start = kb.init_params("A", _KEY, 3, 2, 1)
   with pytest.raises(InputError, match="no facts to train on"):
     _trained("any", np.zeros((0, 3), np.int32), known, start, alpha=0.0)
-  options = softmax_training.Options("complex", 8)
+  options = candidate_training.Options("complex", 8)
   optimiser = optax.sgd(0.1)
-  state = softmax_training.init(
+  state = candidate_training.init(
     optimiser, kb.init_params("complex", _KEY, 3, 2, 2)
   )
   with pytest.raises(InputError, match="a batch of 8 facts is larger than"):
-    softmax_training.train_pass(
+    candidate_training.train_pass(
       options, optimiser, None, known, jnp.zeros((4, 3), int), state, _KEY, 0.0
     )
 
@@ -110,7 +110,7 @@ def test_too_few_facts_are_named():
 def test_no_rules_change_nothing(model):
   params = kb.init_params(model, _KEY, 3, 2, 4)
   compiled = kb.compile_rules(model, [], ["r", "s"], ["a", "b", "c"])
-  _same(feasible.project_tables(model, compiled, params), params)
+  _same(rule_projection.project_tables(model, compiled, params), params)
   started = kb.checked_start(
     model, [], ["r", "s"], ["a", "b", "c"], compiled, params
   )
@@ -209,13 +209,13 @@ def test_rescal_of_full_rank_and_of_one_entity():
   rng = np.random.default_rng(0)
   dense = [(rng.random((6, 6)) < 0.3) + np.eye(6) for _ in range(2)]
   matrices = slices.make_slices([sp.csr_matrix(x) for x in dense])
-  state = rescal.init(matrices, 6, _KEY)
+  state = rescal_als.init(matrices, 6, _KEY)
   np.testing.assert_allclose(state.fit, 1, atol=1e-5)
   left, right, cores = state.model
   found = jnp.einsum("ia,kab,jb->kij", left, cores, right)
   np.testing.assert_allclose(found, dense, atol=1e-4)
   one = slices.make_slices([sp.csr_matrix([[3.0]])])
-  state = rescal.update(one, rescal.init(one, 1, _KEY))
+  state = rescal_als.update(one, rescal_als.init(one, 1, _KEY))
   left, right, cores = state.model
   np.testing.assert_allclose(left @ cores[0] @ right.T, [[3]], rtol=1e-5)
 

@@ -8,13 +8,16 @@ import scipy.sparse as sp
 
 from repr_jax import evaluation, linking, ops
 from repr_jax.data import testsets
-from repr_jax.data.linked_documents import LinkedDocument, LinkedMention
-from repr_jax.data.priors import Prior
+from repr_jax.data.documents.linked_documents import (
+  LinkedDocument,
+  LinkedMention,
+)
+from repr_jax.data.documents.packing import Packed
+from repr_jax.data.documents.priors import Prior
 from repr_jax.data.relatedness import RelatednessQuery
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
-from repr_jax.linking import disambiguation, entity_vectors, retrieval
-from repr_jax.linking.packing import Packed
+from repr_jax.linking import disambiguation, entity_vectors, mention_retrieval
 from repr_jax.ops import topk
 
 _CONFIG = disambiguation.Config(keep=2, hidden=4, iterations=3)
@@ -96,17 +99,17 @@ def test_entities_without_words_and_words_without_length():
 def test_ensembles_of_constant_scores():
   constant = np.array([[2.0, 2.0, -np.inf], [-np.inf] * 3])
   other = np.array([[1e30, -1e30, -np.inf], [-np.inf] * 3])
-  found = retrieval.ensemble([constant, other])
+  found = mention_retrieval.ensemble([constant, other])
   np.testing.assert_array_equal(found[0], [0.5, 0, -np.inf])
   assert np.isneginf(found[1]).all()
   bad = np.where(np.isneginf(other), other, np.nan)
   with pytest.raises(InputError, match="not finite"):
-    retrieval.ensemble([constant, bad])
+    mention_retrieval.ensemble([constant, bad])
 
 
 def test_reranking_vectors_of_zero():
   vectors = np.array([[0, 0], [3e30, 0], [0, -1e-30]], np.float32)
-  found = retrieval.rerank(
+  found = mention_retrieval.rerank(
     vectors, np.array([0, 1]), np.array([[1, 2, -1], [1, 2, 0]])
   )
   np.testing.assert_allclose(found, [[0, 0, -np.inf], [1, 0, 0]], atol=1e-6)
@@ -174,7 +177,9 @@ def test_relatedness_of_tiny_huge_and_bad_vectors():
 
 def test_vectors_near_the_largest_number():
   vectors = np.array([[2e38, 0], [3e38, 3e38], [0, -3e38]], np.float32)
-  found = retrieval.rerank(vectors, np.array([1]), np.array([[0, 1, 2]]))
+  found = mention_retrieval.rerank(
+    vectors, np.array([1]), np.array([[0, 1, 2]])
+  )
   np.testing.assert_allclose(found, [[0.5**0.5, 1, -(0.5**0.5)]], rtol=1e-5)
   base = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
   base /= np.abs(base).max()

@@ -24,15 +24,8 @@ from repr_jax.kb import combine
 from repr_jax.linking import entity_vectors
 from repr_jax.multiview import weighting
 from repr_jax.ops import pca, spectral, topk
-from repr_jax.setexp import (
-  bayesian_sets,
-  bm25,
-  decoded,
-  expand,
-  fitting,
-  vae,
-  word2vecf,
-)
+from repr_jax.setexp import autoencoder, expansion, feature_scores, fitting
+from repr_jax.setexp.baselines import bayesian_sets, bm25, word2vecf
 
 _KEY = jax.random.key(0)
 
@@ -164,16 +157,16 @@ def _bases(rows: int) -> dict[str, _Case]:
 
 def _sets(rows: int) -> dict[str, _Case]:
   counts = _counts(rows, 8)
-  config = vae.Config(latent=2, hidden=(3,))
-  inputs = vae.statistics(counts)
-  params = vae.init_params(config, _KEY, counts)
+  config = autoencoder.Config(latent=2, hidden=(3,))
+  inputs = autoencoder.statistics(counts)
+  params = autoencoder.init_params(config, _KEY, counts)
   query = setexp.make_query(counts, [0, 1])
-  model = expand.build(config, params, inputs, counts)
+  model = expansion.build(config, params, inputs, counts)
 
   def build(table, decoder, idf, counts):
     changed = params._replace(table=table, decoder=decoder)
-    built = expand.build(config, changed, inputs._replace(idf=idf), counts)
-    return expand.score(built, query)
+    built = expansion.build(config, changed, inputs._replace(idf=idf), counts)
+    return expansion.score(built, query)
 
   def fit(counts, rate):
     found = fitting.fit(counts, config, _KEY, epochs=1, rate=rate)
@@ -205,8 +198,11 @@ def _sets(rows: int) -> dict[str, _Case]:
       lambda counts: word2vecf.fit(counts, epochs=1), {"counts": counts}
     ),
     "decoded.fit": _Case(
-      lambda weight, share: decoded.score(
-        decoded.fit(model, counts, weight, decoded.POOLINGS[0], share), query
+      lambda weight, share: feature_scores.score(
+        feature_scores.fit(
+          model, counts, weight, feature_scores.POOLINGS[0], share
+        ),
+        query,
       ),
       {"weight": 0.5, "share": 0.3},
     ),

@@ -11,25 +11,22 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from repr_jax.data import entities
+from repr_jax.data.entities import features
 from repr_jax.errors import InputError
 from repr_jax.setexp import (
-  bayesian_sets,
-  bm25,
-  decoded,
-  decoded_batch,
-  expand,
+  autoencoder,
+  expansion,
   explain,
-  features,
+  feature_scores,
+  feature_scores_batch,
   fitting,
-  ranking,
-  setexpan,
-  vae,
-  word2vecf,
+  gaussian_scores,
 )
+from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, word2vecf
 from repr_jax.setexp.query import best, exclude, make_query, query_features
 
 _ENTITIES, _FEATURES, _BARE = 1010, 40, 7
-_POOLINGS = [f"decoded_{pooling}" for pooling in decoded.POOLINGS]
+_POOLINGS = [f"decoded_{pooling}" for pooling in feature_scores.POOLINGS]
 _SYSTEMS = (
   "bm25",
   "bernoulli",
@@ -37,7 +34,7 @@ _SYSTEMS = (
   "gaussian",
   "word2vecf",
   "setexpan",
-  *ranking.RANKINGS,
+  *gaussian_scores.RANKINGS,
   *_POOLINGS,
 )
 
@@ -67,9 +64,9 @@ def counts():
 
 @pytest.fixture(scope="module")
 def encoded(counts):
-  config = vae.Config(latent=3, hidden=(8,), weighting="log1p")
-  params = vae.init_params(config, jax.random.key(0), counts)
-  return expand.build(config, params, vae.statistics(counts), counts)
+  config = autoencoder.Config(latent=3, hidden=(8,), weighting="log1p")
+  params = autoencoder.init_params(config, jax.random.key(0), counts)
+  return expansion.build(config, params, autoencoder.statistics(counts), counts)
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +90,11 @@ def system(counts, encoded):
     if name == "setexpan":
       options = setexpan.Options(features=20, samples=4, candidates=50)
       return _System(setexpan, setexpan.fit(counts, options))
-    if name in ranking.RANKINGS:
-      return _System(expand, expand.with_ranking(encoded, name))
+    if name in gaussian_scores.RANKINGS:
+      return _System(expansion, expansion.with_ranking(encoded, name))
     pooling = name.removeprefix("decoded_")
-    fitted = decoded.fit(encoded, counts, 0.5, pooling, 0.3)
-    return _System(decoded, fitted)
+    fitted = feature_scores.fit(encoded, counts, 0.5, pooling, 0.3)
+    return _System(feature_scores, fitted)
 
   return make
 
@@ -187,22 +184,24 @@ def test_large_queries_are_scored_by_definition(system, counts, encoded):
 def test_precision_of_a_query_is_never_negative(counts, encoded):
   """Signs reach the means alone, so that no weights break the product."""
   query = make_query(counts, [3, 9], [-1e6, -1.0])
-  for name in ranking.RANKINGS:
-    model = expand.with_ranking(encoded, name)
+  for name in gaussian_scores.RANKINGS:
+    model = expansion.with_ranking(encoded, name)
     flipped = make_query(counts, [3, 9], [1e6, 1.0])
-    assert np.isfinite(expand.score(model, query)).all()
+    assert np.isfinite(expansion.score(model, query)).all()
     if name in ("mean", "kl_entity"):  # these order by the mean
-      assert (expand.score(model, query) != expand.score(model, flipped)).any()
+      assert (
+        expansion.score(model, query) != expansion.score(model, flipped)
+      ).any()
 
 
 @pytest.mark.parametrize("weights", [(1e-39, 1e-45), (1e-39, -1e-39), (2, 6)])
 def test_normalised_weights_of_any_size(counts, encoded, weights):
-  model = expand.with_ranking(encoded, "xi", normalise=True)
-  found = expand.score(model, make_query(counts, [3, 9], weights))
+  model = expansion.with_ranking(encoded, "xi", normalise=True)
+  found = expansion.score(model, make_query(counts, [3, 9], weights))
   assert np.isfinite(found).all()
   if weights == (2, 6):
     shares = make_query(counts, [3, 9], (0.25, 0.75))
-    np.testing.assert_allclose(found, expand.score(model, shares), rtol=1e-4)
+    np.testing.assert_allclose(found, expansion.score(model, shares), rtol=1e-4)
 
 
 def test_huge_counts_and_weights_together():
@@ -214,19 +213,21 @@ def test_huge_counts_and_weights_together():
   assert (np.abs(query_features(query)) <= 1e30).all()
   index = bm25.fit(counts)
   assert np.isfinite(bm25.score(index, query)).all()
-  config = vae.Config(latent=3, hidden=(8,), weighting="bm25")
-  params = vae.init_params(config, jax.random.key(0), counts)
-  model = expand.build(config, params, vae.statistics(counts), counts)
-  for pooling in decoded.POOLINGS:
-    fitted = decoded.fit(model, counts, 0.5, pooling, 0.5)
-    assert np.isfinite(decoded.score(fitted, query)).all()
+  config = autoencoder.Config(latent=3, hidden=(8,), weighting="bm25")
+  params = autoencoder.init_params(config, jax.random.key(0), counts)
+  model = expansion.build(
+    config, params, autoencoder.statistics(counts), counts
+  )
+  for pooling in feature_scores.POOLINGS:
+    fitted = feature_scores.fit(model, counts, 0.5, pooling, 0.5)
+    assert np.isfinite(feature_scores.score(fitted, query)).all()
 
 
-@pytest.mark.parametrize("pooling", decoded.POOLINGS)
+@pytest.mark.parametrize("pooling", feature_scores.POOLINGS)
 def test_a_batch_takes_what_it_was_not_prepared_for(counts, encoded, pooling):
   """More members than the arrays hold, and a member that is new."""
-  fitted = decoded.fit(encoded, counts, 0.5, pooling, 0.3)
-  batch = decoded_batch.prepare(fitted, 4)
+  fitted = feature_scores.fit(encoded, counts, 0.5, pooling, 0.3)
+  batch = feature_scores_batch.prepare(fitted, 4)
   new = sp.csr_array(counts[[50]])
   queries = [
     make_query(counts, [1, 2]),
@@ -235,9 +236,9 @@ def test_a_batch_takes_what_it_was_not_prepared_for(counts, encoded, pooling):
     make_query(counts, [6], None, new),
     make_query(counts, [8]),
   ]
-  answers = decoded_batch.expand_batch(batch, queries, 10)
+  answers = feature_scores_batch.expand_batch(batch, queries, 10)
   for query, answer in zip(queries, answers):
-    scores = exclude(decoded.score(fitted, query), query)
+    scores = exclude(feature_scores.score(fitted, query), query)
     rows = best(scores, 10)
     np.testing.assert_allclose(answer.scores, scores[rows], rtol=1e-3)
     assert not np.isin(answer.ids, query.ids).any()
@@ -268,9 +269,9 @@ def test_parameters_that_are_not_finite_are_refused(counts, encoded, value):
     fitting.fit(counts, config, jax.random.key(0), epochs=0, word_vectors=start)
   bad = params._replace(table=params.table.at[3, 0].set(value))
   with pytest.raises(InputError, match="table of the model"):
-    expand.build(config, bad, inputs, counts)
+    expansion.build(config, bad, inputs, counts)
   with pytest.raises(InputError, match="mean_length of the model"):
-    expand.build(config, params, inputs._replace(mean_length=value), counts)
+    expansion.build(config, params, inputs._replace(mean_length=value), counts)
 
 
 def test_mentions_that_reach_past_their_sentence():
@@ -291,6 +292,6 @@ def test_counts_that_are_no_counts_are_refused(counts, encoded, value):
   with pytest.raises(InputError, match="finite"):
     word2vecf.fit(bad, epochs=1)
   with pytest.raises(InputError, match="finite"):
-    expand.build(*encoded[:3], bad)
+    expansion.build(*encoded[:3], bad)
   with pytest.raises(InputError, match="finite"):
     setexpan.fit(bad)

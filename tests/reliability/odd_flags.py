@@ -10,7 +10,7 @@ import sys
 from absl import flags
 from absl.testing import flagsaver
 
-from experiments import command_line
+from experiments.run import command_line
 from repr_jax import errors
 
 

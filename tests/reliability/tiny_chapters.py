@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from repr_jax.data import files
+from repr_jax.data.io import files
 
 _STEPS = 4
 _SECONDS = 0.05
@@ -24,8 +24,8 @@ def second(preset: str, workdir: pathlib.Path) -> Any:
 
 def _walk(title: str, workdir: pathlib.Path) -> Any:
   """Takes steps, each of which is kept, and complains of company."""
-  from experiments import report
-  from experiments import workdir as workdirs
+  from experiments.run import report
+  from experiments.run import workdir as workdirs
 
   lock = workdirs.Lock(workdir)  # refuses while another process is at work
   workdirs.claim(workdir, {"experiment": title, "flags": {}}, ())
@@ -44,7 +44,7 @@ def _walk(title: str, workdir: pathlib.Path) -> Any:
 
 def main(argv: list[str]) -> Any:
   """The main job, whose chapters are these."""
-  from experiments import reproduce
+  from experiments.reproduce import __main__ as reproduce
 
   reproduce.CHAPTERS.clear()
   for name in ("first", "second"):

@@ -4,9 +4,9 @@ import json
 import pathlib
 import sys
 
-from experiments import endings
-from launch import together
-from repr_jax.data import files
+from experiments.run import shutdown
+from launch import vmapped_group
+from repr_jax.data.io import files
 
 _FLAG = "--workdir="
 
@@ -29,6 +29,6 @@ def launch() -> None:
     with files.atomic_write(group, "w") as out:
       json.dump({"experiment": "experiments.elkb", "runs": runs}, out)
   except OSError as error:  # the sweep's own file
-    print(f"error: {endings.describe(error)}")
+    print(f"error: {shutdown.describe(error)}")
     sys.exit(1)
-  sys.exit(together.main([f"--group={group}"]))
+  sys.exit(vmapped_group.main([f"--group={group}"]))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from experiments import spectral
+from experiments.spectral import __main__ as spectral
 
 
 def _missing_rows(n: int, seed: int) -> dict[str, Any]:

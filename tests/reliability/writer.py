@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from absl import flags
 
-from experiments import runlib
-from repr_jax.data import arraystore, files, viewstore
+from experiments.run import runlib
+from repr_jax.data.io import arraystore, files
+from repr_jax.data.views import store as viewstore
 
 _BIG = flags.DEFINE_string("big", "", "What is to be large.")
 _ROWS = flags.DEFINE_integer("big_rows", 1280, "How large: rows of 32 bytes.")

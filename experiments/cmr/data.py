@@ -1,0 +1,306 @@
+"""The task: a collection of mentions, queries among them, and judgements."""
+
+import collections
+import dataclasses
+import importlib.util
+import pathlib
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.cmr import systems as systems_lib
+from experiments.nvse import data as corpus_lib
+from repr_jax.data import entities, trec, wordnet
+from repr_jax.data.documents import mentions as mentions_lib
+from repr_jax.data.io import files
+from repr_jax.data.wordnet import instances
+from repr_jax.errors import InputError
+
+_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What a run is; the flags of the same names explain them."""
+
+  corpus: str = "wordnet"
+  form: str = "auto"
+  wordnet_path: str | None = None
+  queries: int = 1000
+  mention_weight: float = 1.0
+  document_weight: float = 0.1
+  document_words: int = 10
+  top: int = 100
+  systems: tuple[str, ...] = (
+    "lsa:k=100",
+    "mvlsa:k=100:m=200",
+    "vae:decoder=multilabel:epochs=5",
+    "vae:epochs=0",
+    "vae:epochs=5",
+  )
+  min_mentions: int = 3
+  judged_share: float = 0.75
+  qrels: str | None = None
+  pool: str | None = None
+  seed: int = 0
+
+  def __post_init__(self):
+    for text in self.systems:
+      systems_lib.parse(text)
+    if not 0 < self.judged_share <= 1:
+      raise InputError(
+        f"--judged_share must be above 0 and at most 1: {self.judged_share}"
+      )
+    weights = self.mention_weight, self.document_weight
+    if not (all(0 <= x < np.inf for x in weights) and any(weights)):
+      raise InputError(
+        "--mention_weight and --document_weight must be finite, 0 or more, "
+        f"and not both 0: {self.mention_weight}, {self.document_weight}"
+      )
+
+
+class Task(NamedTuple):
+  """What is asked.
+
+  Attributes:
+    mentions: the collection.
+    queries: rows of the mentions that are queries, int [q].
+    judgements: relevance by query and mention, by their ids.
+    excluded: queries that were left out, by reason.
+  """
+
+  mentions: list[mentions_lib.Mention]
+  queries: np.ndarray
+  judgements: trec.Judgements
+  excluded: dict[str, int]
+
+
+def load(options: Options) -> Task:
+  """Reads the collection, and chooses queries or takes those of --qrels.
+
+  Args:
+    options: of the run.
+
+  Returns:
+    The task. Without --qrels a query is one mention of an entity that has at
+    least two, and the entity's others are relevant; mentions of other
+    entities of the same name stay in the collection.
+  """
+  found = mentions_lib.collect(_stream(options), _kinds(options))
+  if options.qrels is not None:
+    return _judged(found, options.qrels)
+  return _sampled(found, options.queries, options.seed)
+
+
+def read_pool(path: str, task: Task) -> trec.Judgements:
+  """Reads a pool in which only some mentions are judged, for infAP.
+
+  Args:
+    path: judgements; -1 for what is in the pool and was not judged.
+    task: its queries count.
+
+  Returns:
+    The pool of each query that has a relevant mention among its judged ones;
+    InputError where there is none, or a name that is no mention's.
+  """
+  pool = trec.read_judgements(path)
+  _check_names(pool, {mention.id for mention in task.mentions}, path)
+  known = {task.mentions[row].id for row in task.queries}
+  found = {
+    query: rows
+    for query, rows in pool.items()
+    if query in known and max(rows.values()) > 0
+  }
+  if not found:
+    raise InputError(
+      f"has none of the {len(known):,} queries with a relevant mention",
+      path=path,
+    )
+  return found
+
+
+def make_pool(
+  task: Task, candidates: np.ndarray, share: float, seed: int
+) -> trec.Judgements:
+  """A pool of what was retrieved, of which a share is judged.
+
+  Args:
+    task: the queries with their judgements.
+    candidates: rows of the mentions in the pool, int [q, k]; -1 for padding.
+    share: chance of a mention of the pool to be judged.
+    seed: which ones.
+
+  Returns:
+    Judgements with -1 for what was not judged. A query without any relevant
+    mention among its judged ones is left out.
+  """
+  rng = np.random.default_rng(seed)
+  pool: trec.Judgements = {}
+  for row, rows in zip(task.queries.tolist(), candidates.tolist()):
+    query = task.mentions[row].id
+    relevance = task.judgements[query]
+    judged = rng.random(len(rows)) < share
+    found = {}
+    for i, yes in zip(rows, judged):
+      if i >= 0:
+        name = task.mentions[i].id
+        found[name] = relevance.get(name, 0) if yes else -1
+    if max(found.values(), default=-1) > 0:
+      pool[query] = found
+  return pool
+
+
+def write(task: Task, pool: trec.Judgements, directory: pathlib.Path) -> None:
+  """Writes the collection and the judgements, to be used with other tools.
+
+  Args:
+    task: the task.
+    pool: judgements for infAP.
+    directory: gets mentions.tsv.gz, qrels.txt and pool.txt.
+  """
+  with files.atomic_write(directory / "mentions.tsv.gz") as out:
+    for m in task.mentions:
+      cells = (m.id, m.entity, " ".join(m.words), m.doc, " ".join(m.sentence))
+      out.write("\t".join(" ".join(x.split()) for x in cells) + "\n")
+  trec.write_judgements(directory / "qrels.txt", task.judgements)
+  trec.write_judgements(directory / "pool.txt", pool)
+
+
+def _sampled(found: list[mentions_lib.Mention], count: int, seed: int) -> Task:
+  rows: dict[str, list[int]] = {}
+  for i, mention in enumerate(found):
+    rows.setdefault(mention.entity, []).append(i)
+  rng = np.random.default_rng(seed)
+  excluded: collections.Counter[str] = collections.Counter()
+  queries = []
+  for entity in sorted(rows):
+    own = rows[entity]
+    named = [i for i in own if mentions_lib.content_words(found[i].words)]
+    if len(own) < 2:
+      excluded["entities with one mention"] += 1
+    elif not named:
+      excluded["entities that no sentence names"] += 1
+    else:
+      queries.append(int(rng.choice(named)))
+  if not queries:
+    raise InputError(
+      "no entity of the corpus has two mentions, one of them by name: there "
+      "is nothing to ask"
+    )
+  if len(queries) > count:
+    queries = rng.choice(queries, count, replace=False).tolist()
+  queries.sort()
+  judgements = {
+    found[q].id: {found[i].id: 1 for i in rows[found[q].entity] if i != q}
+    for q in queries
+  }
+  return Task(found, np.array(queries), judgements, dict(excluded))
+
+
+def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
+  rows = {mention.id: i for i, mention in enumerate(found)}
+  judgements, queries, excluded = {}, [], collections.Counter[str]()
+  read = trec.read_judgements(path)
+  _check_names(read, rows, path)
+  for query, relevance in read.items():
+    if relevance.get(query, 0) > 0:
+      raise InputError(
+        f"{query!r} is judged relevant to itself, but a query is never among "
+        "what is found for it",
+        path=path,
+        line=_line_of(path, (query, query)),
+      )
+    if max(relevance.values()) < 1:
+      excluded["queries without a relevant mention"] += 1
+    elif not mentions_lib.content_words(found[rows[query]].words):
+      excluded["queries without a word"] += 1
+    else:
+      judgements[query] = relevance
+      queries.append(rows[query])
+  if not queries:
+    raise InputError("has no query with a relevant mention", path=path)
+  return Task(found, np.array(queries), judgements, dict(excluded))
+
+
+def _check_names(
+  judgements: trec.Judgements, known: Container[str], path: str
+) -> None:
+  """Refuses names that are no mention's."""
+  for query, relevance in judgements.items():
+    for name in (query, *relevance):
+      if name not in known:
+        pair = (query, None if name == query else name)
+        raise InputError(
+          f"there is no mention {name!r} in the collection; mentions are "
+          "named m0, m1, ... in the order of the corpus, as mentions.tsv.gz "
+          "of a run without --qrels lists them",
+          path=path,
+          line=_line_of(path, pair),
+        )
+
+
+def _line_of(path: str, pair: tuple[str, str | None]) -> int | None:
+  """The first line of a query's judgements, or that of one document."""
+  for line, text in enumerate(files.open_text(path), 1):
+    query, _, document, *_ = [*text.split(), "", "", ""]
+    if query == pair[0] and pair[1] in (None, document):
+      return line
+  return None
+
+
+def _stream(options: Options) -> Iterator[entities.Sentence]:
+  source = options.corpus
+  if source == "wordnet":
+    opened = wordnet.load(options.wordnet_path)
+    pairs = instances.wordnet_instances(opened, "instances", True)
+  else:
+    if source == "wikipedia":
+      source = gensim_dump()
+    form = corpus_lib.form_of(source, options.form)
+    if form != "entities":
+      yield from corpus_lib.read_linked(source, form)
+      return
+    pairs = entities.read_entity_file(source)
+    for info, found in pairs:
+      yield from (_with_span(sentence, info) for sentence in found)
+    return
+  for _, found in pairs:
+    yield from found
+
+
+def _with_span(
+  sentence: entities.Sentence, info: entities.EntityInfo
+) -> entities.Sentence:
+  """Marks a part of the name where the sentence has no more of it."""
+  name = entities.tokenize(info.name)
+  spans = tuple(
+    (*mentions_lib.locate(name, sentence.tokens), entity)
+    if start == end and entity == info.id
+    else (start, end, entity)
+    for start, end, entity in sentence.mentions
+  )
+  return sentence._replace(mentions=spans)
+
+
+def _kinds(options: Options) -> dict[str, str]:
+  """Types of WordNet's instances, such as "noun.person"."""
+  if options.corpus != "wordnet":
+    return {}
+  opened = wordnet.load(options.wordnet_path)
+  return {
+    opened.names[row]: opened.tables.lexname[row] for row in opened.instances()
+  }
+
+
+def gensim_dump() -> str:
+  """Path of the small dump of Wikipedia that gensim's wheel has."""
+  spec = importlib.util.find_spec("gensim")
+  folder = pathlib.Path(spec.origin or "").parent if spec else pathlib.Path()
+  path = folder / "test" / "test_data" / _DUMP
+  if spec is None or not path.exists():
+    raise InputError(
+      "--corpus=wikipedia is the small dump in gensim's wheel: pip install "
+      "gensim, or give the path of a dump"
+    )
+  return str(path)

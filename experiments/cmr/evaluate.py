@@ -1,0 +1,271 @@
+"""All systems on one task: scores, measures, significance."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.cmr import data as task_lib
+from experiments.cmr import systems
+from repr_jax.data import trec
+from repr_jax.data.documents import mentions
+from repr_jax.data.io import files
+from repr_jax.errors import InputError
+from repr_jax.evaluation import retrieval as measures
+from repr_jax.evaluation import significance
+from repr_jax.linking import mention_retrieval
+
+MEASURES = ("map", "infAP", "ndcg", "recip_rank", "P_5", "P_10")
+WEIGHTS = (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
+
+Values = dict[str, dict[str, float]]
+
+
+class Scored(NamedTuple):
+  """What the systems made of a task.
+
+  Attributes:
+    candidates: rows that BM25 found, int [q, k]; -1 for padding.
+    scores: of the candidates by system, [q, k]; "bm25" first.
+    pool: judgements for infAP.
+  """
+
+  candidates: np.ndarray
+  scores: dict[str, np.ndarray]
+  pool: trec.Judgements
+
+
+class Line(NamedTuple):
+  """A system's figures on the queries that nothing was chosen on.
+
+  Attributes:
+    name: of the system or ensemble.
+    means: each measure.
+    differences: to BM25, of "map" and "infAP".
+    weight: of the representation in an ensemble, None for a system alone.
+    values: each measure for each query.
+    thesis: the thesis' infAP, where it has one.
+  """
+
+  name: str
+  means: dict[str, float]
+  differences: dict[str, significance.Difference]
+  weight: float | None
+  values: Values
+  thesis: float | None
+
+
+def score(
+  task: task_lib.Task,
+  options: task_lib.Options,
+  directory: pathlib.Path,
+  say: Callable[[str], None] = lambda text: None,
+) -> Scored:
+  """Searches, then ranks again by each system.
+
+  Args:
+    task: the task.
+    options: of the run.
+    directory: scores are kept there, and what is there is not made again.
+    say: called with a line of text when something was done.
+
+  Returns:
+    The scores.
+  """
+  _halves(task)  # refuses what cannot be measured
+  pool = None
+  if options.pool is not None:  # before minutes go into the systems
+    pool = task_lib.read_pool(options.pool, task)
+  fields = mentions.featurise(
+    task.mentions, document_words=options.document_words
+  )
+  index = mention_retrieval.build(fields)
+  words = [task.mentions[row].words for row in task.queries]
+  queries = mention_retrieval.make_queries(
+    index, words, options.document_weight, options.mention_weight
+  )
+  found = mention_retrieval.search(index, queries, options.top, task.queries)
+  say(
+    f"{len(task.mentions):,} mentions, {len(words):,} queries; features: "
+    f"{len(fields.mention.features):,} of mentions, "
+    f"{len(fields.document.features):,} of documents"
+  )
+  scores = {"bm25": found.scores}
+  for text in options.systems:
+    path = directory / "scores" / f"{_slug(text)}.npz"
+    spec = systems.parse(text)
+    if not path.exists():
+      vectors = systems.vectors(
+        spec, fields, options.min_mentions, options.seed
+      )
+      again = mention_retrieval.rerank(vectors, task.queries, found.ids)
+      path.parent.mkdir(parents=True, exist_ok=True)
+      files.write_npz(path, scores=np.asarray(again))
+    kept = files.read_npz(path).get("scores", np.zeros(0))
+    if kept.dtype.kind != "f" or kept.shape != found.ids.shape:
+      raise InputError(
+        "does not hold the scores of this run; remove it and run again",
+        path=path,
+      )
+    scores[text] = kept
+    say(f"{text} is scored")
+  if pool is None:
+    pool = task_lib.make_pool(
+      task, found.ids, options.judged_share, options.seed
+    )
+  return Scored(found.ids, scores, pool)
+
+
+def as_run(
+  task: task_lib.Task, candidates: np.ndarray, scores: np.ndarray
+) -> trec.Run:
+  """Scores as a run in the sense of trec_eval.
+
+  Args:
+    task: the task.
+    candidates: rows, int [q, k]; -1 for padding.
+    scores: [q, k].
+  """
+  names = [mention.id for mention in task.mentions]
+  return {
+    names[query]: {
+      names[row]: float(score) for row, score in zip(rows, line) if row >= 0
+    }
+    for query, rows, line in zip(
+      task.queries.tolist(), candidates.tolist(), scores.tolist()
+    )
+  }
+
+
+def evaluate(
+  task: task_lib.Task,
+  scored: Scored,
+  directory: pathlib.Path | None = None,
+  seed: int = 0,
+) -> list[Line]:
+  """Measures each system, and each in an ensemble with BM25.
+
+  The weight of an ensemble is chosen by average precision on every second
+  query; all figures are of the other half. The mean, weight 1/2, is shown
+  too.
+
+  Args:
+    task: the task.
+    scored: from `score`.
+    directory: where run files go, one for each line; None for nowhere.
+    seed: of the bootstrap.
+
+  Returns:
+    Lines, BM25 first.
+  """
+  chosen, held = _halves(task)
+  lines: list[Line] = []
+
+  def add(name, scores, weight, thesis):
+    run = as_run(task, scored.candidates, scores)
+    if directory is not None:
+      folder = directory / "runs"
+      folder.mkdir(parents=True, exist_ok=True)
+      trec.write_run(folder / f"{_slug(name)}.run.gz", run, tag=_slug(name))
+    values = measure(run, task.judgements, scored.pool, held)
+    base = lines[0].values if lines else values
+    lines.append(
+      Line(
+        name,
+        means(values),
+        compare(base, values, seed),
+        weight,
+        values,
+        thesis,
+      )
+    )
+
+  base = scored.scores["bm25"]
+  add("bm25", base, None, systems.BM25)
+  for text in list(scored.scores)[1:]:
+    alone, together = systems.thesis(systems.parse(text))
+    add(text, scored.scores[text], None, alone)
+    both = [base, scored.scores[text]]
+    add(f"{text}+bm25 mean", mention_retrieval.ensemble(both), 0.5, together)
+
+    def quality(weight, both=both):
+      mixed = mention_retrieval.ensemble(both, [1 - weight, weight])
+      run = as_run(task, scored.candidates, mixed)
+      return means(measure(run, task.judgements, {}, chosen))["map"]
+
+    best = max(WEIGHTS, key=quality)
+    mixed = mention_retrieval.ensemble(both, [1 - best, best])
+    add(f"{text}+bm25", mixed, best, together)
+  return lines
+
+
+def measure(
+  run: trec.Run,
+  judgements: trec.Judgements,
+  pool: trec.Judgements,
+  queries: Sequence[str],
+) -> Values:
+  """Each measure for each query; infAP from the pool, where it has the query.
+
+  Args:
+    run: scores by query and mention.
+    judgements: all that is relevant.
+    pool: judgements for infAP.
+    queries: the queries to measure.
+  """
+  asked = {query: judgements[query] for query in queries}
+  plain = [name for name in MEASURES if name != "infAP"]
+  found = measures.evaluate_run(run, asked, plain, complete=True)
+  judged = {query: pool[query] for query in queries if query in pool}
+  inferred = measures.evaluate_run(run, judged, ["infAP"], complete=True)
+  return {
+    query: {**row, **inferred.get(query, {})} for query, row in found.items()
+  }
+
+
+def means(values: Values) -> dict[str, float]:
+  """Mean of each measure over the queries that have it."""
+  found = {}
+  for name in MEASURES:
+    known = [row[name] for row in values.values() if name in row]
+    if known:
+      found[name] = float(np.mean(known))
+  return found
+
+
+def compare(
+  base: Values, values: Values, seed: int
+) -> dict[str, significance.Difference]:
+  """Differences of "map" and "infAP" by paired bootstrap over queries.
+
+  Args:
+    base: measures of one system for each query.
+    values: of the other.
+    seed: of the bootstrap.
+
+  Returns:
+    The other less the one, where both have the measure.
+  """
+  found = {}
+  for name in ("map", "infAP"):
+    known = [q for q in base if name in base[q] and name in values[q]]
+    if known:
+      pair = [np.array([x[q][name] for q in known]) for x in (base, values)]
+      rng = np.random.default_rng(seed)
+      found[name] = significance.paired_bootstrap(pair[0], pair[1], rng)
+  return found
+
+
+def _halves(task: task_lib.Task) -> tuple[list[str], list[str]]:
+  names = [task.mentions[row].id for row in task.queries]
+  if len(names) < 2:
+    raise InputError(
+      "there is one query alone: a weight is chosen on every second one, and "
+      "figures are of the others"
+    )
+  return names[::2], names[1::2]
+
+
+def _slug(name: str) -> str:
+  return name.replace(":", "-").replace("=", "").replace(" ", "-")

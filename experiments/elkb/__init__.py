@@ -1,0 +1,1 @@
+"""Knowledge bases whose vectors obey logical rules (thesis 5.4)."""

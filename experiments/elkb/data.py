@@ -1,0 +1,293 @@
+"""Knowledge bases for the experiments: files of triples, or WordNet itself."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from experiments.elkb import names as kb_names
+from repr_jax import errors
+from repr_jax.data import rules as rule_files
+from repr_jax.data import triples, wordnet
+
+_SHOWN = 3  # Names outside training that are told.
+
+# Inverse pairs among WN18's relations, and those that are symmetric.
+_INVERSES = (
+  ("_hypernym", "_hyponym"),
+  ("_instance_hypernym", "_instance_hyponym"),
+  ("_member_meronym", "_member_holonym"),
+  ("_has_part", "_part_of"),
+  ("_synset_domain_topic_of", "_member_of_domain_topic"),
+  ("_synset_domain_usage_of", "_member_of_domain_usage"),
+  ("_synset_domain_region_of", "_member_of_domain_region"),
+)
+_SYMMETRIC = ("_derivationally_related_form", "_similar_to", "_verb_group")
+
+
+@dataclasses.dataclass(frozen=True)
+class KnowledgeBase:
+  """Facts in three splits with the rules over them.
+
+  Attributes:
+    name: what it is called in results.
+    splits: the facts.
+    rules: the rules.
+    shown: a readable name for each entity.
+    dropped: facts that are known and not trained on, [m, 3].
+  """
+
+  name: str
+  splits: triples.Splits
+  rules: list[rule_files.Rule]
+  shown: list[str]
+  dropped: np.ndarray = dataclasses.field(
+    default_factory=lambda: np.zeros((0, 3), np.int32)
+  )
+
+  @property
+  def relations(self) -> list[str]:
+    """Names of the relations."""
+    return self.splits.train.relations
+
+  @property
+  def entities(self) -> list[str]:
+    """Names of the entities, as in the files."""
+    return self.splits.train.entities
+
+  @property
+  def known(self) -> np.ndarray:
+    """All facts of all splits, [n, 3]."""
+    parts = [part.array for part in self.splits[:3]]
+    return np.concatenate([*parts, self.dropped])
+
+  @property
+  def unseen(self) -> np.ndarray:
+    """Which test facts have an entity outside training, bool [n]."""
+    return ~self.seen[self.splits.test.array[:, [0, 2]]].all(axis=1)
+
+  @property
+  def seen(self) -> np.ndarray:
+    """Which entities the training split has, bool [E]."""
+    seen = np.ones(len(self.entities), bool)
+    seen[self.splits.unseen_entities] = False
+    return seen
+
+
+def read(
+  train: str,
+  valid: str,
+  test: str,
+  rules: str | None,
+  columns: str = "h,r,t",
+  duplicates: str = "error",
+) -> KnowledgeBase:
+  """Reads a knowledge base from files.
+
+  Args:
+    train: file of training triples; the folder names the knowledge base.
+    valid: file of validation triples.
+    test: file of test triples.
+    rules: file of rules, or None.
+    columns: order of the columns.
+    duplicates: "error" or "count".
+
+  Returns:
+    The knowledge base.
+  """
+  splits = triples.read_splits(train, valid, test, columns, duplicates)
+  found = []
+  if rules:
+    found = rule_files.read_rules(
+      rules, splits.train.relations, splits.train.entities
+    )
+  parts = train.rstrip("/").split("/")
+  name = parts[-2] if len(parts) > 1 else parts[-1]
+  return KnowledgeBase(name, splits, found, kb_names.readable(splits))
+
+
+def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
+  """Takes out of training what rules derive from the facts that stay.
+
+  What a model knows of these facts it then has from the rules. RelImp, RevImp
+  and Symm derive a fact from one other; of two facts that imply each other
+  the one whose relation a rule names first stays.
+
+  Args:
+    kb: the knowledge base.
+
+  Returns:
+    The same with fewer training facts, the others in `dropped`.
+  """
+  train = kb.splits.train
+  facts, kept = train.array, np.ones(len(train.array), bool)
+  place = {name: i for i, name in enumerate(kb.relations)}
+  sizes = len(kb.entities), len(kb.relations), len(kb.entities)
+  keys = np.ravel_multi_index(facts.T, sizes)
+  for rule in kb.rules:
+    if rule.kind not in ("RelImp", "RevImp", "Symm"):
+      continue
+    first, second = place[rule.arguments[0]], place[rule.arguments[-1]]
+    if first == second and rule.kind == "RelImp":
+      continue  # it derives a fact from itself
+    reason = facts[kept & (facts[:, 1] == first)]
+    if first == second:  # a fact must not be the reason of its own reason
+      reason = reason[reason[:, 0] < reason[:, 2]]
+    order = [0, 1, 2] if rule.kind == "RelImp" else [2, 1, 0]
+    derived = reason[:, order]
+    derived[:, 1] = second
+    kept &= ~np.isin(keys, np.ravel_multi_index(derived.T, sizes))
+  left = triples.Triples(facts[kept], train.entities, train.relations)
+  splits = kb.splits._replace(
+    train=left,
+    unseen_entities=_absent(left.array[:, [0, 2]], len(kb.entities)),
+    unseen_relations=_absent(left.array[:, 1], len(kb.relations)),
+  )
+  return dataclasses.replace(
+    kb,
+    name=f"{kb.name} without implied facts",
+    splits=splits,
+    dropped=facts[~kept],
+  )
+
+
+def notes(kb: KnowledgeBase) -> list[str]:
+  """What a reader of the figures should know about the facts, in sentences.
+
+  Args:
+    kb: the knowledge base.
+
+  Returns:
+    Repeated triples, test facts that training has too, and those with names
+    outside training; nothing of what there is none of.
+  """
+  found = []
+  for part in kb.splits[:3]:
+    if part.repeated:
+      found.append(f"{part.path}: {part.repeated:,} repeated triples left out")
+  test = kb.splits.test
+  trained = np.concatenate([kb.splits.train.array, kb.dropped])
+  sizes = len(kb.entities), len(kb.relations), len(kb.entities)
+  both = np.isin(
+    *(np.ravel_multi_index(x.T, sizes) for x in (test.array, trained))
+  )
+  if both.any():
+    found.append(f"{both.sum():,} test facts are training facts too")
+  for what, columns, ids, names in (
+    ("entities", [0, 2], kb.splits.unseen_entities, kb.entities),
+    ("relations", [1], kb.splits.unseen_relations, kb.relations),
+  ):
+    strange = np.isin(test.array[:, columns], ids)
+    rows = np.flatnonzero(strange.any(axis=1))
+    if len(rows):
+      first = [
+        _place(test, row, columns, strange[row], names) for row in rows[:_SHOWN]
+      ]
+      more = ", ..." if len(rows) > _SHOWN else ""
+      found.append(
+        f"{len(rows):,} test facts have {what} outside training: "
+        f"{', '.join(first)}{more}"
+      )
+  return found
+
+
+def _place(part, row, columns, strange, names) -> str:
+  """A name outside training with the line of its fact."""
+  column = columns[int(np.argmax(strange))]
+  name = names[part.array[row, column]]
+  if part.lines is None:
+    return repr(name)
+  return f"{name!r} ({part.path}:{part.lines[row]})"
+
+
+def _absent(ids: np.ndarray, size: int) -> np.ndarray:
+  return np.setdiff1d(np.arange(size, dtype=np.int32), ids)
+
+
+def from_wordnet(
+  held_out: int, seed: int, root: str | None = None, rules: str | None = None
+) -> KnowledgeBase:
+  """WordNet's 18 relations, some facts held out, with their inverse rules.
+
+  Args:
+    held_out: facts in each of the validation and test splits.
+    seed: of the choice of those facts.
+    root: keep the synsets below this one only, such as "animal.n.01".
+    rules: file of other rules, or None.
+
+  Returns:
+    The knowledge base.
+  """
+  facts, entities, relations = _wordnet_facts(root)
+  array = np.random.default_rng(seed).permutation(facts)
+  splits = _hold_out(array, entities, relations, held_out)
+  label = "WordNet" if root is None else f"WordNet below {root}"
+  found = (
+    rule_files.read_rules(rules, relations, entities)
+    if rules
+    else _wordnet_rules(relations)
+  )
+  return KnowledgeBase(label, splits, found, entities)
+
+
+@functools.lru_cache(maxsize=1)  # runs that share a program share these
+def _wordnet_facts(
+  root: str | None,
+) -> tuple[np.ndarray, list[str], list[str]]:
+  """All facts [n, 3] of WordNet, or of a subtree; entities; relations."""
+  database = wordnet.load()
+  everything = database.triples()
+  named = everything.array
+  names = everything.entities
+  if root is not None:
+    tree = database.subtree(root)
+    inside = {database.names[row] for row in tree.rows.tolist()}
+    kept = np.array([name in inside for name in names])
+    named = named[kept[named[:, 0]] & kept[named[:, 2]]]
+  used, place = np.unique(named[:, [0, 2]], return_inverse=True)
+  kinds, kind = np.unique(named[:, 1], return_inverse=True)
+  place = place.reshape(-1, 2)
+  array = np.stack([place[:, 0], kind, place[:, 1]], axis=1)
+  entities = [names[i] for i in used]
+  return array, entities, [everything.relations[i] for i in kinds]
+
+
+def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
+  found = []
+  for first, second in _INVERSES:
+    if first in relations and second in relations:
+      found.append(rule_files.Rule("RevImp", (first, second)))
+      found.append(rule_files.Rule("RevImp", (second, first)))
+  found += [
+    rule_files.Rule("Symm", (name,)) for name in _SYMMETRIC if name in relations
+  ]
+  return found
+
+
+def _hold_out(array, entities, relations, count) -> triples.Splits:
+  """Takes facts out whose entities and relations all have others left."""
+  if count < 1:
+    raise errors.InputError(f"at least one fact is held out, not {count}")
+  left = np.bincount(array[:, [0, 2]].ravel(), minlength=len(entities))
+  kinds = np.bincount(array[:, 1], minlength=len(relations))
+  out: list[int] = []
+  for i, (h, r, t) in enumerate(array.tolist()):
+    if len(out) == 2 * count:
+      break
+    if left[h] > 1 and left[t] > 1 and kinds[r] > 1 and h != t:
+      left[h] -= 1
+      left[t] -= 1
+      kinds[r] -= 1
+      out.append(i)
+  if len(out) < 2 * count:
+    raise errors.InputError(
+      f"cannot hold out {2 * count} facts of {len(array)}; ask for fewer"
+    )
+  held = np.array(out)
+  rest = np.setdiff1d(np.arange(len(array)), held)
+  train, valid, test = (
+    triples.Triples(array[part], entities, relations)
+    for part in (rest, held[:count], held[count:])
+  )
+  none = np.zeros(0, np.int32)
+  return triples.Splits(train, valid, test, none, none)

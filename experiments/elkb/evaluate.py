@@ -1,0 +1,244 @@
+"""Figures, answers and files of trained knowledge bases."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from experiments.elkb import data, train
+from repr_jax import errors
+from repr_jax.data.io import files
+from repr_jax.kb import link_prediction, rule_check, scores
+
+
+class Trained(NamedTuple):
+  """A system that has been trained.
+
+  Attributes:
+    model: one of `kb.scores.SCORES`.
+    params: the tables.
+    label: the model, and whether rules hold in it.
+  """
+
+  model: str
+  params: scores.Params
+  label: str
+
+
+def label_of(kb: data.KnowledgeBase, setting: train.Setting) -> str:
+  """What a system is called in results.
+
+  Args:
+    kb: the knowledge base.
+    setting: how the system is trained.
+
+  Returns:
+    The model, and whether rules hold in it.
+  """
+  ruled = setting.constrained and kb.rules
+  return f"{setting.model} + rules" if ruled else setting.model
+
+
+def link_rows(
+  add: Callable[..., object],
+  kb: data.KnowledgeBase,
+  name: str,
+  ranks: link_prediction.Ranks,
+  thesis: tuple[float, ...] | None = None,
+) -> None:
+  """Writes raw and filtered figures of both sides, and of each relation.
+
+  Args:
+    add: takes a row, as `runlib.Run.row` does.
+    kb: the knowledge base.
+    name: of the system.
+    ranks: of the test facts.
+    thesis: its MRR, HITS@3 and HITS@10, set beside the raw figures of both
+      sides (the text does not say which it means).
+  """
+  figures = dict(zip(("mrr", "hits@3", "hits@10"), thesis or ()))
+  for filtered in (False, True):
+    kind = "filtered" if filtered else "raw"
+    for side in ("both", "head", "tail"):
+      found = link_prediction.summary(ranks, side=side, filtered=filtered)
+      for metric, value in found.items():
+        if metric != "count":
+          beside = figures.get(metric) if side == "both" else None
+          add(name, f"{metric} {kind} {side}", value, thesis=beside)
+  add(name, "test facts with unseen names", int(ranks.unseen.sum()))
+  relations = kb.splits.test.array[:, 1]
+  strange = int(np.isin(relations, kb.splits.unseen_relations).sum())
+  add(name, "test facts with unseen relations", strange)
+  for relation, found in link_prediction.per_relation(ranks, relations).items():
+    label = f"{name} {kb.relations[relation]}"
+    add(label, "mrr filtered both", found["mrr"])
+
+
+def violations(
+  kb: data.KnowledgeBase, system: train.System, params: scores.Params
+) -> rule_check.RuleCheck:
+  """How far the rules of a knowledge base fail.
+
+  Args:
+    kb: the knowledge base.
+    system: gives the model and the region of its entities.
+    params: the tables.
+
+  Returns:
+    The check.
+  """
+  return rule_check.check_rules(
+    system.setting.model,
+    params,
+    kb.rules,
+    kb.relations,
+    kb.entities,
+    system.constraints,
+  )
+
+
+def answers(
+  kb: data.KnowledgeBase,
+  model: str,
+  params: scores.Params,
+  query: tuple[int, int, str],
+  top: int,
+) -> list[tuple[str, float]]:
+  """The best entities for a query, by name, with their scores.
+
+  Args:
+    kb: the knowledge base.
+    model: one of `kb.scores.SCORES`.
+    params: the tables.
+    query: relation, entity and open side, as from `kb_data.parse_query`.
+    top: how many.
+
+  Returns:
+    Names and scores, best first.
+  """
+  relation, entity, side = query
+  score_all = (
+    scores.score_all_heads if side == "head" else scores.score_all_tails
+  )
+  values = score_all(
+    model,
+    params.relations[relation][None],
+    params.entities[entity][None],
+    params.entities,
+  )[0]
+  best = jax.lax.top_k(values, min(top, values.size))
+  return [
+    (kb.shown[i], float(value))
+    for value, i in zip(best[0].tolist(), best[1].tolist())
+  ]
+
+
+def side_by_side(columns: Sequence[Sequence[str]]) -> list[str]:
+  """Columns of text as lines.
+
+  Args:
+    columns: the lines of each column.
+
+  Returns:
+    Lines in which each column begins at one place.
+  """
+  height = max(map(len, columns))
+  padded = [[*column, *[""] * (height - len(column))] for column in columns]
+  widths = [max(map(len, column)) for column in padded]
+  return [
+    "    ".join(x.ljust(width) for x, width in zip(row, widths)).rstrip()
+    for row in zip(*padded)
+  ]
+
+
+def save_params(
+  path: pathlib.Path, kb: data.KnowledgeBase, trained: Trained
+) -> None:
+  """Writes tables with the names of their rows and of their system.
+
+  Args:
+    path: `params.npz` of a work directory.
+    kb: gives the names.
+    trained: the system.
+  """
+  with files.atomic_write(path, "wb") as out:
+    np.savez(
+      out,
+      model=trained.model,
+      label=trained.label,
+      entity_names=np.array(kb.entities, np.str_),
+      relation_names=np.array(kb.relations, np.str_),
+      **trained.params._asdict(),
+    )
+
+
+def load_params(
+  directory: str, kb: data.KnowledgeBase | None = None
+) -> Trained:
+  """Reads what `save_params` wrote.
+
+  Args:
+    directory: work directory of a finished run.
+    kb: the knowledge base whose names the tables must have; None for any.
+
+  Returns:
+    The system.
+
+  Raises:
+    InputError: there is no such file, it is damaged, or its entities or
+      relations are not those of the knowledge base.
+  """
+  path = pathlib.Path(directory) / "params.npz"
+  if not path.exists():
+    raise errors.InputError(
+      "no finished run of experiments.elkb is here (no params.npz)",
+      path=directory,
+    )
+  found = files.read_npz(path)
+  if "entity_names" not in found or "relation_names" not in found:
+    raise errors.InputError(
+      "does not say which entities and relations its tables have, as files of "
+      "older versions do not; train again in another --workdir",
+      path=path,
+    )
+  found = files.read_npz(path, [*scores.Params._fields, *_TEXTS])
+  texts = {name: found.pop(name) for name in _TEXTS}
+  for name, table in found.items():
+    names = texts[_NAMES[name]]
+    if table.dtype.kind != "f" or not np.isfinite(table).all():
+      raise errors.InputError(f"{name} is no finite table", path=path)
+    if table.ndim != 2 or names.shape != table.shape[:1]:
+      raise errors.InputError(f"{name} and their names differ", path=path)
+    wanted = None if kb is None else getattr(kb, name)
+    if wanted is not None and names.tolist() != wanted:
+      raise errors.InputError(
+        f"has other {name} than this knowledge base: "
+        f"{_difference(names.tolist(), wanted)}. Give the files that the run "
+        "was trained on, or train again in another --workdir",
+        path=path,
+      )
+  tables = jax.tree.map(jax.numpy.asarray, found)
+  return Trained(
+    str(texts["model"]),
+    scores.Params(tables["entities"], tables["relations"]),
+    str(texts["label"]),
+  )
+
+
+_NAMES = {"entities": "entity_names", "relations": "relation_names"}
+_TEXTS = ("model", "label", *_NAMES.values())
+
+
+def _difference(stored: list[str], wanted: list[str]) -> str:
+  """The first name that only one of two lists has."""
+  for names, others, where in (
+    (stored, set(wanted), "only there"),
+    (wanted, set(stored), "only here"),
+  ):
+    alone = [name for name in names if name not in others]
+    if alone:
+      more = f" and {len(alone) - 1:,} more are" if len(alone) > 1 else " is"
+      return f"{alone[0]!r}{more} {where}"
+  return "their order is another"

@@ -1,0 +1,107 @@
+"""The deduction puzzle of thesis 5.4.5, with and without rules."""
+
+import jax
+import numpy as np
+from scipy import stats
+
+from experiments.run import runlib
+from repr_jax.kb import pair_training, rule_check, rule_kinds
+from repr_jax.kb import puzzle as deduction
+from repr_jax.kb import rule_compiler as kb_constraints
+
+_THESIS = {
+  ("A", False): (0.00, 0.02, 0.01),
+  ("A", True): (0.20, 0.44, 0.83),
+  ("B", False): (0.00, 0.03, 0.03),
+  ("B", True): (0.17, 0.26, 0.35),
+}
+_ROUNDING = 0.005  # of figures with two digits
+
+
+def solve_puzzle(
+  model: str, runs: int, seed: int, mixing: float, cap: float
+) -> dict[bool, tuple[deduction.Metrics, float]]:
+  """The puzzle with and without rules, from the same starts.
+
+  Args:
+    model: "A" or "B".
+    runs: number of runs.
+    seed: of the runs.
+    mixing: lambda of PropTrans.
+    cap: box of model B.
+
+  Returns:
+    Metrics and the largest violation in all runs, by whether rules held.
+  """
+  puzzle = deduction.criminal_puzzle()
+  names = puzzle.relations, puzzle.entities
+  indexed = rule_kinds.index_rules(puzzle.rules, *names)
+  right = deduction.entailed(puzzle.facts, indexed)
+  keys = jax.random.split(jax.random.key(seed), runs)
+  found = {}
+  for constrained in (False, True):
+    compiled = None
+    if constrained:
+      settings = rule_kinds.Settings(mixing, cap)
+      compiled = kb_constraints.compile_rules(
+        model, puzzle.rules, *names, settings
+      )
+    params, values = deduction.solve(
+      pair_training.Options(model, 1), compiled, puzzle, keys, scale=0.5
+    )
+    worst = max(
+      rule_check.check_rules(
+        model,
+        jax.tree.map(lambda x, i=i: x[i], params),
+        puzzle.rules,
+        *names,
+        compiled,
+        samples=512,
+      ).worst
+      for i in range(runs)
+    )
+    metrics = deduction.rank_metrics(np.asarray(values), puzzle.facts, right)
+    found[constrained] = metrics, worst
+  return found
+
+
+def puzzle_rows(
+  run: runlib.Run, runs: int, seed: int, mixing: float, cap: float
+) -> None:
+  """Writes the puzzle's figures for models A and B.
+
+  Args:
+    run: takes the rows.
+    runs: number of runs.
+    seed: of the runs.
+    mixing: lambda of PropTrans.
+    cap: box of model B.
+  """
+  for model in ("A", "B"):
+    found = solve_puzzle(model, runs, seed, mixing, cap)
+    for constrained, (metrics, worst) in found.items():
+      name = f"puzzle {model}{' + rules' if constrained else ''}"
+      thesis = _THESIS[model, constrained]
+      rows = (
+        ("P@10", metrics.precision, thesis[0]),
+        ("MRR", metrics.reciprocal, thesis[1]),
+        ("MAP (entailed facts in the first ten)", metrics.found, thesis[2]),
+        ("MAP (all entailed facts)", metrics.average, None),
+      )
+      for metric, values, figure in rows:
+        lower, upper = _interval(values)
+        run.row(
+          name, metric, values.mean(), thesis=figure, lower=lower, upper=upper
+        )
+      run.row(name, "largest rule violation", worst)
+    before, after = (found[on][0].average for on in (False, True))
+    test = stats.ttest_rel(after, before)
+    run.row(f"puzzle {model}", "paired t-test of MAP, p", test.pvalue)
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+  """95 % interval of the mean over runs, and half a digit of the thesis'."""
+  half = _ROUNDING
+  if len(values) > 1:
+    half += stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+  return float(values.mean() - half), float(values.mean() + half)

@@ -1,0 +1,62 @@
+"""Questions to a knowledge base: `relation(?, entity)`."""
+
+import difflib
+
+from experiments.elkb import data
+from repr_jax import errors
+from repr_jax.data import rules as rule_files
+
+_COMPARED = 200_000  # Names that a suggestion is looked for in.
+
+
+def parse_query(kb: data.KnowledgeBase, text: str) -> tuple[int, int, str]:
+  """Understands `relation(?, entity)` or `relation(entity, ?)`.
+
+  Args:
+    kb: the knowledge base.
+    text: the query; a relation may leave out its first underscore, an entity
+      may be a file's name, a readable name, or the lemma it begins with, and
+      both may hold blanks, commas and brackets or stand in double quotes.
+
+  Returns:
+    Relation, entity and the open side, "head" or "tail".
+  """
+  readings = [
+    (relation, *((second, "head") if first == "?" else (first, "tail")))
+    for relation, first, second in rule_files.split_atom(text, ("?",))
+    if (first == "?") != (second == "?")
+  ]
+  if not readings:
+    raise errors.InputError(
+      f"--ask {text!r}: expected relation(?, entity) or relation(entity, ?); "
+      'an entity that is called ? is written "?"'
+    )
+  relations = {name: i for i, name in enumerate(kb.relations)}
+  entities: dict[str, int] = {}
+  for names in (kb.entities, kb.shown):
+    for i, name in enumerate(names):
+      entities.setdefault(name, i)
+  for names in (kb.entities, kb.shown):  # no lemma hides a name
+    for i, name in enumerate(names):
+      entities.setdefault(name.split(".")[0], i)
+  for relation, entity, side in readings:
+    r, e = _find(relation, relations), _find(entity, entities)
+    if r is not None and e is not None:
+      return r, e, side
+  relation, entity, _ = readings[0]
+  if _find(relation, relations) is None:
+    raise _unknown("relation", relation, relations)
+  raise _unknown("entity", entity, entities)
+
+
+def _find(name: str, table: dict[str, int]) -> int | None:
+  plain = rule_files.unquote(name)
+  forms = (name, plain, f"_{plain}")
+  return next((table[form] for form in forms if form in table), None)
+
+
+def _unknown(what: str, name: str, table: dict[str, int]) -> errors.InputError:
+  plain = rule_files.unquote(name)
+  close = difflib.get_close_matches(plain, list(table)[:_COMPARED], n=3)
+  hint = f"; did you mean {', '.join(close)}?" if close else ""
+  return errors.InputError(f"--ask: unknown {what} {plain!r}{hint}")

@@ -1,0 +1,264 @@
+"""Corpora of entities: which reader, and features that are counted once."""
+
+import dataclasses
+import hashlib
+import itertools
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from experiments.nvse.config import Options
+from repr_jax.data import entities, synthetic_corpora, wordnet
+from repr_jax.data.documents import (
+  document_sentences,
+  linked_documents,
+  linked_formats,
+  wikipedia,
+)
+from repr_jax.data.entities import features, sentences
+from repr_jax.data.io import files, json_files
+from repr_jax.data.wordnet import instances
+from repr_jax.errors import InputError
+
+_NAMED = ("wordnet", "synthetic")
+_AIDA, _GANEA = "-DOCSTART-", "\tCANDIDATES\t"
+
+
+def open_table(
+  options: Options, say: Callable[[str], None] = lambda text: None
+) -> features.FeatureTable:
+  """The features of the corpus, from the store if they are there.
+
+  Args:
+    options: of the run.
+    say: called with a line of text when something was done.
+
+  Returns:
+    The table.
+  """
+  folder = pathlib.Path(options.store) / _key(options)
+  if folder.is_dir():
+    table = features.load(folder)
+    say(f"features of {len(table.entities):,} entities from {folder}")
+    return table
+  if options.corpus == ("synthetic",):
+    table = _synthetic(options.seed)
+  else:
+    table = _build(options)
+    _check(table, options)
+    table = _shared(table, options.min_entities)
+  features.save(folder, table)
+  say(
+    f"{len(table.entities):,} entities, {len(table.features):,} features, "
+    f"{len(table.sentences.documents):,} sentences; kept in {folder}"
+  )
+  return table
+
+
+def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
+  """The sets that protocol (a) draws its queries from.
+
+  Args:
+    options: of the run.
+    path: a JSON object with the entity ids of each class; by default the
+      classes of WordNet's instances.
+
+  Returns:
+    Entity ids by class.
+  """
+  if path is None:
+    if "wordnet" not in options.corpus:
+      raise InputError(
+        "--gold: gold sets are known for --corpus=wordnet only; give a JSON "
+        'file {"class": ["entity id", ...]}, or --judged with judged queries'
+      )
+    opened = wordnet.load(options.wordnet_path)
+    return instances.wordnet_instance_sets(opened)
+  found = json_files.read_json(path)
+  if not isinstance(found, dict) or not all(
+    isinstance(ids, list) and all(isinstance(x, str) for x in ids)
+    for ids in found.values()
+  ):
+    raise InputError("expected an object of lists of entity ids", path=path)
+  return found
+
+
+def form_of(path: str, form: str = "auto") -> str:
+  """Which reader a file needs.
+
+  Args:
+    path: the file.
+    form: the answer, unless "auto", where the first record tells.
+
+  Returns:
+    "sentences", "entities", "wikipedia" or "documents".
+  """
+  if form != "auto":
+    return form
+  first = _first_line(path)
+  if first.startswith("<"):
+    return "wikipedia"
+  if first.startswith(_AIDA) or _GANEA in first:
+    return "documents"
+  try:
+    record = json_files.parse_json(first)
+  except InputError:
+    record = None
+  if isinstance(record, dict):
+    if "sentences" in record:
+      return "entities"
+    return "documents" if _is_document(record) else "sentences"
+  raise InputError(
+    "is neither JSON lines nor a Wikipedia dump; --form names its form",
+    path=path,
+  )
+
+
+def read_documents(path: str) -> Iterator[linked_documents.LinkedDocument]:
+  """Streams linked documents: JSON lines, or a table of `linked_formats`.
+
+  Args:
+    path: the file, whose first line tells.
+  """
+  first = _first_line(path)
+  if first.startswith(_AIDA):
+    return linked_formats.read_aida(path)
+  if _GANEA in first:
+    return linked_formats.read_ganea(path)
+  titles = linked_documents.read_titles([path])
+  return linked_documents.read_documents(path, titles)
+
+
+def read_linked(path: str, form: str) -> Iterator[entities.Sentence]:
+  """Streams the sentences of a file that is not about one entity at a time.
+
+  Args:
+    path: the file.
+    form: "sentences", "wikipedia" or "documents".
+
+  Yields:
+    Sentences; of dumps and documents those that mention an entity.
+  """
+  if form == "documents":
+    for document in read_documents(path):
+      found = document_sentences.split(document)
+      yield from (sentence for sentence in found if sentence.mentions)
+  elif form == "wikipedia":
+    yield from wikipedia.linked_sentences(path)
+  else:
+    yield from entities.read_sentences(path)
+
+
+def _first_line(path: str) -> str:
+  """The first line that is not blank."""
+  return next((x.strip() for x in files.open_text(path) if x.strip()), "")
+
+
+def _is_document(record: dict) -> bool:
+  """Whether a JSON object is a linked document rather than a sentence."""
+  mentions = record.get("mentions")
+  if "tokens" in record or not isinstance(mentions, list | None):
+    return False
+  if "unlinked_mentions" in record or ("doc_id" in record) > ("doc" in record):
+    return True
+  titles = {"wikipedia_title", "wikidata_id", "surface"}
+  return any(
+    isinstance(x, dict) and "entity" not in x and titles & x.keys()
+    for x in mentions or ()
+  )
+
+
+def _build(options: Options) -> features.FeatureTable:
+  names: dict[str, str] = {}
+  streams = [_stream(source, options, names) for source in options.corpus]
+  return features.build(
+    itertools.chain.from_iterable(streams),
+    names,
+    drop_most_frequent=options.drop_most_frequent,
+    min_count=options.min_count,
+    max_sentences=options.max_sentences or None,
+  )
+
+
+def _stream(
+  source: str, options: Options, names: dict[str, str]
+) -> Iterator[entities.Sentence]:
+  """Sentences of one source; display names are filled in on the way."""
+  if source == "wordnet":
+    opened = wordnet.load(options.wordnet_path)
+    pairs = instances.wordnet_instances(opened, options.link, options.with_name)
+  else:
+    form = form_of(source, options.form)
+    if form != "entities":
+      yield from read_linked(source, form)
+      return
+    pairs = entities.read_entity_file(source)
+  for info, found in pairs:
+    names[info.id] = info.name
+    yield from found
+
+
+def _check(table: features.FeatureTable, options: Options) -> None:
+  """Refuses a corpus that cannot relate any two entities."""
+  shared = np.bincount(table.counts.indices, minlength=len(table.features)) > 1
+  if len(table.entities) < 2 or not shared.any():
+    raise InputError(
+      f"--corpus={','.join(options.corpus)}: no two of its "
+      f"{len(table.entities):,} entities share a feature, so that there is "
+      "nothing to learn; give more text, or lower --min_count and "
+      "--drop_most_frequent"
+    )
+
+
+def _shared(table: features.FeatureTable, least: int) -> features.FeatureTable:
+  """The table without features that fewer entities have.
+
+  What one entity has alone, such as the document about it, tells nothing
+  about others and takes room in the model.
+  """
+  having = np.bincount(table.counts.indices, minlength=len(table.features))
+  kept = np.flatnonzero(having >= least)
+  if len(kept) == len(table.features):
+    return table
+  return dataclasses.replace(
+    table,
+    counts=table.counts[:, kept].sorted_indices(),
+    features=[table.features[i] for i in kept.tolist()],
+  )
+
+
+def _synthetic(seed: int) -> features.FeatureTable:
+  """The thesis' size, without any text."""
+  made = synthetic_corpora.entity_corpus(np.random.default_rng(seed))
+  size, width = made.counts.shape
+  ids = [f"e{i:06d}" for i in range(size)]
+  none = np.zeros(0, np.int32)
+  held = sentences.Sentences(
+    none, np.zeros(1, np.int64), np.zeros(0, bool), none,
+    np.zeros(size + 1, np.int64), none, [], [],
+  )  # fmt: skip
+  named = [f"word:f{i}" for i in range(width)]
+  return features.FeatureTable(made.counts, ids, ids, named, held)
+
+
+def _key(options: Options) -> str:
+  """A name for the table, other for other sources, contents and pruning."""
+  parts: list = [
+    options.form,
+    options.drop_most_frequent,
+    options.min_count,
+    options.min_entities,
+    options.max_sentences,
+  ]
+  for source in options.corpus:
+    if source in _NAMED:
+      extra = (options.wordnet_path, options.link, options.with_name)
+      parts.append((source, extra if source == "wordnet" else options.seed))
+    else:
+      found = os.stat(source)
+      parts.append((os.path.abspath(source), found.st_size, found.st_mtime_ns))
+  label = pathlib.Path(options.corpus[0]).name.partition(".")[0]
+  digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+  return f"{label}-{digest[:12]}"

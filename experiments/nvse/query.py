@@ -1,0 +1,320 @@
+"""Queries as people write them, and answers as people read them."""
+
+import csv
+import json
+import math
+import pathlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from experiments.nvse import systems
+from repr_jax.data import entities
+from repr_jax.data.entities import features
+from repr_jax.data.entities.names import resolve_names
+from repr_jax.data.io import files
+from repr_jax.errors import InputError
+from repr_jax.setexp import explain
+from repr_jax.setexp.query import Query, best, exclude, make_query
+
+
+class Member(NamedTuple):
+  """A name of a query with its weight."""
+
+  name: str
+  weight: float
+
+
+class Result(NamedTuple):
+  """One answer with the sentences that speak for it."""
+
+  id: str
+  name: str
+  score: float
+  justifications: list[explain.Justification]
+
+
+class Answer(NamedTuple):
+  """What a system says to a query."""
+
+  system: str
+  members: list[Member]
+  rationale: list[explain.Named]
+  results: list[Result]
+
+
+class Wish(NamedTuple):
+  """How much of an answer is wanted.
+
+  Attributes:
+    results: entities.
+    features: of the rationale.
+    sentences: for each result.
+    members: of a query, at most.
+  """
+
+  results: int = 10
+  features: int = 10
+  sentences: int = 1
+  members: int = 100
+
+
+_WISH = Wish()
+
+
+def parse(table: features.FeatureTable, text: str, most: int) -> list[Member]:
+  """Reads "Abraham Lincoln, George Washington:2, Richard Nixon:-0.5".
+
+  Args:
+    table: whose names may themselves end in a colon and a number.
+    text: names or ids between commas, quoted where they hold a comma.
+    most: members at most.
+
+  Returns:
+    The members, each with weight 1 unless told.
+  """
+  parts = next(csv.reader([text], skipinitialspace=True), [])
+  members = []
+  for part in (x.strip() for x in parts):
+    if not part:
+      continue
+    name, colon, tail = part.rpartition(":")
+    weight = _number(tail)
+    known = part in table.rows or bool(table.name_index.find(part))
+    if not colon or not name or weight is None or known:
+      members.append(Member(part, 1.0))
+    else:
+      members.append(Member(name.strip(), weight))
+  if not members:
+    raise InputError("the query is empty: name one entity or more")
+  if len(members) > most:
+    raise InputError(
+      f"the query has {len(members)} entities; --max_members allows {most}"
+    )
+  return members
+
+
+def read_new(
+  path: str, table: features.FeatureTable
+) -> dict[str, sp.csr_array]:
+  """Features of entities that the corpus does not have.
+
+  Args:
+    path: JSON lines as of entity files, or text with one sentence on each
+      line, about one entity that is called like the file.
+    table: whose features count.
+
+  Returns:
+    Features [1, F] by name.
+  """
+  first = next((x.strip() for x in files.open_text(path) if x.strip()), "")
+  if first.startswith("{"):
+    found = {
+      info.name: features.featurise(table, given)
+      for info, given in entities.read_entity_file(path)
+    }
+  else:
+    lines = [x.strip() for x in files.open_text(path) if x.strip()]
+    name = pathlib.Path(path).name.partition(".")[0].replace("_", " ")
+    found = {name: features.featurise(table, lines)}
+  for name, row in found.items():
+    if row.nnz == 0:
+      raise InputError(
+        f"{name!r} has no feature that the corpus knows", path=path
+      )
+  return found
+
+
+def build(
+  table: features.FeatureTable,
+  members: Sequence[Member],
+  new: dict[str, sp.csr_array],
+) -> Query:
+  """The query of named members.
+
+  Args:
+    table: the entities.
+    members: names or ids with weights.
+    new: features of new entities by name.
+
+  Returns:
+    The query; an unknown name is an `InputError` with the nearest ones.
+  """
+  by_key = {name.casefold(): row for name, row in new.items()}
+  old = [m for m in members if m.name.casefold() not in by_key]
+  added = [m for m in members if m.name.casefold() in by_key]
+  rows = resolve_names(table, [member.name for member in old])
+  for member, row in zip(old, rows):
+    if table.counts.indptr[row] == table.counts.indptr[row + 1]:
+      raise InputError(
+        f"{member.name!r} has no features left after pruning: leave it out, "
+        "or count the corpus with a lower --min_count"
+      )
+  stacked = None
+  if added:
+    stacked = sp.csr_array(
+      sp.vstack([by_key[m.name.casefold()] for m in added], format="csr")
+    )
+  weights = [member.weight for member in (*old, *added)]
+  return make_query(table.counts, rows, weights, stacked)
+
+
+def answer(
+  table: features.FeatureTable,
+  system: systems.System,
+  members: Sequence[Member],
+  wish: Wish = _WISH,
+  new: dict[str, sp.csr_array] | None = None,
+) -> Answer:
+  """Asks a system.
+
+  Args:
+    table: the entities.
+    system: the system.
+    members: names or ids with weights.
+    wish: how much is wanted.
+    new: features of new entities by name; those that the members do not name
+      join them with weight 1.
+
+  Returns:
+    The answer; members are never among the results.
+  """
+  new = new or {}
+  named = {member.name.casefold() for member in members}
+  members = [*members] + [
+    Member(name, 1.0) for name in new if name.casefold() not in named
+  ]
+  query = build(table, members, new)
+  scores = np.asarray(system.score_batch([query])[0])
+  rows = best(exclude(scores, query), wish.results)
+  results = []
+  for row in rows.tolist():
+    found = _justify(table, system, query, row, wish.sentences)
+    results.append(
+      Result(table.entities[row], table.names[row], float(scores[row]), found)
+    )
+  weights = system.rationale(query)
+  heaviest = explain.top_features(weights, table.features, wish.features)
+  why = [feature for feature in heaviest if feature.weight]
+  return Answer(system.name, list(members), why, results)
+
+
+def _justify(table, system, query, row, count) -> list[explain.Justification]:
+  held = table.sentences
+  texts = {held.text(i): i for i in held.of(row).tolist()} if count else {}
+  return explain.justifications(
+    lambda rows: system.score_rows(query, rows),
+    lambda text: features.sentence_rows(table, np.array([texts[text]])),
+    list(texts),
+    count,
+  )
+
+
+def to_text(answer: Answer) -> str:
+  """An answer to be read on a terminal."""
+  asked = ", ".join(
+    m.name if m.weight == 1 else f"{m.name}:{m.weight:g}"
+    for m in answer.members
+  )
+  lines = [f"{answer.system}: {asked}"]
+  shown = [f"{show_feature(x.name)} {x.weight:.3g}" for x in answer.rationale]
+  lines.append("because of: " + ", ".join(shown))
+  for place, result in enumerate(answer.results, 1):
+    lines.append(f"{place:4d}. {result.name}  {result.score:.4g}")
+    lines += [f"        {x.sentence}" for x in result.justifications]
+  return "\n".join(lines)
+
+
+def to_json(answer: Answer) -> str:
+  """An answer for programs."""
+  value: dict[str, Any] = {
+    "system": answer.system,
+    "query": [x._asdict() for x in answer.members],
+    "rationale": [x._asdict() for x in answer.rationale],
+    "results": [
+      {**x._asdict(), "justifications": [j._asdict() for j in x.justifications]}
+      for x in answer.results
+    ],
+  }
+  return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def show_feature(name: str) -> str:
+  """A feature without its block where that is the usual one."""
+  return name.removeprefix("word:")
+
+
+def prompt(
+  names: Sequence[str],
+  respond: Callable[[str], str],
+  settings: Callable[[str], str],
+) -> None:
+  """Asks for queries until the input ends.
+
+  Args:
+    names: completed with the tabulator, the last of those between commas.
+    respond: from a query's text to what is printed.
+    settings: from a line that starts with ":" to what is printed.
+  """
+  _complete(names)
+  print('Names between commas, with weights as in "Bach:2"; :help, :quit')
+  while True:
+    try:
+      line = input("expand> ").strip()
+    except EOFError:
+      return
+    if line in (":quit", ":q"):
+      return
+    if not line:
+      continue
+    try:
+      print(settings(line) if line.startswith(":") else respond(line))
+    except InputError as error:
+      print(f"error: {error}")
+
+
+def _complete(names: Sequence[str]) -> None:
+  """Lets the tabulator complete names, where the terminal can."""
+  if not sys.stdin.isatty():
+    return
+  try:
+    import readline
+  except ImportError:
+    return
+  ordered = sorted(set(names))
+  readline.set_completer_delims(",")
+  readline.set_completer(lambda text, state: completion(ordered, text, state))
+  readline.parse_and_bind("tab: complete")
+
+
+def completion(names: Sequence[str], text: str, state: int) -> str | None:
+  """The state-th name that begins like a text, whatever the case.
+
+  Args:
+    names: sorted.
+    text: what stands after the last comma.
+    state: 0, 1, ... as readline counts.
+  """
+  start = text.lstrip()
+  if not start:
+    return None
+  blanks = text[: len(text) - len(start)]
+  key = start.casefold()
+  found = (name for name in names if name.casefold().startswith(key))
+  for place, name in enumerate(found):
+    if place == state:
+      return blanks + (f'"{name}"' if "," in name else name)
+  return None
+
+
+def _number(text: str) -> float | None:
+  try:
+    value = float(text)
+  except ValueError:
+    return None
+  if not math.isfinite(value):
+    raise InputError(f"a weight of the query is {text.strip()}")
+  return value

@@ -1,0 +1,1 @@
+"""Entity vectors and entity relatedness (thesis 6.2)."""

@@ -1,0 +1,147 @@
+"""Text and queries for vectors of entities, whatever form they have."""
+
+import itertools
+import pathlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from experiments.cmr import data as cmr_task
+from experiments.nvse import data as corpus_lib
+from repr_jax.data import entities, relatedness, wordnet
+from repr_jax.data.documents import wikipedia
+from repr_jax.data.documents.linked_documents import LinkedDocument
+from repr_jax.data.wordnet import instances
+from repr_jax.errors import InputError
+
+
+def stream(
+  corpus: list[str], form: str, wordnet_path: str | None
+) -> Iterator[entities.Sentence]:
+  """Sentences of all sources, also those without a mention.
+
+  Args:
+    corpus: sources as --corpus names them.
+    form: of the files.
+    wordnet_path: folder of WordNet, None for the usual places.
+
+  Yields:
+    Sentences; what is about an entity has the entity's id as its document.
+  """
+  for source in corpus:
+    if source == "wordnet":
+      opened = wordnet.load(wordnet_path)
+      pairs = instances.wordnet_instances(opened, "instances", True)
+      yield from itertools.chain.from_iterable(found for _, found in pairs)
+      continue
+    path = _located(source)
+    kind = corpus_lib.form_of(path, form)
+    if kind == "wikipedia":
+      yield from wikipedia.linked_sentences(path, all_sentences=True)
+    elif kind == "entities":
+      for info, found in entities.read_entity_file(path):
+        yield from (sentence._replace(doc=info.id) for sentence in found)
+    elif kind == "documents":
+      yield from map(_as_sentence, corpus_lib.read_documents(path))
+    else:
+      yield from entities.read_sentences(path)
+
+
+def class_queries(
+  opened: wordnet.WordNet, seed: int, count: int = 400
+) -> list[relatedness.RelatednessQuery]:
+  """Queries from WordNet's classes: five of the seed's class, twenty others.
+
+  Args:
+    opened: the database.
+    seed: which ones.
+    count: queries, at most.
+  """
+  sets = instances.wordnet_instance_sets(opened, min_members=6)
+  everyone = sorted({name for found in sets.values() for name in found})
+  rng = np.random.default_rng(seed)
+  queries = []
+  for number in range(count):
+    kind = list(sets)[int(rng.integers(len(sets)))]
+    own = rng.choice(sets[kind], 6, replace=False).tolist()
+    inside = {x for found in sets.values() if own[0] in found for x in found}
+    others = rng.choice(everyone, 60, replace=False).tolist()
+    others = [x for x in others if x not in inside][:20]
+    gold = (*[1.0] * 5, *[0.0] * len(others))
+    queries.append(
+      relatedness.RelatednessQuery(
+        f"{number}-{kind}", own[0], (*own[1:], *others), gold
+      )
+    )
+  return queries
+
+
+def query_names(paths: Sequence[str]) -> dict[str, str]:
+  """Names of files of queries, another one for each.
+
+  Args:
+    paths: the files.
+
+  Returns:
+    Paths by name: a file's own name, with as many folders before it as tell
+    it from the others. InputError where a file stands there twice.
+  """
+  parts = [pathlib.PurePath(path).parts for path in paths]
+  found = {}
+  for path, own in zip(paths, parts):
+    if parts.count(own) > 1:
+      raise InputError("--queries has this file twice", path=path)
+    ends = (own[-n:] for n in range(1, len(own)))
+    unique = (x for x in ends if sum(y[-len(x) :] == x for y in parts) == 1)
+    found[str(pathlib.PurePath(*next(unique, own)))] = path
+  return found
+
+
+def rename(
+  found: Sequence[relatedness.RelatednessQuery],
+  corpus: list[str],
+  known: set[str],
+) -> list[relatedness.RelatednessQuery]:
+  """Names the entities of queries as the corpus does.
+
+  Args:
+    found: the queries of a file.
+    corpus: where page numbers are looked up if queries have such.
+    known: ids of the corpus' entities.
+  """
+  names = {x for query in found for x in (query.seed, *query.candidates)}
+  titles: dict[str, str] = {}
+  if all(name.isdecimal() for name in names) and not names & known:
+    for source in corpus:
+      if source == "wordnet":
+        continue
+      place = _located(source)
+      if corpus_lib.form_of(place) == "wikipedia":
+        titles |= wikipedia.read_page_ids(place)
+
+  def title(name: str) -> str:
+    name = titles.get(name, name)
+    return name if name in known else name.replace("_", " ")
+
+  return [
+    query._replace(
+      seed=title(query.seed), candidates=tuple(map(title, query.candidates))
+    )
+    for query in found
+  ]
+
+
+def _located(source: str) -> str:
+  """The path of a source that is not WordNet."""
+  return cmr_task.gensim_dump() if source == "wikipedia" else source
+
+
+def _as_sentence(document: LinkedDocument) -> entities.Sentence:
+  """A linked document as one long sentence, named as its article is."""
+  found = tuple(
+    (m.start, m.end, m.entity.replace("_", " "))
+    for m in document.mentions
+    if m.entity is not None
+  )
+  name = document.id.replace("_", " ")
+  return entities.Sentence(name, document.tokens, found)

@@ -1,0 +1,1 @@
+"""The main job: every chapter of the thesis and one report."""

@@ -1,0 +1,182 @@
+"""The main job: every chapter of the thesis, and one report of its figures.
+
+python -m experiments.reproduce [--chapters=spectral] [--preset=quick]
+
+Each chapter runs in its own process and directory; those that have finished
+are kept when the job is run again. The report, `report.html` and `report.md`
+in the work directory, is written even if a chapter fails and says which; the
+exit code is then 1.
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from absl import flags
+
+from experiments.reproduce import chapter as chapter_lib
+from experiments.run import progress, report, runlib, shutdown, workdir
+from repr_jax import errors
+
+CHAPTERS: dict[str, str] = {
+  "spectral": "experiments.spectral:chapter",
+  "mvlsa": "experiments.mvlsa.chapter:chapter",
+  "rescal": "experiments.rescal:chapter",
+  "elkb": "experiments.elkb.chapter:chapter",
+  "nvse": "experiments.nvse.chapter:chapter",
+  "cmr": "experiments.cmr.chapter:chapter",
+  "ned": "experiments.ned.chapter:chapter",
+}
+
+_CHAPTERS = flags.DEFINE_list(
+  "chapters", None, "Chapters to run, by name and comma; all by default."
+)
+_PRESET = flags.DEFINE_enum(
+  "preset",
+  "quick",
+  ["quick", "full"],
+  "quick: minutes on two cores; full: the sizes of the thesis where possible.",
+)
+_RERUN = flags.DEFINE_bool(
+  "rerun", False, "Run chapters again that have finished here before."
+)
+
+
+def select(names: Sequence[str] | None, known: Mapping[str, str]) -> list[str]:
+  """The chapters asked for, all if None; InputError where one is unknown."""
+  if names is None:
+    return list(known)
+  for name in names:
+    if name not in known:
+      raise errors.InputError(
+        f"--chapters: there is no chapter {name!r}; there are "
+        f"{', '.join(known) or 'none yet'}"
+      )
+  return list(dict.fromkeys(names))
+
+
+def run_chapter(
+  name: str, target: str, preset: str, directory: pathlib.Path, rerun: bool
+) -> report.Chapter:
+  """Runs one chapter in a child process, or takes what it left before.
+
+  Args:
+    name: the chapter's name.
+    target: its function as `MODULE:FUNCTION`.
+    preset: "quick" or "full".
+    directory: the chapter's own work directory.
+    rerun: run it although it has finished before.
+
+  Returns:
+    The chapter; if it failed, one that says why.
+  """
+  directory.mkdir(parents=True, exist_ok=True)
+  finished = directory / chapter_lib.FILE
+  failure = directory / chapter_lib.ERROR
+  if finished.exists() and not rerun:
+    progress.say(f"{name}: finished before and kept; --rerun runs it again")
+    return report.load(finished)
+  for old in (finished, failure):
+    old.unlink(missing_ok=True)
+  progress.say(f"{name}: running")
+  child = subprocess.Popen(
+    [sys.executable, "-m", chapter_lib.__name__, target, preset, directory],
+    env={**os.environ, shutdown.PARENT: str(os.getpid())},
+  )
+  try:
+    code = child.wait()
+  except BaseException as reason:
+    # Ctrl-C reaches the chapter too, which then closes its files.
+    if isinstance(reason, SystemExit):
+      child.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+      child.wait(timeout=10)
+    child.kill()
+    child.wait()
+    raise
+  if code == 130:
+    raise KeyboardInterrupt
+  if code == 0:
+    return report.load(finished)
+  error = f"ended with code {code}"
+  if code < 0:
+    error = f"ended by signal {-code} (memory may have run out)"
+  if failure.exists():
+    error = failure.read_text("utf-8")
+  made_by = command(name, preset)
+  return report.Chapter(
+    name, "The chapter did not finish.", command=made_by, error=error
+  )
+
+
+def command(name: str, preset: str) -> str:
+  """The command that makes one chapter."""
+  return f"python -m experiments.reproduce --chapters={name} --preset={preset}"
+
+
+def reproduce(
+  names: Sequence[str] | None,
+  preset: str,
+  directory: pathlib.Path,
+  *,
+  rerun: bool = False,
+  known: Mapping[str, str] = CHAPTERS,
+) -> dict[str, report.Chapter]:
+  """Runs chapters and writes the report.
+
+  Args:
+    names: the chapters to run; all if None.
+    preset: "quick" or "full".
+    directory: where chapters and the report go.
+    rerun: run chapters again that have finished.
+    known: the chapters there are, as `CHAPTERS`.
+
+  Returns:
+    The chapters by name, failed ones among them.
+  """
+  chapters = {}
+  for name in select(names, known):
+    done = run_chapter(name, known[name], preset, directory / name, rerun)
+    done.command = done.command or command(name, preset)
+    chapters[name] = done
+  cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else "?"
+  versions = workdir.versions()
+  about = [
+    f"Preset {preset}; {cores} cores; "
+    + ", ".join(f"{package} {version}" for package, version in versions.items())
+  ]
+  report.write_report(chapters, directory, about)
+  return chapters
+
+
+def main(argv: list[str]) -> None:
+  """Runs the chapters that the flags name."""
+  del argv
+  names = select(_CHAPTERS.value, CHAPTERS)
+  preset = _PRESET.value
+  folder = runlib.WORKDIR.value or f"runs/reproduce-{preset}"
+  volatile = ("chapters", "rerun")
+  # The devices are left to the chapters, which may need all of their memory.
+  with runlib.Run(
+    "reproduce", directory=folder, volatile=volatile, devices=False
+  ) as run:
+    chapters = reproduce(names, preset, run.directory, rerun=_RERUN.value)
+    for name, chapter in chapters.items():
+      print(f"{chapter.title}: {report.summary_line(chapter)}")
+      for row in chapter.rows:
+        keys = ("thesis", "lower", "upper", "tolerance")
+        figures = {key: row.get(key) for key in keys}
+        label = f"{name}: {row['name']}"
+        run.row(label, row["metric"], row["value"], **figures)
+  print(f"Report: {run.directory / 'report.html'}")
+  failed = [name for name, chapter in chapters.items() if chapter.error]
+  if failed:
+    progress.say(f"failed: {', '.join(failed)}")
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+  runlib.launch(main)

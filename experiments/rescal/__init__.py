@@ -1,0 +1,1 @@
+"""RESCAL on a transitive relation (thesis 5.2)."""

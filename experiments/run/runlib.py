@@ -1,0 +1,401 @@
+"""What every experiment shares: its work directory, its log and its launch.
+
+```python
+def main(argv):
+  del argv
+  with runlib.Run("rescal") as run:
+    start, state = run.restore(init()) or (-1, init())
+    for step in run.progress(range(start + 1, steps), "als"):
+      state, info = update(state)
+      run.log(step, loss=info.loss)
+      if step % 100 == 99:
+        run.save(step, state)
+    run.row("WN18", "MRR", 0.94, thesis=0.93)
+
+
+if __name__ == "__main__":
+  runlib.launch(main)
+```
+
+Log a step before it is saved: on a resumed run the lines past the last
+checkpoint are cut from `metrics.jsonl` and written again.
+"""
+
+import contextlib
+import functools
+import io
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from absl import app, flags, logging
+
+from experiments.run import (
+  checkpoints,
+  command_line,
+  cpu_settings,
+  processes,
+  progress,
+  shutdown,
+  workdir,
+)
+from repr_jax import errors
+from repr_jax.data.io import files
+
+T = TypeVar("T")
+
+WORKDIR = flags.DEFINE_string(
+  "workdir",
+  None,
+  "Directory of the run: flags, metrics, results, plots and checkpoints. The "
+  "same command run again resumes there. Default: runs/NAME.",
+)
+SEED = flags.DEFINE_integer(
+  "seed", 0, "Seed of every random key of the run.", lower_bound=0
+)
+
+# Flags that may differ when a run is resumed: they do not change its result.
+_VOLATILE = frozenset({"workdir", "log_every", "save_every", "port"})
+
+
+class NonFiniteError(ArithmeticError):
+  """A value of the run is NaN or infinite, so going on is of no use."""
+
+
+class Run:
+  """One run of an experiment in its work directory; a context manager.
+
+  In a job of several processes the first has the work directory; to the
+  others `directory` is a scratch one from the `with` on, and only checkpoints
+  are written together.
+
+  Attributes:
+    directory: the work directory.
+    finished: whether an earlier run with these flags reached its end here;
+      one that returns then leaves all files as they are.
+  """
+
+  def __init__(
+    self,
+    experiment: str,
+    *,
+    directory: str | os.PathLike | None = None,
+    config: Mapping[str, Any] | None = None,
+    volatile: Sequence[str] = (),
+    keep: int = 2,
+    devices: bool = True,
+  ):
+    """Names the run; nothing is touched before the `with` block.
+
+    Args:
+      experiment: name of the experiment.
+      directory: work directory; by default the flag `--workdir`, and where
+        that is not given `runs/EXPERIMENT`.
+      config: what identifies the run; by default all flags of the program.
+      volatile: names in the configuration that may differ on resuming.
+      keep: number of checkpoints to keep.
+      devices: note the kind of device; False for a program that only starts
+        others, since asking JAX for its devices takes hold of them.
+    """
+    if directory is None:
+      directory = WORKDIR.value or pathlib.Path("runs") / experiment
+    self.directory = pathlib.Path(directory)
+    self.finished = False
+    self._experiment = experiment
+    self._config = config
+    self._devices = devices
+    self._volatile = _VOLATILE | set(volatile)
+    self._rows: list[dict[str, Any]] = []
+    self._checkpoints = checkpoints.Checkpoints(
+      self.directory / "checkpoints", keep
+    )
+    self._metrics = workdir.Metrics(self.directory / "metrics.jsonl")
+    self._lock: workdir.Lock | None = None
+    self._began = time.monotonic()
+
+  def __enter__(self) -> "Run":
+    self._began = time.monotonic()
+    given = self.directory
+    if processes.is_writer():
+      self._lock = workdir.Lock(self.directory)
+    else:
+      self.directory = processes.scratch()
+      self._metrics = workdir.Metrics(self.directory / "metrics.jsonl")
+    try:
+      if self._lock is not None:
+        config = workdir.flag_values() if self._config is None else self._config
+        record = workdir.describe(self._experiment, config, self._devices)
+        workdir.claim(self.directory, record, self._volatile)
+      finished = (self.directory / "results.json").exists()
+      self.finished = processes.agree(finished)
+      if self.finished:
+        self.directory = given  # there is nothing more to write, only to read
+      self._metrics.open(self._checkpoints.latest(), keep=self.finished)
+    except BaseException:
+      self._close()
+      raise
+    return self
+
+  def __exit__(
+    self, kind: Any, error: BaseException | None, trace: Any
+  ) -> None:
+    del kind, trace
+    try:
+      if error is None:
+        self._finish()
+      elif isinstance(error, (KeyboardInterrupt, SystemExit, OSError)):
+        progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
+      elif isinstance(error, errors.InputError) and self._lock is not None:
+        # Flags that were refused do not bind the directory.
+        workdir.free(self.directory)
+    finally:
+      self._close()
+
+  def _close(self) -> None:
+    self._metrics.close()
+    self._checkpoints.close()
+    if self._lock is not None:
+      self._lock.release()
+      self._lock = None
+
+  def _where_to_resume(self) -> str:
+    with contextlib.suppress(Exception):
+      step = self._checkpoints.latest()
+      if step is not None:
+        return (
+          f"the same command with --workdir={self.directory} resumes after "
+          f"step {step}"
+        )
+    return (
+      f"the same command with --workdir={self.directory} starts again (there "
+      "is no checkpoint yet)"
+    )
+
+  def _finish(self) -> None:
+    """Writes the results, which say that the run has ended."""
+    again = bool(self._rows) and self._lock is not None
+    if self.finished and not again:
+      return
+    results = {
+      "experiment": self._experiment,
+      "rows": self._rows,
+      "seconds": round(time.monotonic() - self._began, 3),
+    }
+    try:
+      workdir.write_json(self.directory / "results.json", results)
+    except OSError:
+      progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
+      raise
+
+  def _stop(self, name: str, value: Any, step: int | None) -> None:
+    at = "" if step is None else f" at step {step}"
+    last = self._checkpoints.latest()
+    good = (
+      "there is no checkpoint yet"
+      if last is None
+      else f"the last good checkpoint is step {last} in "
+      f"{self.directory / 'checkpoints'}"
+    )
+    raise NonFiniteError(
+      f"{self._experiment}: {name} is {value}{at}; {good}. Lower the step size "
+      "or look at the input."
+    )
+
+  def log(self, step: int, **values: Any) -> None:
+    """Writes one line of `metrics.jsonl`; stops on a non-finite value.
+
+    Args:
+      step: the step that the values belong to; steps never go back.
+      **values: scalars, small arrays or text under their names.
+    """
+    plain = {name: _plain(value) for name, value in values.items()}
+    for name, value in plain.items():
+      if not _is_finite(value):
+        self._stop(name, value, step)
+    seconds = round(time.monotonic() - self._began, 3)
+    self._metrics.append({"step": int(step), **plain, "seconds": seconds})
+
+  def save(self, step: int, tree: Any, *, check: bool = True) -> None:
+    """Writes a checkpoint: the state after `step`.
+
+    Args:
+      step: the last step that the state has seen.
+      tree: a pytree of arrays and scalars.
+      check: stop the run where the tree holds a non-finite value.
+    """
+    if check and (name := checkpoints.not_finite(tree)) is not None:
+      self._stop(f"state{name}", "not finite", step)
+    self._metrics.sync()
+    self._checkpoints.save(int(step), tree)
+
+  def restore(self, like: T) -> tuple[int, T] | None:
+    """The last checkpoint as (step, tree of the form of `like`), or None."""
+    found = self._checkpoints.restore(like)
+    if found is not None:
+      progress.say(f"{self._experiment}: resuming after step {found[0]}")
+    return found
+
+  def row(
+    self,
+    name: str,
+    metric: str,
+    value: float,
+    *,
+    thesis: float | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+    tolerance: float | None = None,
+  ) -> dict[str, Any]:
+    """Adds one figure to `results.json` and returns it.
+
+    Args:
+      name: what was measured: the data set, the system, the setting.
+      metric: the measure, with its unit.
+      value: our figure.
+      thesis: the thesis' figure, where it has one.
+      lower: lower end of our figure's interval.
+      upper: upper end of our figure's interval.
+      tolerance: distance from the thesis' figure that counts as agreement,
+        where there is no interval.
+    """
+    row: dict[str, Any] = {"name": name, "metric": metric}
+    numbers = {"value": value, "thesis": thesis, "lower": lower}
+    numbers |= {"upper": upper, "tolerance": tolerance}
+    for key, number in numbers.items():
+      if number is not None:
+        row[key] = _plain(number)
+        if not _is_finite(row[key]):
+          self._stop(f"{name}, {metric}, {key}", row[key], None)
+    self._rows.append(row)
+    return row
+
+  def plot(self, name: str, figure: Any) -> pathlib.Path:
+    """Writes a matplotlib figure (or PNG bytes) to `plots/NAME.png`."""
+    path = self.directory / "plots" / f"{name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with files.atomic_write(path, "wb") as out:
+      out.write(figure if isinstance(figure, bytes) else figure_png(figure))
+    return path
+
+  def vectors(self, words: Sequence[str], array: Any) -> None:
+    """Writes learned vectors as `vectors.npz` and in word2vec's text format.
+
+    Args:
+      words: the words or entities, one for each row.
+      array: their vectors, [n, d].
+    """
+    from repr_jax.data import vectors
+
+    rows = np.asarray(array, np.float32)
+    if not np.isfinite(rows).all():
+      bad = int(np.argmin(np.isfinite(rows).all(axis=1)))
+      self._stop(f"the vector of {words[bad]!r}", "not finite", None)
+    learned = vectors.Vectors(list(words), rows)
+    vectors.write_vectors(self.directory / "vectors.npz", learned, "npz")
+    # That format has no spaces in a name; of names that fall together the
+    # first stays.
+    joined: dict[str, int] = {}
+    for row, word in enumerate(words):
+      joined.setdefault("_".join(word.split()), row)
+    text = vectors.Vectors(list(joined), rows[list(joined.values())])
+    vectors.write_vectors(self.directory / "vectors.txt", text, "word2vec")
+
+  def progress(
+    self, items: Iterable[T], name: str, total: int | None = None
+  ) -> Iterator[T]:
+    """The items, with rate and time left on a terminal and in a log."""
+    return progress.track(items, name, total)
+
+
+def _plain(value: Any) -> Any:
+  """The value as what JSON has: numbers, text, or lists of them."""
+  if value is None or isinstance(value, (str, bool, int, float)):
+    return value
+  return np.asarray(value).tolist()
+
+
+def _is_finite(value: Any) -> bool:
+  if isinstance(value, list):
+    return all(map(_is_finite, value))
+  return not isinstance(value, float) or bool(np.isfinite(value))
+
+
+def figure_png(figure: Any) -> bytes:
+  """The PNG bytes of a matplotlib figure, the same for the same figure."""
+  out = io.BytesIO()
+  figure.savefig(
+    out, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None}
+  )
+  return out.getvalue()
+
+
+def _parse(argv: list[str], arguments: bool = False) -> list[str]:
+  try:
+    rest = command_line.parse(argv)
+  except errors.InputError as error:
+    progress.say(f"error: {error}\nRun with --help to see the flags.")
+    sys.exit(2)
+  except SystemExit:
+    sys.exit(0)  # absl ends --help with 1, as if asking were a mistake
+  if len(rest) > 1 and not arguments:
+    progress.say(
+      f"error: unexpected argument {rest[1]!r}: flags are --name=value."
+    )
+    sys.exit(2)
+  return rest
+
+
+def launch(
+  main: Callable[[list[str]], Any],
+  *,
+  of_a_run: bool = True,
+  arguments: bool = False,
+) -> None:
+  """Runs an experiment's `main(argv)` with its flags, settings and exit codes.
+
+  Bad input, bad flags and failing files end with one line and code 2, a
+  non-finite value with 3, Ctrl-C with 130 and a resumable work directory; a
+  second Ctrl-C or SIGTERM does not wait for a compiled program to return.
+
+  Args:
+    main: the program; what it returns is the exit code.
+    of_a_run: whether the program has a work directory and a seed.
+    arguments: whether it takes more than flags.
+  """
+  if not any(argument.startswith("--help") for argument in sys.argv):
+    cpu_settings.apply()
+  for holder in (WORKDIR, SEED):
+    if of_a_run:
+      # --help lists the flags of the program and these.
+      flags.FLAGS.register_key_flag_for_module(
+        sys.argv[0], flags.FLAGS[holder.name]
+      )
+    else:
+      delattr(flags.FLAGS, holder.name)
+
+  def guarded(argv: list[str]) -> Any:
+    try:
+      if not flags.FLAGS["verbosity"].present:
+        logging.set_verbosity(logging.WARNING)  # Orbax reports every file
+      shutdown.on_signals()
+      shutdown.with_parent()
+      processes.join()
+      return main(argv)
+    except BrokenPipeError:
+      raise
+    except (errors.InputError, OSError) as error:
+      progress.say(f"error: {shutdown.describe(error)}")
+      sys.exit(2)
+    except NonFiniteError as error:
+      progress.say(f"error: {error}")
+      sys.exit(3)
+    except KeyboardInterrupt:
+      sys.exit(130)
+
+  parser = functools.partial(_parse, arguments=arguments)
+  with shutdown.without_reader():
+    app.run(guarded, flags_parser=parser)

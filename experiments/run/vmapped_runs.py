@@ -1,0 +1,120 @@
+"""Several runs of an experiment in one program.
+
+An experiment that can do this names the flags in which such runs may differ,
+`VMAP_OVER = ("seed", ...)`, and has `run_together(members)`, which trains them
+at once and leaves in each work directory what a run alone would have left.
+"""
+
+import os
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from experiments.run import progress, runlib
+
+T = TypeVar("T")
+
+
+class Member(NamedTuple):
+  """A run of the group: its work directory and all its flags by name."""
+
+  directory: pathlib.Path
+  flags: Mapping[str, Any]
+
+
+class Group:
+  """The runs of a group in their work directories; a context manager.
+
+  What goes wrong in one run ends that run alone.
+
+  Attributes:
+    members: the runs, as they were given.
+    runs: their directories, open.
+    failures: what ended each run, None where nothing did.
+  """
+
+  def __init__(
+    self,
+    experiment: str,
+    members: Sequence[Member],
+    volatile: Sequence[str] = (),
+  ):
+    """Names the runs; nothing is touched before the `with` block.
+
+    Args:
+      experiment: name of the experiment, as a run alone has it.
+      members: the runs.
+      volatile: as for `runlib.Run`.
+    """
+    self.members = list(members)
+    self.failures: list[str | None] = [None for _ in members]
+    self.runs = [
+      runlib.Run(
+        experiment, directory=x.directory, config=x.flags, volatile=volatile
+      )
+      for x in members
+    ]
+    self._open: set[int] = set()
+
+  def __enter__(self) -> "Group":
+    for index, run in enumerate(self.runs):
+      self._open.add(index)
+      self.attempt(index, run.__enter__)
+      if index in self._open and run.finished:
+        self.finish(index)
+    return self
+
+  def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    for index in self.active():
+      self._open.discard(index)
+      self.runs[index].__exit__(kind, error, trace)
+
+  def active(self) -> list[int]:
+    """Places of the runs that have neither ended nor failed."""
+    return sorted(self._open)
+
+  def attempt(
+    self, index: int, function: Callable[..., T], *arguments: Any
+  ) -> T | None:
+    """Calls a function on behalf of one run, which fails where it raises.
+
+    Args:
+      index: place of the run.
+      function: what to call.
+      *arguments: what to call it with.
+
+    Returns:
+      The function's result; None where the run has failed, now or before.
+    """
+    if index not in self._open:
+      return None
+    try:
+      return function(*arguments)
+    except Exception as error:
+      name = "" if _speaks(error) else f"{type(error).__name__}: "
+      self.failures[index] = f"{name}{error}"
+      progress.say(f"error: {self.members[index].directory}: {name}{error}")
+      self._open.discard(index)
+      self.runs[index].__exit__(type(error), error, error.__traceback__)
+      return None
+
+  def finish(self, index: int) -> None:
+    """Ends a run: writes its results and leaves its directory."""
+
+    def write():
+      self.runs[index].__exit__(None, None, None)
+
+    self.attempt(index, write)
+    self._open.discard(index)
+
+
+def cores() -> int:
+  """Processors that this process may use."""
+  if hasattr(os, "sched_getaffinity"):
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
+def _speaks(error: Exception) -> bool:
+  """Whether the message of an error says enough without its name."""
+  return isinstance(error, (ValueError, OSError, runlib.NonFiniteError))

@@ -1,0 +1,1 @@
+"""The spectral core on problems with known answers."""

@@ -1,0 +1,1 @@
+"""Documents with linked mentions, Wikipedia, priors and candidates."""

@@ -1,0 +1,348 @@
+"""Features of entities: bags of what their sentences hold (thesis 4.3).
+
+An entity is the multiset of the sentences that mention it, each counted once
+however often it names the entity. Three blocks of counts are put side by
+side: "word:" the tokens of these sentences, "doc:" the documents they stand
+in, and "link:" those tokens that belong to a linked mention, the entity's own
+or another's. Tokens are lower-cased, and marks without a letter or digit are
+no features. The most frequent features and the rare ones are then dropped,
+over all entities and all blocks (thesis 4.7).
+"""
+
+import collections
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from repr_jax.data import entities as entities_lib
+from repr_jax.data.entities import feature_counts
+from repr_jax.data.entities import names as names_lib
+from repr_jax.data.entities import sentences as sentences_lib
+from repr_jax.data.io import arraystore, files
+from repr_jax.errors import InputError
+
+_KIND = "features of entities"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FeatureTable:
+  """Entities and their features.
+
+  Attributes:
+    counts: float32 [X, F], sorted columns; a row without entries belongs to
+      an entity none of whose features are left.
+    entities: ids, sorted, [X].
+    names: display names, [X].
+    features: "word:x", "doc:x" and "link:x", block after block, the most
+      frequent first in each, [F].
+    sentences: the text behind the counts.
+  """
+
+  counts: scipy.sparse.csr_array
+  entities: list[str]
+  names: list[str]
+  features: list[str]
+  sentences: sentences_lib.Sentences
+
+  @functools.cached_property
+  def columns(self) -> dict[str, int]:
+    """The column of each feature."""
+    return {feature: i for i, feature in enumerate(self.features)}
+
+  @functools.cached_property
+  def rows(self) -> dict[str, int]:
+    """The row of each entity id."""
+    return {entity: i for i, entity in enumerate(self.entities)}
+
+  @functools.cached_property
+  def name_index(self) -> names_lib.NameIndex:
+    """The display names, to be searched."""
+    return names_lib.NameIndex(self.names)
+
+  @functools.cached_property
+  def fingerprint(self) -> str:
+    """Identifies the features; a model of others does not fit the table."""
+    return fingerprint(self.features)
+
+  @functools.cached_property
+  def _columns_of(self) -> feature_counts.Columns:
+    """Columns of tokens as words, of documents, of tokens as links; or -1."""
+    held = self.sentences
+    lower = [token.lower() for token in held.vocabulary]
+    return feature_counts.Columns(
+      self._look_up("word", lower),
+      self._look_up("doc", held.document_names),
+      self._look_up("link", lower),
+    )
+
+  def _look_up(self, block: str, names: Iterable[str]) -> np.ndarray:
+    found = (self.columns.get(f"{block}:{name}", -1) for name in names)
+    return np.fromiter(found, np.int32)
+
+
+def fingerprint(features: Sequence[str]) -> str:
+  """Identifies a list of features.
+
+  Args:
+    features: the features in order.
+
+  Returns:
+    A hexadecimal digest.
+  """
+  digest = hashlib.sha256()
+  for feature in features:
+    raw = feature.encode()
+    digest.update(len(raw).to_bytes(8, "little") + raw)
+  return digest.hexdigest()
+
+
+def build(
+  stream: Iterable[entities_lib.Sentence],
+  names: Mapping[str, str] | None = None,
+  *,
+  drop_most_frequent: int = 100,
+  min_count: int = 5,
+  max_sentences: int | None = None,
+) -> FeatureTable:
+  """Counts the features of a corpus in one pass over it.
+
+  Args:
+    stream: sentences with mentions.
+    names: display names by entity id; the id where one is absent. Entities
+      named here have a row even if no sentence mentions them. The mapping is
+      read when the stream has ended, so a reader may fill it on the way.
+    drop_most_frequent: how many of the most frequent features are dropped,
+      equal counts by name.
+    min_count: features with a smaller sum over all entities are dropped.
+    max_sentences: how many sentences of an entity count at most, the first
+      ones; None for all.
+
+  Returns:
+    The table. A corpus of which no feature is left is an `InputError`.
+  """
+  names = {} if names is None else names
+  held, ids = sentences_lib.collect(stream, names, max_sentences)
+  if not len(held.documents):
+    raise InputError("the corpus has no sentence that mentions an entity")
+  lower = [token.lower() for token in held.vocabulary]
+  index = {word: i for i, word in enumerate(dict.fromkeys(lower))}
+  word = np.fromiter(map(index.__getitem__, lower), np.int32, len(lower))
+  word[[not any(map(str.isalnum, token)) for token in lower]] = -1
+  # Raw columns: words, then documents, then links.
+  size, documents = len(index), len(held.document_names)
+  link = np.where(word < 0, -1, word + (size + documents))
+  raw = feature_counts.Columns(word, np.arange(size, size + documents), link)
+  totals = feature_counts.totals(held, raw, 2 * size + documents)
+  labels = [
+    *(f"word:{x}" for x in index),
+    *(f"doc:{x}" for x in held.document_names),
+    *(f"link:{x}" for x in index),
+  ]
+  kept = feature_counts.prune(totals, labels, drop_most_frequent, min_count)
+  block = np.searchsorted([size, size + documents], kept, side="right")
+  order = sorted(
+    range(len(kept)),
+    key=lambda i: (block[i], -totals[kept[i]], labels[kept[i]]),
+  )
+  kept = kept[order]
+  column = np.full(len(labels) + 1, -1, np.int32)  # The last is for -1.
+  column[kept] = np.arange(len(kept))
+  return FeatureTable(
+    feature_counts.entity_counts(
+      held, feature_counts.Columns(*(column[x] for x in raw)), len(kept)
+    ),
+    ids,
+    [names.get(entity, entity) for entity in ids],
+    [labels[i] for i in kept.tolist()],
+    held,
+  )
+
+
+def build_from_entities(
+  pairs: Iterable[
+    tuple[entities_lib.EntityInfo, Sequence[entities_lib.Sentence]]
+  ],
+  *,
+  drop_most_frequent: int = 100,
+  min_count: int = 5,
+  max_sentences: int | None = None,
+) -> FeatureTable:
+  """Counts the features of entities that come with their sentences.
+
+  Args:
+    pairs: entities with sentences, as entity files and WordNet give them.
+    drop_most_frequent: as for `build`.
+    min_count: as for `build`.
+    max_sentences: as for `build`.
+
+  Returns:
+    The table; entities without sentences have a row too.
+  """
+  names: dict[str, str] = {}
+
+  def stream():
+    for info, found in pairs:
+      names[info.id] = info.name
+      yield from found
+
+  return build(
+    stream(),
+    names,
+    drop_most_frequent=drop_most_frequent,
+    min_count=min_count,
+    max_sentences=max_sentences,
+  )
+
+
+def featurise(
+  table: FeatureTable,
+  sentences: Sequence[entities_lib.Sentence] | Sequence[str],
+) -> scipy.sparse.csr_array:
+  """The features of an entity from its sentences alone.
+
+  Args:
+    table: the table whose features count; others are passed over.
+    sentences: the sentences that mention the entity, or their plain text,
+      which has neither document nor links.
+
+  Returns:
+    The row that `build` gives an entity with these sentences, CSR float32
+    [1, F].
+  """
+  if isinstance(sentences, str):
+    raise InputError("expected a list of sentences, not one string")
+  found: collections.Counter[str] = collections.Counter()
+  for sentence in sentences:
+    if isinstance(sentence, str):
+      sentence = entities_lib.Sentence("", entities_lib.tokenize(sentence))
+    lower = [token.lower() for token in sentence.tokens]
+    inside = {
+      i
+      for a, b, _ in sentence.mentions
+      for i in range(max(a, 0), min(b, len(lower)))
+    }
+    found.update(f"word:{x}" for x in lower)
+    found.update(f"link:{lower[i]}" for i in inside)
+    if sentence.doc:
+      found[f"doc:{sentence.doc}"] += 1
+  columns = table.columns
+  pairs = sorted((columns[x], n) for x, n in found.items() if x in columns)
+  row = np.array(pairs, np.float64).reshape(-1, 2)
+  return scipy.sparse.csr_array(
+    (
+      row[:, 1].astype(np.float32),
+      row[:, 0].astype(np.int32),
+      np.array([0, len(row)], np.int32),
+    ),
+    shape=(1, len(table.features)),
+  )
+
+
+def sentence_rows(
+  table: FeatureTable, sentences: np.ndarray
+) -> scipy.sparse.csr_array:
+  """The features of stored sentences, each as if it were an entity's only one.
+
+  Args:
+    table: the table.
+    sentences: ids, int [s].
+
+  Returns:
+    CSR float32 [s, F], sorted columns.
+  """
+  found = feature_counts.sentence_features(
+    table.sentences,
+    np.asarray(sentences, np.int64),
+    table._columns_of,
+    len(table.features),
+  )
+  found.sum_duplicates()
+  return found
+
+
+def save(directory: files.Path, table: FeatureTable) -> None:
+  """Stores a table in a directory, which appears when it is complete.
+
+  Args:
+    directory: where; a table that is there already is replaced.
+    table: the table.
+  """
+  held = table.sentences._asdict()
+  arrays = {k: x for k, x in held.items() if isinstance(x, np.ndarray)}
+  texts = {k: x for k, x in held.items() if k not in arrays}
+  counts = table.counts
+  arrays |= {
+    "counts_data": counts.data.astype(np.float32, copy=False),
+    "counts_indices": counts.indices.astype(np.int32, copy=False),
+    "counts_indptr": counts.indptr.astype(np.int64, copy=False),
+  }
+  texts |= {
+    "entities": table.entities,
+    "names": table.names,
+    "features": table.features,
+  }
+  store = arraystore.Store(arrays, texts, table.fingerprint)
+  arraystore.write(directory, _KIND, store)
+
+
+def load(directory: files.Path) -> FeatureTable:
+  """Maps a stored table into memory.
+
+  Args:
+    directory: where `save` put it.
+
+  Returns:
+    The table; its arrays are read from the disk as they are used. A damaged
+    one, or one whose features are not those it was made with, is an
+    `InputError`.
+  """
+  arrays, texts, mark = arraystore.read(directory, _KIND)
+  try:
+    if fingerprint(texts["features"]) != mark:
+      raise arraystore.damaged(directory, "its features were changed")
+    both: dict[str, Any] = arrays | texts
+    held = sentences_lib.Sentences(
+      *(both[name] for name in sentences_lib.Sentences._fields)
+    )
+    shape = len(texts["entities"]), len(texts["features"])
+    if len(texts["names"]) != shape[0]:
+      raise ValueError(f"it does not name {shape[0]} entities")
+    sentences_lib.check(held, shape[0])
+    counts = _mapped_counts(arrays, shape)
+    return FeatureTable(
+      counts, texts["entities"], texts["names"], texts["features"], held
+    )
+  except (IndexError, KeyError, TypeError, ValueError) as error:
+    if isinstance(error, InputError):
+      raise
+    raise arraystore.damaged(directory, str(error)) from error
+
+
+def _mapped_counts(
+  arrays: Mapping[str, np.ndarray], shape: tuple[int, int]
+) -> scipy.sparse.csr_array:
+  """The matrix on mapped arrays, which scipy would copy on the usual way."""
+  data, indices, indptr = (
+    np.asarray(arrays[f"counts_{name}"])
+    for name in ("data", "indices", "indptr")
+  )
+  for part, kinds in ((data, "iuf"), (indices, "iu"), (indptr, "iu")):
+    if part.ndim != 1 or part.dtype.kind not in kinds:
+      raise ValueError("its counts have another form")
+  if len(indptr) != shape[0] + 1 or not indptr[-1] == len(data) == len(indices):
+    raise ValueError(f"its counts are not {shape[0]} rows")
+  if indptr[0] or (np.diff(indptr) < 0).any():
+    raise ValueError("its rows overlap")
+  if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
+    raise ValueError(f"its counts have more than {shape[1]} columns")
+  counts = scipy.sparse.csr_array(shape, dtype=np.float32)
+  small = len(indices) <= np.iinfo(np.int32).max
+  counts.indptr = indptr.astype(np.int32) if small else indptr
+  counts.data, counts.indices = data, indices
+  counts.has_canonical_format = True
+  return counts

@@ -1,0 +1,1 @@
+"""Files: reading, writing and named arrays on disk."""

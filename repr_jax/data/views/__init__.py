@@ -1,0 +1,1 @@
+"""Views of words: counted from text, bitext, trees and WordNet."""

@@ -1,0 +1,398 @@
+"""Rule sets compiled into arrays that a projection can use.
+
+`compile_rules` turns rules into `Constraints`. Rules that share relations
+are treated as one system: implications that run in a circle become ties
+(one value for all, their mean), and what remains is a set of inequalities
+without circles, which `kb.feasible` projects onto jointly.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+
+from repr_jax.data import rules as rule_files
+from repr_jax.kb import rule_kinds
+
+
+class System(NamedTuple):
+  """Rows sum(coef * free) + sum(other_coef * fixed) <= bound, elementwise.
+
+  Attributes:
+    index: places among the vectors being projected, [m, k].
+    coef: 0. for padding, [m, k].
+    other: places among the vectors held fixed, [m, l].
+    other_coef: 0. for padding, [m, l].
+    bound: [m].
+  """
+
+  index: jax.Array  # type: ignore[assignment]
+  coef: jax.Array
+  other: jax.Array
+  other_coef: jax.Array
+  bound: jax.Array
+
+
+class Region(NamedTuple):
+  """A box, or a ball around 0; infinite where not bounded.
+
+  Attributes:
+    lower: least value of an entity's coordinates, scalar.
+    upper: largest value, scalar.
+    radius: largest norm of an entity, scalar.
+  """
+
+  lower: jax.Array
+  upper: jax.Array
+  radius: jax.Array
+
+
+class Constraints(NamedTuple):
+  """A compiled rule set; all arrays, so it can be an argument of a jit.
+
+  Attributes:
+    class_of: class of each node, [n].
+    factor: node = factor * class value, [n].
+    floor: least norm of each class value (T), [C].
+    order: the order rows alone, consequents first.
+    relation_rows: rows of the relation step, over classes; `other` are
+      places in `named`.
+    entity_rows: rows of the entity step, over `named`; `other` are classes.
+    joint_rows: all of these over classes, then `named`; for the start.
+    plane_class: classes of each bilinear condition, [h, 2].
+    plane_named: entities of each, as places in `named`, [h, 2].
+    plane_coef: factors, 0. for padding, [h, 2].
+    named: entities that a rule names, [M].
+    region: where every entity lives; None where anywhere will do.
+  """
+
+  class_of: jax.Array
+  factor: jax.Array
+  floor: jax.Array
+  order: System
+  relation_rows: System
+  entity_rows: System
+  joint_rows: System
+  plane_class: jax.Array
+  plane_named: jax.Array
+  plane_coef: jax.Array
+  named: jax.Array
+  region: Region | None
+
+
+def compile_rules(
+  model: str,
+  rules: Sequence[rule_files.Rule],
+  relations: Sequence[str],
+  entities: Sequence[str],
+  settings: rule_kinds.Settings | None = None,
+  nonnegative: bool = False,
+) -> Constraints:
+  """Compiles rules for a model; names or kinds it lacks are errors.
+
+  Args:
+    model: one of `kb.scores.SCORES`.
+    rules: the rules.
+    relations: names of the relations in the order of their ids.
+    entities: names of the entities in the order of their ids.
+    settings: numbers of some conditions; the defaults where None.
+    nonnegative: keep entities nonnegative even where the rules do not need
+      it (the thesis does, in all models but T).
+
+  Returns:
+    The constraints.
+  """
+  settings = settings or rule_kinds.Settings()
+  indexed = rule_kinds.index_rules(list(rules), list(relations), list(entities))
+  build = _Builder(model, len(relations), settings)
+  return build.constraints(indexed, nonnegative)
+
+
+def conflict(
+  rules: Sequence[rule_files.Rule],
+  possible: Callable[[list[int]], bool],
+) -> str:
+  """Fewest rules that cannot hold together, by leaving out one at a time.
+
+  Args:
+    rules: rules that cannot hold together.
+    possible: says whether the rules in these places can.
+
+  Returns:
+    The rules as text.
+  """
+  kept = list(range(len(rules)))
+  for i in list(kept):
+    fewer = [j for j in kept if j != i]
+    if not possible(fewer):
+      kept = fewer
+  return "; ".join(str(rules[i]) for i in kept)
+
+
+class _Builder:
+  """Compiles conditions for one model."""
+
+  def __init__(self, model: str, relations: int, settings):
+    self.model = model
+    self.settings = settings
+    self.parts = 1 if model in ("T", "distmult") else 2
+    self.nodes = relations * self.parts
+
+  def constraints(self, indexed, nonnegative) -> Constraints:
+    """The arrays of a rule set.
+
+    Ties, floors and linear conditions always leave room: with all relation
+    parts at -m and all entities at m (0 in models without a box) every one
+    of the linear conditions holds. What the bilinear ones leave is seen when
+    a start is looked for.
+    """
+    found, ties, edges = self._reduce(indexed)
+    named = _named(found)
+    place = {entity: i for i, entity in enumerate(named)}
+    order: list = []
+    for a, b in edges:
+      order.append(([(1, a), (-1, b)], [], 0.0))
+      if self.model in ("C", "D"):
+        order.append(([(1, a), (1, b)], [], 0.0))
+    linear = [
+      (ties.classes(self._flat(nodes)), _merge(entities, place), bound)
+      for nodes, entities, bound in found.linear
+    ]
+    floor = np.zeros(self.nodes, np.float32)
+    for r in found.floors:
+      least = self.settings.floor / abs(ties.factor[r])
+      floor[ties.root[r]] = max(floor[ties.root[r]], least)
+    needs = found.orthant or bool(edges) or found.box
+    lower = 0.0 if needs or (nonnegative and self.model != "T") else -np.inf
+    upper = self.settings.cap if found.box else np.inf
+    radius = self.settings.radius if found.floors else np.inf
+    region = None
+    if np.isfinite(lower) or np.isfinite(radius):
+      region = Region(*map(jnp.float32, (lower, upper, radius)))
+    planes = self._planes(found, ties, place)
+    bounds: list = []
+    if lower == 0:
+      bounds += [([], [(-1, i)], 0.0) for i in range(len(named))]
+    if found.box:
+      bounds += [([], [(1, i)], upper) for i in range(len(named))]
+    rows = [row for row in linear if row[0]]
+    turned = [(b, a, c) for a, b, c in linear + bounds if b]
+    return Constraints(
+      class_of=jnp.asarray(ties.root, jnp.int32),
+      factor=jnp.asarray(ties.factor, jnp.float32),
+      floor=jnp.asarray(floor, jnp.float32),
+      order=_system(order),
+      relation_rows=_system(order + rows),
+      entity_rows=_system(turned),
+      joint_rows=_system(order + self._joint(linear) + self._joint(bounds)),
+      plane_class=jnp.asarray(planes[0]),
+      plane_named=jnp.asarray(planes[1]),
+      plane_coef=jnp.asarray(planes[2]),
+      named=jnp.asarray(named, jnp.int32),
+      region=region,
+    )
+
+  def _reduce(self, indexed):
+    """Conditions, ties with circles contracted, and edges between classes."""
+    found = rule_kinds.conditions(self.model, indexed, self.settings)
+    ties = _Ties(self.nodes)
+    for first, second, ratio in found.ties:
+      ties.join(self._node(first), self._node(second), ratio)
+    edges = [(self._node(a), self._node(b)) for a, b in found.order]
+    edges = ties.contract(edges)
+    if found.implied:
+      ties = self._translations(found, ties)
+    return found, ties, edges
+
+  def _translations(self, found, ties):
+    """T: RelImp as ties with a floor, on rules that no others imply.
+
+    Equal vectors meet RelImp too, without a floor. So rules that hang together
+    and that no ratios and floors satisfy become equalities, and all of them
+    where there are linear conditions, which a floor could not be joined with.
+    """
+    turned = [(s, r) for r, s in found.implied]
+    label = _circles(found.implied, self.nodes)
+    group = _circles(found.implied + turned, self.nodes)
+    apart = {
+      (label[r], label[s]): (r, s)
+      for r, s in found.implied
+      if label[r] != label[s]
+    }
+    one_way = [apart[edge] for edge in _reduction(list(apart))]
+    equal = set(group) if found.linear else set()
+    while True:
+      tried, floors = ties.copy(), []
+      for r, s in found.implied:
+        if label[r] == label[s] or group[r] in equal:
+          tried.join(r, s, 1.0)
+      for r, s in one_way:
+        if group[r] not in equal and not tried.equal(r, s):
+          tried.join(r, s, self.settings.shrink)
+          floors.append(r)
+      pinned = {group[r] for r in floors if tried.factor[r] == 0}
+      if not pinned:
+        found.floors += floors
+        return tried
+      equal |= pinned
+
+  def _joint(self, rows):
+    return [
+      (nodes + [(value, self.nodes + i) for value, i in others], [], bound)
+      for nodes, others, bound in rows
+    ]
+
+  def _node(self, node):
+    return node[0] * self.parts + node[1]
+
+  def _flat(self, nodes):
+    return [(value, self._node(node)) for value, node in nodes]
+
+  def _planes(self, found, ties, place):
+    shape = (len(found.bilinear), 2)
+    classes, named = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    coef = np.zeros(shape, np.float32)
+    for i, terms in enumerate(found.bilinear):
+      for j, (value, node, entity) in enumerate(terms):
+        flat = self._node(node)
+        classes[i, j], named[i, j] = ties.root[flat], place[entity]
+        coef[i, j] = value * ties.factor[flat]
+    return classes, named, coef
+
+
+class _Ties:
+  """Nodes that are multiples of one another, by union-find with ratios."""
+
+  def __init__(self, nodes: int):
+    self.root = np.arange(nodes)
+    self.factor = np.ones(nodes)
+
+  def join(self, i: int, j: int, ratio: float) -> None:
+    """Makes node j = ratio * node i; 0 where no other value fits."""
+    a, b = self.root[i], self.root[j]
+    if a == b:
+      if not np.isclose(self.factor[j], ratio * self.factor[i]):
+        self.factor[self.root == a] = 0.0
+      return
+    members = self.root == b
+    zero = 0.0 in (self.factor[i], self.factor[j])
+    if not zero:
+      self.factor[members] *= ratio * self.factor[i] / self.factor[j]
+    self.root[members] = a
+    if zero:
+      self.factor[self.root == a] = 0.0
+
+  def equal(self, i: int, j: int) -> bool:
+    """Whether the two nodes always have the same value."""
+    if not (self.factor[i] or self.factor[j]):
+      return True
+    same = self.root[i] == self.root[j]
+    return bool(same and np.isclose(self.factor[i], self.factor[j]))
+
+  def copy(self) -> "_Ties":
+    """The same ties, to be changed on their own."""
+    other = _Ties(len(self.root))
+    other.root, other.factor = self.root.copy(), self.factor.copy()
+    return other
+
+  def classes(self, terms):
+    """Factors of nodes as factors of classes, each class once."""
+    return _merge(
+      [(value * self.factor[node], self.root[node]) for value, node in terms]
+    )
+
+  def contract(self, edges):
+    """Ties circles of a <= b; returns edges of classes, consequents first."""
+    n = len(self.root)
+    while True:
+      flat = [(self.root[a], self.root[b]) for a, b in edges]
+      label = _circles(flat, n)
+      joined = [
+        (a, b) for a, b in edges if label[self.root[a]] == label[self.root[b]]
+      ]
+      new = [(a, b) for a, b in joined if not self.equal(a, b)]
+      for a, b in new:
+        self.join(a, b, 1.0)
+      if not new:
+        break
+    apart = {(int(a), int(b)) for a, b in flat if a != b}
+    depth = _depths(apart)
+    return sorted(apart, key=lambda edge: (depth[edge[0]], edge))
+
+
+def _circles(edges, nodes):
+  """A label for each node, the same for nodes that reach one another."""
+  ends = np.array(edges, int).reshape(-1, 2).T
+  graph = sparse.coo_matrix((np.ones(len(edges)), tuple(ends)), (nodes, nodes))
+  return sparse.csgraph.connected_components(graph, connection="strong")[1]
+
+
+def _depths(edges):
+  """Longest way down from each node of a graph without circles."""
+  depth = {node: 0 for edge in edges for node in edge}
+  for _ in range(len(depth)):
+    changed = False
+    for a, b in edges:
+      if depth[a] < depth[b] + 1:
+        depth[a], changed = depth[b] + 1, True
+    if not changed:
+      break
+  return depth
+
+
+def _reduction(edges):
+  """Edges that no longer way implies."""
+  follow: dict[int, set[int]] = {}
+  for a, b in edges:
+    follow.setdefault(a, set()).add(b)
+
+  def reach(node):
+    found, stack = set(), [node]
+    while stack:
+      for other in follow.get(stack.pop(), ()):
+        if other not in found:
+          found.add(other)
+          stack.append(other)
+    return found
+
+  return [
+    (a, b)
+    for a, b in edges
+    if not any(b in reach(c) for c in follow[a] if c != b)
+  ]
+
+
+def _merge(terms, place=None):
+  """Terms with equal items added up; those that cancel are left out."""
+  total: dict[int, float] = {}
+  for value, item in terms:
+    key = int(item) if place is None else place[item]
+    total[key] = total.get(key, 0.0) + value
+  return [(value, key) for key, value in total.items() if abs(value) > 1e-12]
+
+
+def _named(found):
+  named = {e for _, entities, _ in found.linear for _, e in entities}
+  named |= {e for terms in found.bilinear for _, _, e in terms}
+  return sorted(named)
+
+
+def _system(rows) -> System:
+  """Pads rows of (terms, other terms, bound) to arrays."""
+
+  def pad(lists):
+    width = max([len(terms) for terms in lists], default=1) or 1
+    index = np.zeros((len(lists), width), np.int32)
+    coef = np.zeros((len(lists), width), np.float32)
+    for i, terms in enumerate(lists):
+      for j, (value, item) in enumerate(terms):
+        index[i, j], coef[i, j] = item, value
+    return jnp.asarray(index), jnp.asarray(coef)
+
+  index, coef = pad([row[0] for row in rows])
+  other, other_coef = pad([row[1] for row in rows])
+  bound = jnp.asarray([row[2] for row in rows], jnp.float32)
+  return System(index, coef, other, other_coef, bound)

@@ -1,0 +1,99 @@
+"""The autoencoder over many devices: where its state and batches live.
+
+On a mesh with axes "batch" and "features", a step is the program of one
+device (`training.run`), cut by the compiler: entities of a batch go over the
+first axis, and both tables that are as long as there are features, the
+encoder's first layer with its moments and the decoder with its own, over the
+second. The rows that a batch touches are read from and written to the shards
+that have them, a sum of [u, 3 h] over "features"; the softmax is a maximum
+and a sum over "features" of [b]; gradients are summed over "batch". What is
+small is on every device.
+
+Features are padded to a multiple of the axis with rows of bias -1e30, whose
+probability and gradient are zero.
+"""
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from repr_jax.errors import InputError
+from repr_jax.ops import mesh as meshes
+from repr_jax.setexp import autoencoder, train
+from repr_jax.setexp.batches import Batch
+
+AXES = ("batch", "features")
+_NEVER = -1e30
+
+
+def place_state(
+  mesh: Mesh, config: autoencoder.Config, state: train.State
+) -> train.State:
+  """Lays the state of a training out on a mesh.
+
+  Args:
+    mesh: with axes "batch" and "features".
+    config: the configuration.
+    state: as `training.init` gives it, rows [F, 3 h].
+
+  Returns:
+    The same with F padded to a multiple of the axis "features".
+  """
+  if tuple(mesh.axis_names) != AXES:
+    raise InputError(f"the mesh has axes {mesh.axis_names}, not {AXES}")
+  features = state.decoder.shape[0]
+  more = meshes.padded_size(features, mesh.shape["features"]) - features
+  if more and config.smoothing:
+    raise InputError(
+      f"{features} features do not divide by {mesh.shape['features']} "
+      "devices, and label smoothing has no place for padding; choose another "
+      "mesh or no smoothing"
+    )
+  never = np.zeros((more, state.decoder.shape[1]), np.float32)
+  never[:, -1] = _NEVER
+
+  def long(x):
+    return meshes.place(np.pad(x, ((0, more), (0, 0))), mesh, "features")
+
+  whole = jax.tree.map(lambda x: meshes.place(x, mesh), state)
+  decoder = np.concatenate([np.asarray(state.decoder), never])
+  return whole._replace(
+    rows=long(state.rows),
+    decoder=meshes.place(decoder, mesh, "features"),
+    decoder_moments=train.Moments(*map(long, state.decoder_moments)),
+  )
+
+
+def place_batches(
+  mesh: Mesh, packed: Batch, noise: jax.Array
+) -> tuple[Batch, jax.Array]:
+  """Lays packed batches out on a mesh.
+
+  Args:
+    mesh: with axes "batch" and "features".
+    packed: batches, with a leading axis of steps.
+    noise: standard normal, [steps, samples, b, d].
+
+  Returns:
+    Both; entities go over the axis "batch".
+  """
+  entities, parts = noise.shape[2], mesh.shape["batch"]
+  if entities % parts:
+    raise InputError(
+      f"a batch of {entities} entities cannot be shared by {parts} devices; "
+      f"choose a multiple of {parts}, or a mesh with fewer in the axis batch"
+    )
+  whole = Batch(*(meshes.place(x, mesh) for x in packed))
+  weights = meshes.place(packed.weights, mesh, None, "batch")
+  return (
+    whole._replace(weights=weights),
+    meshes.place(noise, mesh, None, None, "batch"),
+  )
+
+
+def on_host(params: autoencoder.Params, features: int) -> autoencoder.Params:
+  """Parameters on the host without the padding, tables [features, ...]."""
+  whole = meshes.to_host(params)
+  return whole._replace(
+    table=whole.table[:features], decoder=whole.decoder[:features]
+  )

@@ -1,0 +1,114 @@
+"""A second call of the same shapes does not compile again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+
+from repr_jax import linking, multiview, ops, setexp
+from repr_jax.linking import mention_retrieval
+from repr_jax.ops import topk
+
+
+def _top_k(seed: int) -> Any:
+  scores = jax.random.normal(jax.random.key(seed), (300,))
+  return topk.top_k(scores, k=5)
+
+
+def _truncated_svd(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  x = ops.from_scipy(rng.poisson(1, (90, 70)).astype(np.float32) + 1)
+  return ops.truncated_svd(x, 4, jax.random.key(seed))
+
+
+def _pca_fit(seed: int) -> Any:
+  key = jax.random.key(seed)
+  return ops.pca_fit(jax.random.normal(key, (60, 8)), 3, key)
+
+
+def _gcca_exact(seed: int) -> Any:
+  keys = jax.random.split(jax.random.key(seed), 2)
+  return multiview.gcca_exact([jax.random.normal(k, (40, 6)) for k in keys], 2)
+
+
+def _mvlsa_fit(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  views = [rng.random((50, 7)).astype(np.float32) for _ in range(3)]
+  return multiview.fit(views, 2, m=4, seed=seed).model
+
+
+def _setexp_fit(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
+  config = setexp.Config(latent=2, hidden=(4,))
+  key = jax.random.key(seed)
+  return setexp.fitting.fit(counts, config, key, epochs=1, batch=10).params
+
+
+def _setexp_expand(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
+  config = setexp.Config(latent=2, hidden=(4,))
+  params = setexp.vae.init_params(config, jax.random.key(seed), counts)
+  inputs = setexp.vae.statistics(counts)
+  model = setexp.expand.build(config, params, inputs, counts)
+  query = setexp.make_query(counts, [seed, seed + 1])
+  return setexp.expand.expand(model, query, 5)
+
+
+def _max_margin(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  words = rng.integers(0, 30, 12).astype(np.int32)
+  return linking.fit_max_margin(
+    rng.normal(size=(30, 4)).astype(np.float32),
+    np.array([0, 5, 12]),
+    words,
+    np.ones(30),
+    key=jax.random.key(seed),
+    steps=3,
+    block=2,
+  )
+
+
+def _retrieval(seed: int) -> Any:
+  rng = np.random.default_rng(seed)
+  table = ops.from_scipy(rng.poisson(1, (20, 9)).astype(np.float32) + 1)
+  rows = np.array([seed, 3])
+  found = mention_retrieval.search_on_device(table, np.ones((2, 9)), rows, 5)
+  vectors = rng.normal(size=(20, 4)).astype(np.float32)
+  return mention_retrieval.rerank(vectors, rows, found.ids)
+
+
+# Public entry points: functions of a seed, which changes values, not shapes.
+_ENTRIES: dict[str, Callable[[int], Any]] = {
+  "linking.fit_max_margin": _max_margin,
+  "linking.retrieval": _retrieval,
+  "multiview.fit": _mvlsa_fit,
+  "multiview.gcca_exact": _gcca_exact,
+  "ops.pca_fit": _pca_fit,
+  "ops.topk.top_k": _top_k,
+  "ops.truncated_svd": _truncated_svd,
+  "setexp.expand": _setexp_expand,
+  "setexp.fit": _setexp_fit,
+}
+
+
+@pytest.mark.parametrize("name", _ENTRIES)
+def test_entry_point_compiles_once(name, compilations):
+  entry = _ENTRIES[name]
+  jax.block_until_ready(entry(0))
+  assert compilations.during(lambda: entry(1)) == 0
+
+
+def test_compilations_are_counted(compilations):
+  double = jax.jit(lambda x: 2 * x)
+  three, four = jnp.ones(3), jnp.ones(4)
+  assert compilations.during(lambda: double(three)) == 1
+  assert compilations.during(lambda: double(three)) == 0
+  assert compilations.during(lambda: double(four)) == 1
+  assert compilations.during(lambda: jax.jit(lambda x: x + 1)(four)) == 1
+  assert compilations.during(lambda: jax.jit(lambda x: x + 1)(four)) == 1

@@ -1,0 +1,6 @@
+"""Lets the convention tests import their common module."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))

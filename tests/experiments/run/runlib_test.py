@@ -1,0 +1,384 @@
+"""Runs: what they leave behind, and what they refuse."""
+
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.run import runlib, workdir
+from launch import plan
+from repr_jax import errors
+from repr_jax.data import vectors
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_WALK = _ROOT / "tests" / "experiments" / "walk.py"
+
+
+def _start(workdir: pathlib.Path, *flags: str, **options: Any):
+  environment = {
+    **os.environ,
+    "PYTHONPATH": str(_ROOT),
+    "REPR_JAX_SETTINGS": "off",
+    "JAX_PLATFORMS": "cpu",
+  }
+  return subprocess.Popen(
+    [sys.executable, str(_WALK), f"--workdir={workdir}", *flags],
+    env=environment,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    **options,
+  )
+
+
+def _walk(workdir: pathlib.Path, *flags: str, **options: Any):
+  child = _start(workdir, *flags, **options)
+  _, err = child.communicate(timeout=120)
+  return child.returncode, err
+
+
+def _lines(workdir: pathlib.Path) -> list[dict[str, Any]]:
+  text = (workdir / "metrics.jsonl").read_text()
+  lines = [json.loads(line) for line in text.splitlines()]
+  return [{"step": line["step"], "far": line["far"]} for line in lines]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> pathlib.Path:
+  """The directory of a walk that nothing disturbed."""
+  workdir = tmp_path_factory.mktemp("walks") / "whole"
+  code, err = _walk(workdir)
+  assert code == 0, err
+  return workdir
+
+
+def _assert_same(workdir: pathlib.Path, whole: pathlib.Path) -> None:
+  same = np.load(workdir / "place.npy").tobytes()
+  assert same == np.load(whole / "place.npy").tobytes()
+  assert _lines(workdir) == _lines(whole)
+  assert not list(workdir.glob("**/*.tmp"))
+  assert not list(workdir.glob("checkpoints/*tmp*"))
+
+
+def test_a_run_leaves_its_record(whole):
+  flags = json.loads((whole / "flags.json").read_text())
+  assert flags["flags"]["steps"] == 40
+  assert flags["seed"] == 0
+  assert flags["versions"]["jax"] == jax.__version__
+  assert flags["device"]["kind"]
+  assert "verbosity" not in flags["flags"]
+  results = json.loads((whole / "results.json").read_text())
+  assert results["experiment"] == "walk"
+  row = {"name": "walk", "metric": "steps", "value": 40, "thesis": 40}
+  assert results["rows"] == [row]
+  assert [line["step"] for line in _lines(whole)] == list(range(40))
+  kept = sorted(int(path.name) for path in (whole / "checkpoints").iterdir())
+  assert kept == [35, 38]
+
+
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, whole):
+  workdir = tmp_path / "killed"
+  random = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
+  for round_ in range(3):
+    wanted = random.integers(8 * round_ + 2, 8 * round_ + 10)
+    child = _start(workdir, "--nap=0.05")
+    metrics = workdir / "metrics.jsonl"
+    while child.poll() is None:
+      done = metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+      if done >= wanted:
+        break
+      time.sleep(0.002)
+    time.sleep(random.uniform(0, 0.1))
+    child.kill()
+    child.communicate()
+    assert not (workdir / "results.json").exists()
+  # A torn line and half a file, as a worse moment would have left them.
+  with open(workdir / "metrics.jsonl", "ab") as out:
+    out.write(b'{"step": 3, "fa')
+  (workdir / ".0123456789abcdef.tmp").write_text("{")
+  code, err = _walk(workdir)
+  assert code == 0, err
+  assert "resuming after step" in err
+  _assert_same(workdir, whole)
+
+
+def test_ctrl_c_says_how_to_resume(tmp_path, whole):
+  workdir = tmp_path / "stopped"
+  code, err = _walk(workdir, "--hurt=INT")
+  assert code == 130
+  assert f"--workdir={workdir} resumes after step 23" in err
+  assert "Traceback" not in err
+  code, err = _walk(workdir)
+  assert code == 0, err
+  _assert_same(workdir, whole)
+
+
+def test_a_full_disk_leaves_a_resumable_directory(tmp_path, whole):
+  workdir = tmp_path / "full"
+
+  def limit():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+
+  code, err = _walk(workdir, preexec_fn=limit)
+  assert code == 2, err
+  assert "disk is full" in err
+  assert "Traceback" not in err
+  code, err = _walk(workdir)
+  assert code == 0, err
+  _assert_same(workdir, whole)
+
+
+def test_a_nan_stops_the_run(tmp_path):
+  code, err = _walk(tmp_path / "nan", "--hurt=nan", "--at=7")
+  assert code == 3
+  assert "far is nan at step 7" in err
+  assert "step 5" in err
+  assert not (tmp_path / "nan" / "results.json").exists()
+
+
+def test_scripts_end_bad_flags_with_one_line(tmp_path):
+  below_a_file = _WALK / "runs"
+  code, err = _walk(below_a_file)
+  assert code == 2
+  assert err.startswith("error: ") and str(below_a_file) in err
+  assert len(err.strip().splitlines()) == 1
+  code, err = _walk(tmp_path, "--stepz=3")
+  assert code == 2 and "stepz" in err
+
+
+def test_a_second_process_is_refused(tmp_path):
+  child = _start(tmp_path, "--nap=30")
+  try:
+    while not (tmp_path / "metrics.jsonl").exists():
+      assert child.poll() is None
+      time.sleep(0.02)
+    with pytest.raises(errors.InputError, match=f"process {child.pid}"):
+      _run(tmp_path).__enter__()
+  finally:
+    child.kill()
+    child.communicate()
+  with pytest.raises(errors.InputError, match="other flags"):
+    _run(tmp_path).__enter__()  # the lock of the dead process is free
+
+
+def _run(directory: pathlib.Path, **config: Any) -> runlib.Run:
+  return runlib.Run("small", directory=directory, config=config)
+
+
+def test_other_flags_are_refused_by_name(tmp_path):
+  with runlib.Run("a", directory=tmp_path, config={"k": 1, "x": "s", "z": 0}):
+    pass
+  before = (tmp_path / "flags.json").read_bytes()
+  other = {"k": 2, "y": None, "z": 0}
+  with pytest.raises(errors.InputError) as caught:
+    runlib.Run("a", directory=tmp_path, config=other).__enter__()
+  assert "--k was 1, now 2" in str(caught.value)
+  assert '--x was "s", now absent' in str(caught.value)
+  assert "--y was absent, now null" in str(caught.value)
+  assert "--z" not in str(caught.value)
+  assert (tmp_path / "flags.json").read_bytes() == before
+  again = {"k": 1, "x": "s", "z": 5}
+  with runlib.Run("a", directory=tmp_path, config=again, volatile=["z"]) as run:
+    assert run.finished
+
+
+def test_a_nan_among_the_flags_is_the_same_flag_again(tmp_path):
+  for _ in range(2):
+    with _run(tmp_path, rate=float("nan"), k=1):
+      pass
+  with pytest.raises(errors.InputError, match="--rate was NaN, now Infinity"):
+    _run(tmp_path, rate=float("inf"), k=1).__enter__()
+  with _run(tmp_path, rate=float("nan"), k=1.0):
+    pass
+
+
+def test_a_lock_that_holds_no_text_is_still_a_lock(tmp_path):
+  lock = workdir.Lock(tmp_path)
+  (tmp_path / ".lock").write_bytes(b"\xff\xfe" * 1000)
+  with pytest.raises(errors.InputError, match="in use by process"):
+    workdir.Lock(tmp_path)
+  assert plan.holder(tmp_path)
+  lock.release()
+  assert plan.holder(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+  "row",
+  [
+    5,
+    {},
+    {"name": "a", "metric": "m"},
+    {"name": "a", "metric": "m", "value": "1"},
+    {"name": "a", "metric": "m", "value": True},
+    {"name": "a", "metric": "m", "value": float("nan")},
+    {"name": "a", "metric": "m", "value": 10**400},
+    {"name": 1, "metric": "m", "value": 1},
+    {"name": "a", "metric": "m", "value": 1, "thesis": "abc"},
+    {"name": "a", "metric": "m", "value": 1, "lower": None},
+  ],
+)
+def test_results_that_are_none_are_refused(tmp_path, row):
+  path = tmp_path / "results.json"
+  good = {"name": "a", "metric": "m", "value": 2, "thesis": 1.5}
+  path.write_text(json.dumps({"experiment": "e", "rows": [good]}))
+  assert workdir.read_results(path)["rows"] == [good]
+  path.write_text(json.dumps({"experiment": "e", "rows": [good, row]}))
+  with pytest.raises(errors.InputError, match=r"results\.json.*row 2 has no"):
+    workdir.read_results(path)
+  for other in ([], {}, {"experiment": "e", "rows": good}):
+    path.write_text(json.dumps(other))
+    with pytest.raises(errors.InputError, match=r"results\.json.*remove it"):
+      workdir.read_results(path)
+
+
+def test_a_strange_directory_is_refused(tmp_path):
+  (tmp_path / "results.json").write_text("{}")
+  with pytest.raises(errors.InputError, match=r"no flags\.json"):
+    _run(tmp_path).__enter__()
+  (tmp_path / "flags.json").write_text("[]")
+  with pytest.raises(errors.InputError, match="not a record"):
+    _run(tmp_path).__enter__()
+
+
+class _Tree(NamedTuple):
+  key: jax.Array
+  table: dict[str, Any]
+  empty: jax.Array
+  count: int
+  rate: np.float32
+  flag: bool
+
+
+def _tree(seed: int) -> _Tree:
+  key = jax.random.key(seed)
+  table = {
+    "a/b": jax.random.normal(key, (2, 3)),
+    "half": jnp.full(2, seed, jnp.bfloat16),
+    "host": np.arange(4, dtype=np.int16) + seed,
+    "none": None,
+  }
+  return _Tree(
+    key, table, jnp.zeros((0, 3)), seed, np.float32(seed / 3), bool(seed)
+  )
+
+
+def test_a_checkpoint_gives_back_every_kind_of_leaf(tmp_path):
+  with _run(tmp_path) as run:
+    assert run.restore(_tree(0)) is None
+    run.save(4, _tree(1))
+    run.save(7, _tree(2))
+  with _run(tmp_path) as run:
+    step, tree = run.restore(_tree(0))
+  assert step == 7
+  want = _tree(2)
+  assert jax.tree.structure(tree) == jax.tree.structure(want)
+  for ours, theirs in zip(jax.tree.leaves(tree), jax.tree.leaves(want)):
+    assert type(ours) is type(theirs)
+    if isinstance(ours, jax.Array) and jnp.issubdtype(
+      ours.dtype, jax.dtypes.prng_key
+    ):
+      ours, theirs = jax.random.key_data(ours), jax.random.key_data(theirs)
+    assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_checkpoint_of_another_shape_is_refused(tmp_path):
+  with _run(tmp_path) as run:
+    run.save(0, {"x": jnp.zeros(3)})
+  with _run(tmp_path) as run:
+    with pytest.raises(errors.InputError, match=r"float32\[3\] at \['x'\]"):
+      run.restore({"x": jnp.zeros(4)})
+    with pytest.raises(errors.InputError, match="absent"):
+      run.restore({"x": jnp.zeros(3), "y": jnp.zeros(4)})
+
+
+def test_a_state_that_is_not_finite_is_not_saved(tmp_path):
+  stops = pytest.raises(runlib.NonFiniteError, match=r"\['x'\].*good.* 3")
+  with stops, _run(tmp_path) as run:
+    run.save(3, {"x": jnp.zeros(2)})
+    run.save(4, {"x": jnp.array([0.0, jnp.inf])})
+  stops = pytest.raises(runlib.NonFiniteError, match="value is nan")
+  with stops, _run(tmp_path) as run:
+    run.row("a", "MRR", float("nan"))
+
+
+def test_lines_past_the_checkpoint_are_cut(tmp_path):
+  with pytest.raises(RuntimeError), _run(tmp_path) as run:
+    for step in range(4):
+      run.log(step, loss=np.float32(step), parts=jnp.arange(2), phase="x")
+      if step == 1:
+        run.save(step, {"x": jnp.zeros(1)})
+    raise RuntimeError
+  with _run(tmp_path) as run:
+    run.log(2, loss=9)
+    with pytest.raises(ValueError, match="step 1 is logged after"):
+      run.log(1, loss=9)
+  text = (tmp_path / "metrics.jsonl").read_text()
+  lines = [json.loads(line) for line in text.splitlines()]
+  assert [(x["step"], x["loss"]) for x in lines] == [(0, 0), (1, 1), (2, 9)]
+  assert lines[0]["parts"] == [0, 1]
+
+
+def test_a_finished_run_may_be_left_as_it_is(tmp_path):
+  with _run(tmp_path) as run:
+    assert not run.finished
+    run.log(0, loss=1.0)
+    run.row("a", "MRR", 0.5)
+  names = ("results.json", "metrics.jsonl")
+  before = [(tmp_path / name).read_bytes() for name in names]
+  with _run(tmp_path) as run:
+    assert run.finished
+  assert [(tmp_path / name).read_bytes() for name in names] == before
+  with _run(tmp_path) as run:
+    run.log(0, loss=2.0)
+  (line,) = (tmp_path / "metrics.jsonl").read_text().splitlines()
+  assert json.loads(line)["loss"] == 2.0
+
+
+def test_vectors_are_written_in_both_formats(tmp_path):
+  words, array = ["New York", "b", "New_York"], np.eye(3, 5)
+  with _run(tmp_path) as run:
+    run.vectors(words, array)
+    with pytest.raises(runlib.NonFiniteError, match="'b'"):
+      run.vectors(words, np.array([[1.0], [np.nan], [1.0]]))
+  stored = vectors.read_vectors(tmp_path / "vectors.npz")
+  assert list(stored.words) == words
+  np.testing.assert_array_equal(stored.array, array)
+  text = vectors.read_vectors(tmp_path / "vectors.txt")
+  assert list(text.words) == ["New_York", "b"]
+
+
+def test_plots_are_png(tmp_path):
+  pyplot = pytest.importorskip("matplotlib.figure")
+  figure = pyplot.Figure()
+  figure.subplots().plot([1, 2])
+  with _run(tmp_path) as run:
+    path = run.plot("curve", figure)
+    first = path.read_bytes()
+    run.plot("curve", figure)
+  assert path == tmp_path / "plots" / "curve.png"
+  assert first.startswith(b"\x89PNG") and path.read_bytes() == first
+
+
+def test_progress_in_a_log_has_rate_and_time_left(
+  tmp_path, capsys, monkeypatch
+):
+  clock = iter(range(0, 1000, 3))
+  monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+  run = _run(tmp_path)
+  assert list(run.progress(range(30), "als")) == list(range(30))
+  lines = capsys.readouterr().err.splitlines()
+  assert "left" in lines[0] and "/s" in lines[0]
+  assert lines[-1].startswith("als: 30/30")
+  assert 3 < len(lines) < 10

@@ -1,6 +1,0 @@
-"""Lets the tests of the house import their common module."""
-
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))

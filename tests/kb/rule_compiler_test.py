@@ -1,0 +1,259 @@
+"""The guarantee of each rule, joint projections against cvxpy, conflicts."""
+
+import functools
+
+import cvxpy
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from repr_jax import errors
+from repr_jax.data.rules import SIGNATURES, Rule
+from repr_jax.kb import rule_check, rule_kinds, rule_projection, scores
+from repr_jax.kb import rule_compiler as kb_constraints
+
+RELATIONS = [f"r{i}" for i in range(5)]
+ENTITIES = [f"e{i}" for i in range(6)]
+CASES = [
+  (model, kind)
+  for model, kinds in rule_kinds.SUPPORTED.items()
+  for kind in kinds
+]
+
+
+@functools.cache
+def _start(model):
+  return jax.jit(functools.partial(rule_projection.feasible_start, model))
+
+
+@functools.cache
+def _project(model):
+  return jax.jit(functools.partial(rule_projection.project_relations, model))
+
+
+def _rule(kind, seed):
+  """A rule of a kind about distinct random relations and entities."""
+  rng = np.random.default_rng(seed)
+  relations, entities = rng.permutation(RELATIONS), rng.permutation(ENTITIES)
+  used = {"r": iter(relations), "e": iter(entities)}
+  return Rule(kind, tuple(str(next(used[x])) for x in SIGNATURES[kind]))
+
+
+def _params(model, seed, dim=4):
+  return scores.init_params(
+    model, jax.random.key(seed), len(ENTITIES), len(RELATIONS), dim, scale=1.0
+  )
+
+
+def _check(model, params, rules, constraints):
+  return rule_check.check_rules(
+    model, params, rules, RELATIONS, ENTITIES, constraints, samples=2000
+  )
+
+
+@pytest.mark.parametrize(("model", "kind"), CASES)
+def test_each_rule_holds_on_its_whole_region(model, kind):
+  for seed in range(3):
+    rules = [_rule(kind, seed)]
+    compiled = kb_constraints.compile_rules(model, rules, RELATIONS, ENTITIES)
+    loose = _params(model, seed)
+    params, residual = _start(model)(compiled, loose)
+    assert residual < 1e-5
+    assert _check(model, params, rules, compiled).worst <= 1e-5
+
+
+@pytest.mark.parametrize(("model", "kind"), CASES)
+def test_check_sees_violations_of_free_vectors(model, kind):
+  if (model, kind) == ("distmult", "Symm"):
+    return  # holds for any vectors
+  rules = [_rule(kind, 0)]
+  assert _check(model, _params(model, 0), rules, None).worst > 0.01
+
+
+@pytest.mark.parametrize("model", sorted(rule_kinds.SUPPORTED))
+def test_many_rules_hold_together(model):
+  kinds = [k for k in rule_kinds.SUPPORTED[model] if model != "T"]
+  rules = [_rule(kind, 10 + i) for i, kind in enumerate(kinds)]
+  if model == "T":
+    rules = [
+      Rule("RelImp", ("r0", "r1")),
+      Rule("RelImp", ("r1", "r2")),
+      Rule("RelImp", ("r0", "r2")),
+      Rule("RevImp", ("r0", "r3")),
+      Rule("Symm", ("r4",)),
+    ]
+  compiled = kb_constraints.compile_rules(model, rules, RELATIONS, ENTITIES)
+  params, residual = _start(model)(compiled, _params(model, 1))
+  assert residual < 1e-5
+  assert _check(model, params, rules, compiled).worst <= 1e-5
+
+
+def _parts(model, x, relation):
+  """The two halves, or the matrix and its transpose, of a cvxpy relation."""
+  if model == "R":
+    return x[relation], x[relation].T
+  width = x[relation].shape[0] // 2
+  return x[relation][:width], x[relation][width:]
+
+
+def _oracle(model, rules, relations, entities):
+  """The nearest relations by cvxpy, with circles met by equality alone."""
+  dim = entities.shape[1]
+  shape = (dim, dim) if model == "R" else (relations.shape[1],)
+  x = [cvxpy.Variable(shape) for _ in relations]
+  targets = [r.reshape(shape) for r in np.asarray(relations)]
+  limits = []
+
+  def implies(a, b):
+    limits.append(a <= b)
+    if model in ("C", "D"):
+      limits.append(b <= -a)
+
+  for rule in rules:
+    ids = [
+      (RELATIONS if letter == "r" else ENTITIES).index(name)
+      for name, letter in zip(rule.arguments, SIGNATURES[rule.kind])
+    ]
+    if rule.kind == "Symm":
+      first, second = _parts(model, x, ids[0])
+      limits.append(first == second)
+    elif rule.kind in ("RelImp", "RevImp"):
+      first, second = _parts(model, x, ids[0])
+      other = _parts(model, x, ids[1])[:: 1 if rule.kind == "RelImp" else -1]
+      implies(first, other[0])
+      implies(second, other[1])
+    else:
+      side = 0 if rule.kind == "Entail_B" else 1
+      (r, s), (e, f) = ids[::2], entities[ids[1::2]]
+      near, other = _parts(model, x, r)[side], _parts(model, x, s)[side]
+      far, beyond = _parts(model, x, r)[1 - side], _parts(model, x, s)[1 - side]
+      if model == "B":
+        limits.append(other >= near + e - f)
+      else:
+        implies(near, other)
+      if model == "D":
+        limits.append(near - other <= f - e)
+      if model in ("A", "B"):
+        limits.append(far @ e <= beyond @ f)
+      else:
+        limits += [far - e <= beyond - f, beyond + far <= e + f]
+  loss = sum(cvxpy.sum_squares(a - b) for a, b in zip(x, targets))
+  cvxpy.Problem(cvxpy.Minimize(loss), limits).solve(solver="CLARABEL")
+  return np.stack([np.ravel(one.value) for one in x])
+
+
+ORDER_RULES = [
+  [("RelImp", 0, 1), ("RelImp", 1, 2), ("RelImp", 0, 3), ("RelImp", 3, 2)],
+  [("RevImp", 0, 1), ("RelImp", 1, 2), ("Symm", 3), ("RelImp", 3, 0)],
+  [("RelImp", 0, 1), ("RevImp", 2, 1), ("RevImp", 1, 3), ("RelImp", 3, 4)],
+]
+CIRCLES = [
+  [("RevImp", 0, 1), ("RevImp", 1, 0), ("RelImp", 2, 0)],
+  [("RelImp", 0, 1), ("RelImp", 1, 2), ("RelImp", 2, 0), ("RevImp", 2, 3)],
+]
+
+
+def _named(specs):
+  return [Rule(kind, tuple(RELATIONS[i] for i in ids)) for kind, *ids in specs]
+
+
+@pytest.mark.parametrize("model", ["A", "B", "R", "C", "D"])
+@pytest.mark.parametrize("case", range(5))
+def test_shared_relations_are_projected_as_cvxpy_does(model, case):
+  if case >= 3 and model in ("C", "D"):
+    return  # ours asks less there: equality, without a sign
+  rules = _named((ORDER_RULES + CIRCLES)[case])
+  compiled = kb_constraints.compile_rules(model, rules, RELATIONS, ENTITIES)
+  params = _params(model, case, dim=3)
+  got = _project(model)(compiled, params)
+  want = _oracle(model, rules, params.relations, np.asarray(params.entities))
+  np.testing.assert_allclose(got, want, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["A", "B", "C", "D"])
+@pytest.mark.parametrize("seed", range(2))
+def test_entailments_are_projected_as_cvxpy_does(model, seed):
+  rules = [_rule("Entail_B", seed), _rule("Entail_A", seed + 5)]
+  rules.append(_rule("RelImp", seed + 9))
+  compiled = kb_constraints.compile_rules(model, rules, RELATIONS, ENTITIES)
+  params = _start(model)(compiled, _params(model, seed)).params
+  noise = jax.random.normal(jax.random.key(seed), params.relations.shape)
+  params = params._replace(relations=params.relations + noise)
+  got = _project(model)(compiled, params)
+  want = _oracle(model, rules, params.relations, np.asarray(params.entities))
+  np.testing.assert_allclose(got, want, atol=1e-4)
+
+
+def test_order_projection_is_exactly_ordered():
+  rules = _named(ORDER_RULES[0])
+  compiled = kb_constraints.compile_rules("A", rules, RELATIONS, ENTITIES)
+  got = np.asarray(_project("A")(compiled, _params("A", 3)))
+  for rule in rules:
+    first, second = (got[RELATIONS.index(name)] for name in rule.arguments)
+    assert np.all(first <= second + 1e-6)
+
+
+def test_mutual_rules_are_their_mean():
+  rules = _named([("RevImp", 0, 1), ("RevImp", 1, 0)])
+  compiled = kb_constraints.compile_rules("B", rules, RELATIONS, ENTITIES)
+  params = _params("B", 0)
+  got = _project("B")(compiled, params)
+  r, s = params.relations[0], params.relations[1]
+  mean = (r + jnp.roll(s, 4)) / 2
+  np.testing.assert_allclose(got[0], mean, rtol=1e-6)
+  np.testing.assert_array_equal(got[1], jnp.roll(got[0], 4))
+  np.testing.assert_array_equal(got[2:], params.relations[2:])
+  assert compiled.region is None  # equality needs no sign
+  free = kb_constraints.compile_rules(
+    "B", rules, RELATIONS, ENTITIES, nonnegative=True
+  )
+  assert free.region.lower == 0
+
+
+def test_translations_are_tied_with_a_floor():
+  rules = _named([("RelImp", 0, 1)])
+  settings = rule_kinds.Settings(radius=0.5)
+  compiled = kb_constraints.compile_rules(
+    "T", rules, RELATIONS, ENTITIES, settings
+  )
+  params = scores.Params(jnp.ones((6, 4)), jnp.full((5, 4), 0.01))
+  params = _start("T")(compiled, params).params
+  np.testing.assert_allclose(
+    params.relations[1], params.relations[0] / 3, rtol=1e-6
+  )
+  assert np.linalg.norm(params.relations[0]) >= 1.5 - 1e-5
+  assert np.linalg.norm(params.entities, axis=1).max() <= 0.5 + 1e-6
+
+
+def test_bilinear_conflict_is_found():
+  # With q = r1 = r2, PropTrans asks <q, e0> >= 0 and q <= -e0 / 2, so e0 = 0
+  # and q <= 0; then a + b = -q / 2 with a = q / 2 >= 0 cannot reach 1 / 2.
+  rules = [
+    Rule("RelImp", ("r1", "r2")),
+    Rule("PropTrans", ("r0", "r0", "e0", "r0", "e0")),
+    Rule("Symm", ("r0",)),
+  ]
+  compiled = kb_constraints.compile_rules("B", rules, RELATIONS, ENTITIES)
+  with pytest.raises(errors.InputError, match="together") as caught:
+    rule_projection.checked_start(
+      "B", rules, RELATIONS, ENTITIES, compiled, _params("B", 0)
+    )
+  assert "RelImp" not in str(caught.value)
+  for rule in rules[1:]:
+    assert rule.kind in str(caught.value)
+
+
+def test_missing_conditions_and_names_are_named():
+  with pytest.raises(errors.InputError, match=r"C has no .* PropTrans.*A, B"):
+    kb_constraints.compile_rules(
+      "C", [_rule("PropTrans", 0)], RELATIONS, ENTITIES
+    )
+  with pytest.raises(errors.InputError, match="unknown relation 'zz'"):
+    kb_constraints.compile_rules(
+      "A", [Rule("Symm", ("zz",))], RELATIONS, ENTITIES
+    )
+  with pytest.raises(errors.InputError, match="unknown entity 'who'"):
+    kb_constraints.compile_rules(
+      "A", [Rule("Entail_B", ("r0", "who", "r0", "e1"))], RELATIONS, ENTITIES
+    )

@@ -1,0 +1,196 @@
+"""Runs in one program leave what runs alone leave."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from absl import flags
+from absl.testing import flagsaver
+
+from experiments.elkb import __main__ as elkb
+from experiments.elkb import train
+from experiments.run import runlib, vmapped_runs, workdir
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_MANY = {
+  "model": "complex", "trainer": "many", "optimizer": "adagrad", "batch": 8,
+  "candidates": 8, "penalty": "n3", "dim": 8, "nonnegative": False,
+}  # fmt: skip
+_PAIRS = {"model": "B", "dim": 4, "batch": 10, "negatives": 2}
+_CHANGES = [
+  {"seed": 0, "eta": 0.1, "alpha": 1e-4},
+  {"seed": 1, "eta": 0.1, "alpha": 1e-3},
+  {"seed": 2, "eta": 0.03, "alpha": 1e-4},
+]
+
+if not flags.FLAGS.is_parsed():
+  flags.FLAGS(["together_test"])
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory) -> dict[str, str]:
+  rng = np.random.default_rng(0)
+  pairs = sorted({(a, b) for a, b in rng.integers(12, size=(50, 2)).tolist()})
+  lines = [f"p{a}\tparent\tp{b}" for a, b in pairs]
+  inverse = [f"p{b}\tchild\tp{a}" for a, b in pairs]
+  parts = {"train": lines + inverse[8:], "valid": inverse[:4]}
+  parts |= {"test": inverse[4:8], "rules": ["RevImp\tparent\tchild"]}
+  found = {}
+  folder = tmp_path_factory.mktemp("facts")
+  for name, rows in parts.items():
+    path = folder / f"{name}.txt"
+    path.write_text("\n".join(rows) + "\n")
+    found[name] = str(path)
+  return {**found, "epochs": 4, "eval_every": 2, "patience": 2}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, facts) -> list[pathlib.Path]:
+  """Work directories of separate runs."""
+  root = tmp_path_factory.mktemp("alone")
+  for i, change in enumerate(_CHANGES):
+    _alone(root / str(i), {**facts, **_MANY, **change})
+  return [root / str(i) for i in range(len(_CHANGES))]
+
+
+def _member(folder: pathlib.Path, values: dict) -> vmapped_runs.Member:
+  with flagsaver.flagsaver(workdir=str(folder), **values):
+    return vmapped_runs.Member(folder, workdir.flag_values())
+
+
+def _alone(folder: pathlib.Path, values: dict) -> None:
+  with flagsaver.flagsaver(workdir=str(folder), **values):
+    elkb.main([])
+
+
+def _together(folder: pathlib.Path, common: dict, changes: list[dict]) -> list:
+  members = [
+    _member(folder / str(i), {**common, **change})
+    for i, change in enumerate(changes)
+  ]
+  with flagsaver.flagsaver(**common):
+    return elkb.run_together(members)
+
+
+def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
+  first, second = (
+    json.loads((x / "results.json").read_text()) for x in (one, two)
+  )
+  assert len(first["rows"]) == len(second["rows"]) > 10
+  for ours, theirs in zip(first["rows"], second["rows"]):
+    assert ours["name"] == theirs["name"] and ours["metric"] == theirs["metric"]
+    assert ours["value"] == pytest.approx(theirs["value"], abs=1e-3)
+  stored = [json.loads((x / "flags.json").read_text()) for x in (one, two)]
+  # Other tests of this process may have brought the flags of their programs.
+  own = flags.FLAGS.flags_by_module_dict()["experiments.elkb"]
+  names = {flag.name for flag in own} | {"seed"}
+  ours, theirs = ({k: x["flags"][k] for k in names} for x in stored)
+  assert ours == theirs
+  lines = [(x / "metrics.jsonl").read_text().splitlines() for x in (one, two)]
+  assert len(lines[0]) == len(lines[1])
+  for ours, theirs in zip(*(map(json.loads, x) for x in lines)):
+    assert ours["step"] == theirs["step"]
+    assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-4)
+  assert {x.name for x in one.iterdir()} == {x.name for x in two.iterdir()}
+  with np.load(one / "params.npz") as a, np.load(two / "params.npz") as b:
+    np.testing.assert_allclose(a["entities"], b["entities"], atol=1e-4)
+    np.testing.assert_allclose(a["relations"], b["relations"], atol=1e-4)
+
+
+def test_one_program_equals_separate_runs(tmp_path, facts, alone):
+  """Also where one of the runs diverges, and where one cannot begin."""
+  wrong = [{**_CHANGES[1], "eta": 1e30}, {"seed": 5}]
+  held = workdir.Lock(tmp_path / "4")
+  told = _together(tmp_path, {**facts, **_MANY}, [*_CHANGES, *wrong])
+  held.release()
+  assert told[:3] == [None] * 3 and "in use" in told[4]
+  assert any(x in told[3] for x in ("nan", "inf", "not finite"))
+  assert not (tmp_path / "3" / "results.json").exists()
+  for i, folder in enumerate(alone):
+    _assert_same(tmp_path / str(i), folder)
+
+
+def test_the_thesis_trainer_in_one_program(tmp_path, facts):
+  common = {**facts, **_PAIRS}
+  assert _together(tmp_path / "all", common, _CHANGES[:2]) == [None] * 2
+  _alone(tmp_path / "alone", {**common, **_CHANGES[1]})
+  _assert_same(tmp_path / "all" / "1", tmp_path / "alone")
+
+
+def test_runs_at_different_checkpoints_go_on_together(
+  tmp_path, facts, alone, monkeypatch
+):
+  common = {**facts, **_MANY}
+  # One has seen all epochs but has no results, one has seen two of four, and
+  # one nothing: as a power cut may leave them.
+  whole = tmp_path / "all"
+  shutil.copytree(alone[0], whole / "0")
+  (whole / "0" / "results.json").unlink()
+  original = train.Watch.after
+
+  def stops(self, epoch, state, loss):
+    original(self, epoch, state, loss)
+    if epoch == 1:
+      raise KeyboardInterrupt
+
+  monkeypatch.setattr(train.Watch, "after", stops)
+  with pytest.raises(KeyboardInterrupt):
+    _alone(whole / "1", {**common, **_CHANGES[1]})
+  monkeypatch.undo()
+  assert _together(whole, common, _CHANGES) == [None] * 3
+  for i, folder in enumerate(alone):
+    _assert_same(whole / str(i), folder)
+
+
+def test_runs_are_spread_over_devices(tmp_path, facts, alone):
+  """Five runs on four devices by the program that the sweep starts."""
+  common = {**facts, **_MANY}
+  group = {"experiment": "experiments.elkb", "runs": []}
+  changes = [*_CHANGES, {"seed": 3, "eta": 0.1}, {"seed": 4, "eta": 0.1}]
+  for i, change in enumerate(changes):
+    values = {**common, **change, "workdir": str(tmp_path / "all" / str(i))}
+    run = {"directory": values["workdir"]}
+    run["arguments"] = [f"--{name}={value}" for name, value in values.items()]
+    group["runs"].append(run)
+  path = tmp_path / "group.json"
+  path.write_text(json.dumps(group))
+  ended = subprocess.run(
+    [sys.executable, "-m", "launch.vmapped_group", f"--group={path}"],
+    cwd=_ROOT,
+    env={
+      **os.environ,
+      "REPR_JAX_SETTINGS": "off",
+      "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+    },
+    capture_output=True,
+    text=True,
+  )
+  assert ended.returncode == 0, ended.stderr
+  told = json.loads(path.with_suffix(".status").read_text())
+  assert list(told.values()) == [None] * 5
+  record = json.loads((tmp_path / "all" / "4" / "flags.json").read_text())
+  assert record["device"]["count"] == 4
+  for i, folder in enumerate(alone):
+    _assert_same(tmp_path / "all" / str(i), folder)
+
+
+def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
+  seen = []
+
+  def rows(run, runs, seed, mixing, cap):
+    del runs, mixing, cap
+    seen.append(seed)
+    run.row("puzzle", "MRR", 0.5 + seed)
+
+  monkeypatch.setattr(elkb.kb_puzzle, "puzzle_rows", rows)
+  common = {"task": "puzzle"}
+  changes = [{"seed": 3}, {"seed": 4}]
+  assert _together(tmp_path, common, changes) == [None, None]
+  assert seen == [3, 4] and runlib.SEED.value == 0
+  results = json.loads((tmp_path / "1" / "results.json").read_text())
+  assert results["rows"][0]["value"] == 4.5
