@@ -235,7 +235,7 @@ def gcca_stages(
   columns = fills * size
   products = views * columns / block
   flops, read = machine.flops * machine.dense, machine.read * machine.gather
-  # Rows of Q are read by entry, twice; orthogonalising is done by all alike.
+  # Rows of Q are read by entry, twice; orthogonalizing is done by all alike.
   sparse = 2 * view.entries / p * (2 * _FLOAT + _FLOAT * block) / read
   dense = 4 * view.columns * size * block / flops
   moved = product_moved(view, m)

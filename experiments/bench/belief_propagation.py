@@ -83,13 +83,13 @@ def _one(unary, pairwise, mask):
   for _ in range(_ROUNDS):
     belief = unary + messages.sum(axis=0)
     heard = belief[:, None] - messages.swapaxes(0, 1)
-    new = _normalise((heard[..., None] + pairwise).max(axis=2), received)
+    new = _normalize((heard[..., None] + pairwise).max(axis=2), received)
     mixed = _DAMPING * np.exp(messages) + (1 - _DAMPING) * np.exp(new)
     messages = np.where(received, np.log(mixed), 0).astype(np.float32)
-  return _normalise(unary + messages.sum(axis=0), mask)
+  return _normalize(unary + messages.sum(axis=0), mask)
 
 
-def _normalise(scores, mask):
+def _normalize(scores, mask):
   scores = np.where(mask, scores, np.float32(-1e9))
   scores = scores - scores.max(axis=-1, keepdims=True)
   total = np.log(np.exp(scores).sum(axis=-1, keepdims=True))

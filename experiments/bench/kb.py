@@ -6,7 +6,7 @@ Model T (TransE), 100 numbers per entity, one unknown fact per fact, SGD; the
 "full" size has the shape of WN18 (141,442 facts, 40,943 entities, 18
 relations). Each call trains the same number of epochs. The losses differ:
 BPR with projection of what a step touched here, margin ranking with all
-entities normalised after each step there. The suite goes on with the cases of
+entities normalized after each step there. The suite goes on with the cases of
 `experiments.bench.kb_ranking`; all of it takes about a quarter of an hour at
 full size and five rounds on two quiet cores. A case can be run alone:
 

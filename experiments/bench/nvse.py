@@ -239,7 +239,7 @@ def _torch_model(dense: bool, data: Training):
   return layers, [sparse, torch.optim.Adam(rest, _RATE, fused=True)]
 
 
-def _torch_step(torch, dense, data, layers, optimisers, ids, counts, noise):
+def _torch_step(torch, dense, data, layers, optimizers, ids, counts, noise):
   ids = torch.from_numpy(ids.astype(np.int64))
   counts = torch.from_numpy(counts)
   if dense:
@@ -253,11 +253,11 @@ def _torch_step(torch, dense, data, layers, optimisers, ids, counts, noise):
   logs = torch.log_softmax(layers["decoder"](z), dim=1)
   kl = (torch.exp(log_variance) - log_variance - 1 + mean**2).sum(1) / 2
   loss = (kl - (logs.gather(1, ids) * counts).sum(1)).mean()
-  for optimiser in optimisers:
-    optimiser.zero_grad()
+  for optimizer in optimizers:
+    optimizer.zero_grad()
   loss.backward()
-  for optimiser in optimisers:
-    optimiser.step()
+  for optimizer in optimizers:
+    optimizer.step()
   return loss.detach()
 
 

@@ -10,7 +10,7 @@ matrix with the weights, which are computed for each query there too. Other
 forms have no peer and are shown beside it, and SetExpan has none either.
 Word2vecf: a million pairs of the same table; gensim's skip-gram learns from a
 file of two-word sentences, entity and context, half as many as there are
-pairs, for it takes each of the two words as the centre once. Its negatives are
+pairs, for it takes each of the two words as the center once. Its negatives are
 drawn for each pair, ours for a batch. A full run of five rounds takes about
 two minutes on two cores.
 

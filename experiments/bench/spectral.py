@@ -82,7 +82,7 @@ def _svd_case(size: str) -> Case:
     setup=functools.partial(_zipf, *shape, nnz, _RANK[size]),
     contenders={
       "ours": _svd_ours,
-      "ours, centred": _svd_centred,
+      "ours, centered": _svd_centered,
       "ours, default tolerance": _svd_tight,
       "scikit-learn randomized_svd": _svd_sklearn,
       "scipy svds (ARPACK)": _svd_arpack,
@@ -126,28 +126,28 @@ def _jitted_svd() -> Any:
 
   from repr_jax.ops import operators, spectral
 
-  def run(x, k, key, centre, tolerance):
+  def run(x, k, key, center, tolerance):
     op = operators.as_operator(x)
-    if centre:
-      op = operators.centred(op, operators.column_means(op, None))
+    if center:
+      op = operators.centered(op, operators.column_means(op, None))
     return spectral.truncated_svd(op, k, key, tolerance=tolerance)[0]
 
-  return jax.jit(run, static_argnames=("k", "centre", "tolerance"))
+  return jax.jit(run, static_argnames=("k", "center", "tolerance"))
 
 
-def _svd_ours(data: _Matrix, centre: bool = False, tolerance: float = 1e-2):
+def _svd_ours(data: _Matrix, center: bool = False, tolerance: float = 1e-2):
   import jax
 
   from repr_jax.ops import sparse
 
   x = sparse.from_scipy(data.csr)
   key = jax.random.key(0)
-  return _jitted_svd()(x, data.rank, key, centre, tolerance)
+  return _jitted_svd()(x, data.rank, key, center, tolerance)
 
 
-def _svd_centred(data: _Matrix):
+def _svd_centered(data: _Matrix):
   # The reference is of the matrix as it is: these values are not compared.
-  return _svd_ours(data, centre=True)._replace(s=None)
+  return _svd_ours(data, center=True)._replace(s=None)
 
 
 def _svd_tight(data: _Matrix):

@@ -85,12 +85,12 @@ _SHARE = flags.DEFINE_float(
 _QRELS = flags.DEFINE_string(
   "qrels",
   None,
-  "Judgements in TREC format, by ids of mentions; they name the queries.",
+  "Judgments in TREC format, by ids of mentions; they name the queries.",
 )
 _POOL = flags.DEFINE_string(
   "pool",
   None,
-  "Judgements for infAP in TREC format; -1 for what is in the pool and was "
+  "Judgments for infAP in TREC format; -1 for what is in the pool and was "
   "not judged. By default a sample of what was retrieved.",
 )
 

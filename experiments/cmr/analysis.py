@@ -126,7 +126,7 @@ def _frequency(task: task_lib.Task) -> dict[str, list[str]]:
     "4-9": [],
     "10 or more": [],
   }
-  for query, relevance in task.judgements.items():
+  for query, relevance in task.judgments.items():
     count = sum(value > 0 for value in relevance.values())
     name = "1" if count == 1 else "2-3" if count < 4 else "4-9"
     groups["10 or more" if count > 9 else name].append(query)

@@ -32,7 +32,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
 
   Args:
     preset: "quick" or "full".
-    workdir: where runs and judgements go.
+    workdir: where runs and judgments go.
   """
   chosen = _QUICK if preset == "quick" else _FULL
   config = dataclasses.asdict(chosen)
@@ -93,7 +93,7 @@ def _note(options: task_lib.Options) -> str:
     "besides, so that it is above AP"
   )
   if options.pool is not None:
-    seen = "the judgements of --pool"
+    seen = "the judgments of --pool"
   return (
     f"{asked}. Weights of ensembles are chosen on every second query, figures "
     f"are of the other half; infAP sees {seen}. The thesis' are of TAC 2014 "

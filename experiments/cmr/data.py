@@ -1,4 +1,4 @@
-"""The task: a collection of mentions, queries among them, and judgements."""
+"""The task: a collection of mentions, queries among them, and judgments."""
 
 import collections
 import dataclasses
@@ -66,13 +66,13 @@ class Task(NamedTuple):
   Attributes:
     mentions: the collection.
     queries: rows of the mentions that are queries, int [q].
-    judgements: relevance by query and mention, by their ids.
+    judgments: relevance by query and mention, by their ids.
     excluded: queries that were left out, by reason.
   """
 
   mentions: list[mentions_lib.Mention]
   queries: np.ndarray
-  judgements: trec.Judgements
+  judgments: trec.Judgments
   excluded: dict[str, int]
 
 
@@ -93,18 +93,18 @@ def load(options: Options) -> Task:
   return _sampled(found, options.queries, options.seed)
 
 
-def read_pool(path: str, task: Task) -> trec.Judgements:
+def read_pool(path: str, task: Task) -> trec.Judgments:
   """Reads a pool in which only some mentions are judged, for infAP.
 
   Args:
-    path: judgements; -1 for what is in the pool and was not judged.
+    path: judgments; -1 for what is in the pool and was not judged.
     task: its queries count.
 
   Returns:
     The pool of each query that has a relevant mention among its judged ones;
     InputError where there is none, or a name that is no mention's.
   """
-  pool = trec.read_judgements(path)
+  pool = trec.read_judgments(path)
   _check_names(pool, {mention.id for mention in task.mentions}, path)
   known = {task.mentions[row].id for row in task.queries}
   found = {
@@ -122,24 +122,24 @@ def read_pool(path: str, task: Task) -> trec.Judgements:
 
 def make_pool(
   task: Task, candidates: np.ndarray, share: float, seed: int
-) -> trec.Judgements:
+) -> trec.Judgments:
   """A pool of what was retrieved, of which a share is judged.
 
   Args:
-    task: the queries with their judgements.
+    task: the queries with their judgments.
     candidates: rows of the mentions in the pool, int [q, k]; -1 for padding.
     share: chance of a mention of the pool to be judged.
     seed: which ones.
 
   Returns:
-    Judgements with -1 for what was not judged. A query without any relevant
+    Judgments with -1 for what was not judged. A query without any relevant
     mention among its judged ones is left out.
   """
   rng = np.random.default_rng(seed)
-  pool: trec.Judgements = {}
+  pool: trec.Judgments = {}
   for row, rows in zip(task.queries.tolist(), candidates.tolist()):
     query = task.mentions[row].id
-    relevance = task.judgements[query]
+    relevance = task.judgments[query]
     judged = rng.random(len(rows)) < share
     found = {}
     for i, yes in zip(rows, judged):
@@ -151,20 +151,20 @@ def make_pool(
   return pool
 
 
-def write(task: Task, pool: trec.Judgements, directory: pathlib.Path) -> None:
-  """Writes the collection and the judgements, to be used with other tools.
+def write(task: Task, pool: trec.Judgments, directory: pathlib.Path) -> None:
+  """Writes the collection and the judgments, to be used with other tools.
 
   Args:
     task: the task.
-    pool: judgements for infAP.
+    pool: judgments for infAP.
     directory: gets mentions.tsv.gz, qrels.txt and pool.txt.
   """
   with files.atomic_write(directory / "mentions.tsv.gz") as out:
     for m in task.mentions:
       cells = (m.id, m.entity, " ".join(m.words), m.doc, " ".join(m.sentence))
       out.write("\t".join(" ".join(x.split()) for x in cells) + "\n")
-  trec.write_judgements(directory / "qrels.txt", task.judgements)
-  trec.write_judgements(directory / "pool.txt", pool)
+  trec.write_judgments(directory / "qrels.txt", task.judgments)
+  trec.write_judgments(directory / "pool.txt", pool)
 
 
 def _sampled(found: list[mentions_lib.Mention], count: int, seed: int) -> Task:
@@ -191,17 +191,17 @@ def _sampled(found: list[mentions_lib.Mention], count: int, seed: int) -> Task:
   if len(queries) > count:
     queries = rng.choice(queries, count, replace=False).tolist()
   queries.sort()
-  judgements = {
+  judgments = {
     found[q].id: {found[i].id: 1 for i in rows[found[q].entity] if i != q}
     for q in queries
   }
-  return Task(found, np.array(queries), judgements, dict(excluded))
+  return Task(found, np.array(queries), judgments, dict(excluded))
 
 
 def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
   rows = {mention.id: i for i, mention in enumerate(found)}
-  judgements, queries, excluded = {}, [], collections.Counter[str]()
-  read = trec.read_judgements(path)
+  judgments, queries, excluded = {}, [], collections.Counter[str]()
+  read = trec.read_judgments(path)
   _check_names(read, rows, path)
   for query, relevance in read.items():
     if relevance.get(query, 0) > 0:
@@ -216,18 +216,18 @@ def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
     elif not mentions_lib.content_words(found[rows[query]].words):
       excluded["queries without a word"] += 1
     else:
-      judgements[query] = relevance
+      judgments[query] = relevance
       queries.append(rows[query])
   if not queries:
     raise InputError("has no query with a relevant mention", path=path)
-  return Task(found, np.array(queries), judgements, dict(excluded))
+  return Task(found, np.array(queries), judgments, dict(excluded))
 
 
 def _check_names(
-  judgements: trec.Judgements, known: Container[str], path: str
+  judgments: trec.Judgments, known: Container[str], path: str
 ) -> None:
   """Refuses names that are no mention's."""
-  for query, relevance in judgements.items():
+  for query, relevance in judgments.items():
     for name in (query, *relevance):
       if name not in known:
         pair = (query, None if name == query else name)
@@ -241,7 +241,7 @@ def _check_names(
 
 
 def _line_of(path: str, pair: tuple[str, str | None]) -> int | None:
-  """The first line of a query's judgements, or that of one document."""
+  """The first line of a query's judgments, or that of one document."""
   for line, text in enumerate(files.open_text(path), 1):
     query, _, document, *_ = [*text.split(), "", "", ""]
     if query == pair[0] and pair[1] in (None, document):

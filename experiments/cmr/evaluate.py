@@ -28,12 +28,12 @@ class Scored(NamedTuple):
   Attributes:
     candidates: rows that BM25 found, int [q, k]; -1 for padding.
     scores: of the candidates by system, [q, k]; "bm25" first.
-    pool: judgements for infAP.
+    pool: judgments for infAP.
   """
 
   candidates: np.ndarray
   scores: dict[str, np.ndarray]
-  pool: trec.Judgements
+  pool: trec.Judgments
 
 
 class Line(NamedTuple):
@@ -77,7 +77,7 @@ def score(
   pool = None
   if options.pool is not None:  # before minutes go into the systems
     pool = task_lib.read_pool(options.pool, task)
-  fields = mentions.featurise(
+  fields = mentions.featurize(
     task.mentions, document_words=options.document_words
   )
   index = mention_retrieval.build(fields)
@@ -168,7 +168,7 @@ def evaluate(
       folder = directory / "runs"
       folder.mkdir(parents=True, exist_ok=True)
       trec.write_run(folder / f"{_slug(name)}.run.gz", run, tag=_slug(name))
-    values = measure(run, task.judgements, scored.pool, held)
+    values = measure(run, task.judgments, scored.pool, held)
     base = lines[0].values if lines else values
     lines.append(
       Line(
@@ -192,7 +192,7 @@ def evaluate(
     def quality(weight, both=both):
       mixed = mention_retrieval.ensemble(both, [1 - weight, weight])
       run = as_run(task, scored.candidates, mixed)
-      return means(measure(run, task.judgements, {}, chosen))["map"]
+      return means(measure(run, task.judgments, {}, chosen))["map"]
 
     best = max(WEIGHTS, key=quality)
     mixed = mention_retrieval.ensemble(both, [1 - best, best])
@@ -202,19 +202,19 @@ def evaluate(
 
 def measure(
   run: trec.Run,
-  judgements: trec.Judgements,
-  pool: trec.Judgements,
+  judgments: trec.Judgments,
+  pool: trec.Judgments,
   queries: Sequence[str],
 ) -> Values:
   """Each measure for each query; infAP from the pool, where it has the query.
 
   Args:
     run: scores by query and mention.
-    judgements: all that is relevant.
-    pool: judgements for infAP.
+    judgments: all that is relevant.
+    pool: judgments for infAP.
     queries: the queries to measure.
   """
-  asked = {query: judgements[query] for query in queries}
+  asked = {query: judgments[query] for query in queries}
   plain = [name for name in MEASURES if name != "infAP"]
   found = measures.evaluate_run(run, asked, plain, complete=True)
   judged = {query: pool[query] for query in queries if query in pool}

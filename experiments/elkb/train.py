@@ -167,14 +167,14 @@ def prepare(
 def make_optimizer(
   name: str, rate: float | jax.Array
 ) -> optax.GradientTransformation:
-  """An optax optimiser by name.
+  """An optax optimizer by name.
 
   Args:
     name: "sgd", "adagrad", "adam" or "rmsprop".
     rate: step size, scalar.
 
   Returns:
-    The optimiser.
+    The optimizer.
   """
   if name == "adagrad":
     return optax.adagrad(rate, initial_accumulator_value=0.0, eps=1e-24)

@@ -132,7 +132,7 @@ class Ranker:
       )
     else:
       changed = dataclasses.replace(options, ranking=ranking)
-      model = expansion.with_ranking(self.model, ranking, options.normalise)
+      model = expansion.with_ranking(self.model, ranking, options.normalize)
       system = systems.nvse(model, self.table.counts, changed)
       self._own[ranking] = system
       self._tops[ranking] = functools.partial(_nearest, model)

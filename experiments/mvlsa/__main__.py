@@ -6,7 +6,7 @@ python -m experiments.mvlsa --flagfile=experiments/presets/mvlsa_quality.flags
 Views come from text, bitext, dependency trees, WordNet, tables of counts and
 other systems' vectors; they are counted once into --store and reused by every
 run that names it. The work directory gets vectors.npz and vectors.txt
-(word2vec's format), results.json with the thesis' figures, nearest neighbours,
+(word2vec's format), results.json with the thesis' figures, nearest neighbors,
 the explained share of each view, and plots. --study runs a whole table of the
 chapter over one pass of counting.
 """
@@ -71,7 +71,7 @@ _FLOATS = {
   "tolerance": "Relative error at which an SVD stops.",
 }
 _BOOLS = {
-  "tokenise": "Separate punctuation in --text first, into --store.",
+  "tokenize": "Separate punctuation in --text first, into --store.",
   "walks": "Add the view of random walks on WordNet's graph.",
   "balance": "Share a group's weight among its views.",
   "relative_ridge": "--ridge is in units of the mean squared singular value.",
@@ -120,10 +120,10 @@ _TESTSETS = flags.DEFINE_string(
 )
 _SIMILARITY = flags.DEFINE_list("similarity", [], "Further similarity sets.")
 _ANALOGIES = flags.DEFINE_bool("analogies", True, "Evaluate analogies too.")
-_NEIGHBOURS = flags.DEFINE_list(
-  "neighbours",
+_NEIGHBORS = flags.DEFINE_list(
+  "neighbors",
   ["dog", "car", "happy", "run", "government"],
-  "Words whose nearest neighbours are shown.",
+  "Words whose nearest neighbors are shown.",
 )
 _SCALE_WORDS = flags.DEFINE_integer(
   "scale_words", 500_000, "Words of --study=scale."
@@ -151,7 +151,7 @@ def options_of_flags() -> Options:
 def record(
   run: runlib.Run, words: Sequence[str], study: studies.Study, cells: list[dict]
 ) -> None:
-  """Writes table, rows, shares, neighbours, vectors and plot of a study."""
+  """Writes table, rows, shares, neighbors, vectors and plot of a study."""
   for cell in cells:
     if cell["value"] is not None:
       name = f"{cell['system']}, {cell['set']}"
@@ -165,9 +165,9 @@ def record(
   if study.vectors is None:
     return
   shares = study.shares or {}
-  near = evaluate.neighbours(words, study.vectors, _NEIGHBOURS.value)
+  near = evaluate.neighbors(words, study.vectors, _NEIGHBORS.value)
   with files.atomic_write(run.directory / "views.json") as out:
-    json.dump({"shares": shares, "neighbours": near}, out, indent=1)
+    json.dump({"shares": shares, "neighbors": near}, out, indent=1)
   for word, names in near.items():
     print(f"{word}: {', '.join(names)}")
   run.vectors(words, study.vectors)

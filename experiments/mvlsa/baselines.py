@@ -39,7 +39,7 @@ def skip_gram(
   """gensim's skip-gram with negative sampling over the same vocabulary.
 
   Args:
-    paths: tokenised text.
+    paths: tokenized text.
     words: the vocabulary; other words are left out of the text.
     k: dimension.
     window: words to either side at most.
@@ -98,7 +98,7 @@ def systems(session: Session) -> Iterator[tuple[str, np.ndarray]]:
   for width in [w for w in _WINDOWS if w <= furthest] or [furthest]:
     counts = derived.window(offsets, width).matrix
     weights = weighting.ppmi(weighting.validate(counts), options.smoothing)
-    u, s = lsa.factors(weights, options.k, centre=False, seed=options.seed)
+    u, s = lsa.factors(weights, options.k, center=False, seed=options.seed)
     for power in _POWERS:
       yield f"PPMI-SVD (window {width}, power {power:g})", u * s**power
   for setting in SKIP_GRAM:

@@ -87,7 +87,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       "views of WordNet, no text."
     ),
     rows=rows,
-    tables=[_ablation(cells), _neighbours(opened, study)],
+    tables=[_ablation(cells), _neighbors(opened, study)],
     plots=[report.Plot(_CAPTIONS[name], p) for name, p in pictures.items()],
     notes=[_NOTE],
   )
@@ -123,10 +123,10 @@ def _row(run: runlib.Run, result: similarity.Result) -> dict:
   )  # fmt: skip
 
 
-def _neighbours(opened: session.Session, study: studies.Study) -> report.Table:
+def _neighbors(opened: session.Session, study: studies.Study) -> report.Table:
   """The nearest words of a few."""
   assert study.vectors is not None
-  near = evaluate.neighbours(opened.words.words, study.vectors, _ASKED)
+  near = evaluate.neighbors(opened.words.words, study.vectors, _ASKED)
   return report.Table(
     "Nearest words by cosine",
     ["word", "nearest first"],

@@ -16,7 +16,7 @@ class Options:
   """
 
   text: Sequence[str] = ()
-  tokenise: bool = False
+  tokenize: bool = False
   vocabulary: str | None = None
   vocabulary_size: int = 60_000
   min_count: int = 2

@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*|[^\w\s]")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
-def tokenised(paths: Sequence[str], folder: pathlib.Path) -> list[str]:
+def tokenized(paths: Sequence[str], folder: pathlib.Path) -> list[str]:
   """Copies of raw text with symbols apart from words, one sentence a line.
 
   Args:
@@ -48,7 +48,7 @@ def text_vocabulary(
   """The most frequent words of a corpus (thesis 3.4).
 
   Args:
-    paths: tokenised text.
+    paths: tokenized text.
     size: the number of words at most.
     min_count: rarer words are dropped.
 

@@ -45,9 +45,9 @@ def group(name: str) -> str:
 
 
 def prepare_text(options: Options) -> list[str]:
-  """The paths of the text as it is counted: tokenised copies if asked."""
-  if options.text and options.tokenise:
-    return corpus.tokenised(options.text, pathlib.Path(options.store) / "text")
+  """The paths of the text as it is counted: tokenized copies if asked."""
+  if options.text and options.tokenize:
+    return corpus.tokenized(options.text, pathlib.Path(options.store) / "text")
   return list(options.text)
 
 
@@ -56,7 +56,7 @@ def vocabulary(options: Options, text: Sequence[str]) -> vocab.Vocab:
 
   Args:
     options: what was asked for.
-    text: tokenised text.
+    text: tokenized text.
   """
   if options.vocabulary:
     return vocab.read_vocab(options.vocabulary)
@@ -79,7 +79,7 @@ def collect(
   Args:
     options: what was asked for.
     words: the vocabulary.
-    text: tokenised text.
+    text: tokenized text.
   """
   root = pathlib.Path(options.store) / "views"
   found: list[View] = []

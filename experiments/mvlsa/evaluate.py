@@ -105,7 +105,7 @@ def evaluate(
   return results
 
 
-def neighbours(
+def neighbors(
   words: Sequence[str], array: np.ndarray, asked: Sequence[str], count: int = 8
 ) -> dict[str, list[str]]:
   """The words nearest by cosine to each of those asked for that are known.
@@ -114,7 +114,7 @@ def neighbours(
     words: the vocabulary.
     array: their vectors, [n, k].
     asked: words.
-    count: how many neighbours.
+    count: how many neighbors.
   """
   length = np.linalg.norm(array, axis=1, keepdims=True)
   unit = array / np.where(length > 0, length, 1)

@@ -101,7 +101,7 @@ def factor(
   how: weighting.Weighting,
   m: int,
   *,
-  centre: bool = True,
+  center: bool = True,
   tolerance: float = 1e-3,
   max_cycles: int = 2,
   seed: int = 0,
@@ -114,10 +114,10 @@ def factor(
     weights: diagonal of W_j K_j, [n].
     how: nonlinearity and truncation.
     m: rank; min(d, m) is used.
-    centre: subtract column means over the observed rows.
+    center: subtract column means over the observed rows.
     tolerance: relative error at which the SVD stops.
     max_cycles: how often the SVD may fill its basis; one is better than a
-      randomised SVD with several passes, and flat spectra need no more.
+      randomized SVD with several passes, and flat spectra need no more.
     seed: of the SVD's starting block.
     cache: directory of factors; None to keep none.
 
@@ -127,7 +127,7 @@ def factor(
   path = None
   if cache is not None and view.path is not None:
     options = {
-      "how": repr(how), "m": m, "centre": centre, "tolerance": tolerance,
+      "how": repr(how), "m": m, "center": center, "tolerance": tolerance,
       "max_cycles": max_cycles, "seed": seed,
     }  # fmt: skip
     mark = store.fingerprint(
@@ -139,7 +139,7 @@ def factor(
       return Factor(view.name, kept["left"], kept["s"], weights)
   x = to_device(weighted(view, how), how.columns, view.name)
   u, s = _left_factor(
-    x, m, jnp.asarray(weights), jax.random.key(seed), centre=centre,
+    x, m, jnp.asarray(weights), jax.random.key(seed), center=center,
     tolerance=tolerance, max_cycles=max_cycles,
   )  # fmt: skip
   left, s = np.asarray(u), np.asarray(s)
@@ -251,14 +251,14 @@ def block_width(rank: int) -> int:
 
 
 @functools.partial(
-  jax.jit, static_argnames=("m", "centre", "tolerance", "max_cycles")
+  jax.jit, static_argnames=("m", "center", "tolerance", "max_cycles")
 )
-def _left_factor(x, m, weights, key, *, centre, tolerance, max_cycles):
+def _left_factor(x, m, weights, key, *, center, tolerance, max_cycles):
   """As `gcca.factor_view`, with a bound on the work for flat spectra."""
   weighted_rows = operators.row_scaled(x, weights)
-  if centre:
+  if center:
     mean = operators.column_means(x, weights > 0)
-    weighted_rows = operators.centred(weighted_rows, mean, weights)
+    weighted_rows = operators.centered(weighted_rows, mean, weights)
   rank = min(m, *x.shape)
   svd, _ = spectral.truncated_svd(
     weighted_rows, rank, key, tolerance=tolerance, max_cycles=max_cycles,

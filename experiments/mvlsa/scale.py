@@ -163,7 +163,7 @@ def _draw(view: int, options: Options, n: int, entries: int, place):
 
 def _basis_of(x, seen, scale, ridge, key, *, m, tolerance, cycles):
   """A view's block of M~, [n, m]; the right factor is not kept."""
-  op = operators.centred(x, operators.column_means(x, seen), seen)
+  op = operators.centered(x, operators.column_means(x, seen), seen)
   svd, _ = spectral.truncated_svd(
     op, m, key, tolerance=tolerance, max_cycles=cycles
   )

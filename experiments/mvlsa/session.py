@@ -22,7 +22,7 @@ class Session:
   Attributes:
     options: of the run.
     words: the vocabulary.
-    text: paths of tokenised text.
+    text: paths of tokenized text.
     counted: every view that was counted.
     views: those of the fit.
     sets: test sets.

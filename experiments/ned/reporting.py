@@ -138,7 +138,7 @@ def error_tables(results: Results, test: str) -> list[report.Table]:
   linked = np.asarray([m.entity is not None for m in mentions], bool)
   folded = results.corpus.lookup.folded.counts
   seen = np.asarray(
-    [sum(folded.get(candidates.normalise(m.surface), {}).values())
+    [sum(folded.get(candidates.normalize(m.surface), {}).values())
      for m in mentions]
   )  # fmt: skip
   tables = []

@@ -157,7 +157,7 @@ class Progress(NamedTuple):
   """What a checkpoint holds.
 
   Attributes:
-    state: weights and optimiser.
+    state: weights and optimizer.
     best: the weights that did best on validation.
     schedule: rate and patience.
   """

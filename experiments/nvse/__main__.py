@@ -75,7 +75,7 @@ _FLOATS = {
 _BOOLS = {
   "with_name": "WordNet: glosses start with the name.",
   "lower_bounded_variance": "Keep every variance in [1, e].",
-  "normalise": "Divide a query's weights by the sum of their sizes.",
+  "normalize": "Divide a query's weights by the sum of their sizes.",
 }
 _ENUMS: dict[str, tuple[list[str], str]] = {
   "form": (list(FORMS), "Form of the files of --corpus."),
@@ -247,7 +247,7 @@ def _open(directory: pathlib.Path, options: Options) -> session.Session:
   else:
     opened = session.from_export(_MODEL.value, options)
     if flags.FLAGS["ranking"].present:
-      opened.rank_by(options.ranking, options.normalise)
+      opened.rank_by(options.ranking, options.normalize)
   opened.relative = _RELATIVE.value
   return opened
 
@@ -276,7 +276,7 @@ def _query(opened: session.Session) -> None:
       chosen["system"] = value.strip()
       return f"asking {value.strip()}"
     if name == "ranking":
-      opened.rank_by(value.strip(), opened.options.normalise)
+      opened.rank_by(value.strip(), opened.options.normalize)
       return f"ranking by {value.strip()}"
     return (
       f":system NAME ({', '.join(systems.SYSTEMS)}), :ranking NAME "

@@ -1,9 +1,9 @@
 """All systems in one table: chosen on half of the queries, shown on the rest.
 
 NVSE's candidates are every model at hand with every ranking score, plain and
-mean-normalised, or by what the decoder makes of the query, with and without
+mean-normalized, or by what the decoder makes of the query, with and without
 the members' own features. "nvse+bm25" adds
-the standardised scores of the chosen one and of BM25; its share is chosen on
+the standardized scores of the chosen one and of BM25; its share is chosen on
 the same half and it is a line of its own.
 """
 
@@ -61,9 +61,9 @@ def candidates(
     options: of the run, for what is not varied.
   """
   ways = [
-    dataclasses.replace(options, ranking=score, normalise=normalise)
+    dataclasses.replace(options, ranking=score, normalize=normalize)
     for score in gaussian_scores.RANKINGS
-    for normalise in (False, True)
+    for normalize in (False, True)
   ]
   ways += [
     dataclasses.replace(
@@ -86,7 +86,7 @@ def label(model: str, options: Options) -> str:
       f"{model}, decoded, {options.pooling}, own {options.own:g}, "
       f"power {options.power:g}"
     )
-  suffix = ", normalised" if options.normalise else ""
+  suffix = ", normalized" if options.normalize else ""
   return f"{model}, {options.ranking}{suffix}"
 
 
@@ -150,7 +150,7 @@ def write(
   table: features.FeatureTable,
   found: Comparison,
 ) -> None:
-  """Writes run files, judgements, all candidates and the table.
+  """Writes run files, judgments, all candidates and the table.
 
   Args:
     folder: where.
@@ -169,10 +169,10 @@ def write(
     }
     tag = system.replace("+", "_")
     trec.write_run(folder / "runs" / f"{name}-{tag}.run.gz", run, tag=tag)
-  judgements = {
+  judgments = {
     tasks[task.id]: {ids[i]: 1 for i in task.relevant} for task in found.tasks
   }
-  trec.write_judgements(folder / "runs" / f"{name}.qrels.gz", judgements)
+  trec.write_judgments(folder / "runs" / f"{name}.qrels.gz", judgments)
   value: dict[str, Any] = {
     "chosen": found.chosen,
     "share": found.share,

@@ -49,7 +49,7 @@ class Options:
   power: float = 0.75
   own: float = 0.5
   pooling: str = "mean"
-  normalise: bool = False
+  normalize: bool = False
   word2vecf_epochs: int = 100
   mesh: str | None = None
   seed: int = 0

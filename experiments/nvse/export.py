@@ -20,7 +20,7 @@ _VECTORS = "word2vecf.npz"
 _KINDS: dict[str, tuple[type, ...]] = {
   "ranking": (str,),
   "pooling": (str,),
-  "normalise": (bool,),
+  "normalize": (bool,),
   "word2vecf": (bool,),
   "power": (int, float),
   "own": (int, float),
@@ -76,7 +76,7 @@ def save(
     "entities": len(table.entities),
     "features": len(table.features),
     "ranking": options.ranking,
-    "normalise": options.normalise,
+    "normalize": options.normalize,
     "power": options.power,
     "own": options.own,
     "pooling": options.pooling,

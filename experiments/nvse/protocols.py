@@ -9,7 +9,7 @@ from experiments.nvse.evaluate import Task
 from repr_jax.data.entities import features
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.errors import InputError
-from repr_jax.evaluation import expansion, judgements, significance
+from repr_jax.evaluation import expansion, judgments, significance
 from repr_jax.setexp.query import Query, make_query
 
 GOLD = ("map", "recip_rank", "Rprec", "ndcg")
@@ -78,9 +78,9 @@ def judged_tasks(
     The tasks; those of one judged query are one unit.
   """
   tasks = []
-  for i, item in enumerate(judgements.leave_one_out(queries)):
-    query = judgements.build_query(
-      item.members, table.rows, table.counts, _featurise(table)
+  for i, item in enumerate(judgments.leave_one_out(queries)):
+    query = judgments.build_query(
+      item.members, table.rows, table.counts, _featurize(table)
     )
     if query is None:
       continue
@@ -120,8 +120,8 @@ def agreement(
   def score(query: Query) -> np.ndarray:
     return np.asarray(system.score_batch([query])[0])
 
-  found = judgements.pair_agreement(
-    score, queries, table.rows, table.counts, _featurise(table)
+  found = judgments.pair_agreement(
+    score, queries, table.rows, table.counts, _featurize(table)
   )
   _, place = np.unique(found.query, return_inverse=True)
   shares = np.bincount(place, found.agrees) / np.bincount(place)
@@ -130,5 +130,5 @@ def agreement(
   )
 
 
-def _featurise(table: features.FeatureTable):
-  return lambda text: features.featurise(table, [text])
+def _featurize(table: features.FeatureTable):
+  return lambda text: features.featurize(table, [text])

@@ -113,13 +113,13 @@ def read_new(
   first = next((x.strip() for x in files.open_text(path) if x.strip()), "")
   if first.startswith("{"):
     found = {
-      info.name: features.featurise(table, given)
+      info.name: features.featurize(table, given)
       for info, given in entities.read_entity_file(path)
     }
   else:
     lines = [x.strip() for x in files.open_text(path) if x.strip()]
     name = pathlib.Path(path).name.partition(".")[0].replace("_", " ")
-    found = {name: features.featurise(table, lines)}
+    found = {name: features.featurize(table, lines)}
   for name, row in found.items():
     if row.nnz == 0:
       raise InputError(

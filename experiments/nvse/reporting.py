@@ -19,7 +19,7 @@ from experiments.nvse.config import variant
 from experiments.run import runlib
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.data.io import files
-from repr_jax.evaluation import judgements
+from repr_jax.evaluation import judgments
 from repr_jax.setexp import expansion
 
 # First places of all judged queries, of which a file may hold a part.
@@ -180,7 +180,7 @@ def _record(
 def _judges(run, opened, found, peers, queries) -> list[str]:
   """Protocol (c): places given by judges, and who agrees with them."""
   texts = ["first places given by judges"]
-  for group, counts in sorted(judgements.first_places(queries).items()):
+  for group, counts in sorted(judgments.first_places(queries).items()):
     for system, count in counts.items():
       second = group == "2" and system in _THESIS_SECOND
       thesis = (_THESIS_SECOND if second else _THESIS).get(system)

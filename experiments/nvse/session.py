@@ -41,10 +41,10 @@ class Session:
       self._systems[name] = self._fit(name)
     return self._systems[name]
 
-  def rank_by(self, score: str, normalise: bool) -> None:
+  def rank_by(self, score: str, normalize: bool) -> None:
     """Changes the autoencoder's ranking score."""
     self.options = dataclasses.replace(
-      self.options, ranking=score, normalise=normalise
+      self.options, ranking=score, normalize=normalize
     )
     for name in ("nvse", "nvse+bm25"):
       self._systems.pop(name, None)
@@ -101,7 +101,7 @@ def from_export(directory: str, options: Options) -> Session:
     options: of the run; corpus and model come from the directory.
   """
   found = export.load(directory)
-  names = ("ranking", "normalise", "power", "own", "pooling")
+  names = ("ranking", "normalize", "power", "own", "pooling")
   how = {name: found.notes[name] for name in names}
   options = dataclasses.replace(options, **how)
   return Session(

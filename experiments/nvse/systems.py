@@ -83,7 +83,7 @@ def nvse(
     )
     system = _face("nvse", feature_scores, found)
   else:
-    ranked = expansion.with_ranking(model, options.ranking, options.normalise)
+    ranked = expansion.with_ranking(model, options.ranking, options.normalize)
     system = _face("nvse", expansion, ranked)
   return system._replace(
     rationale=lambda query: expansion.rationale(model, query, relative)
@@ -109,7 +109,7 @@ def ablations(
   ways = {
     "nvse-decoder": change(ranking="decoded", power=0.75, own=0.0),
     "nvse-members": change(ranking="decoded", power=1.0, own=1.0),
-    "nvse-xi": change(ranking="xi", normalise=False),
+    "nvse-xi": change(ranking="xi", normalize=False),
   }
   return [
     nvse(model, counts, way)._replace(name=name) for name, way in ways.items()
@@ -117,7 +117,7 @@ def ablations(
 
 
 def fuse(first: System, second: System, weight: float) -> System:
-  """Two systems as one: the weighted sum of their standardised scores.
+  """Two systems as one: the weighted sum of their standardized scores.
 
   Args:
     first: a system, which also gives the rationale.

@@ -151,7 +151,7 @@ def record(run: runlib.Run, trained: Trained) -> None:
 
 # What a trained model does not depend on.
 _RANKING = (
-  "store", "ranking", "normalise", "power", "own", "pooling",
+  "store", "ranking", "normalize", "power", "own", "pooling",
   "word2vecf_epochs", "mesh",
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Runs one chapter in a process of its own: `reproduce` starts it.
 
-python -m experiments.chapter MODULE:FUNCTION PRESET DIRECTORY
+python -m experiments.reproduce.chapter MODULE:FUNCTION PRESET DIRECTORY
 
 A process of its own keeps the flags of one experiment from those of another,
 gives each chapter the whole memory, and lets a chapter crash alone.

@@ -2,7 +2,7 @@
 
 python -m experiments.spectral --workdir=runs/spectral        (half a minute)
 
-Centring inside the SVD is exact where the rank-one update of a truncated SVD
+Centering inside the SVD is exact where the rank-one update of a truncated SVD
 is not (thesis 3.3.1); missing rows are best left out of the fit (3.3.2); the
 streamed GCCA keeps what the one in memory finds. Expect errors of about 1e-6
 for the first, and a recovered share of the planted space above 0.9.
@@ -29,38 +29,38 @@ _ROWS = flags.DEFINE_integer(
 _RANK = flags.DEFINE_integer("rank", 40, "Singular values to compute.", 2)
 
 
-def centring(n: int, k: int, seed: int) -> dict[str, float]:
-  """Errors of three ways to the centred SVD of sparse counts [n, 600].
+def centering(n: int, k: int, seed: int) -> dict[str, float]:
+  """Errors of three ways to the centered SVD of sparse counts [n, 600].
 
   Returns:
     Mean relative error in the k singular values against LAPACK, by method:
-    implicit centring, rank-one update of the truncated SVD, no centring.
+    implicit centering, rank-one update of the truncated SVD, no centering.
   """
   rng = np.random.default_rng(seed)
   counts = synthetic.zipf_counts(rng, n, 600, 30 * n)
   counts.data = np.sqrt(np.sqrt(counts.data))
   dense = counts.toarray().astype(np.float64)
-  centred = dense - dense.mean(axis=0)
-  exact = np.linalg.svd(centred, compute_uv=False)[:k]
+  centered = dense - dense.mean(axis=0)
+  exact = np.linalg.svd(centered, compute_uv=False)[:k]
   x = sparse.from_scipy(counts)
   key = jax.random.key(seed)
   mean = operators.column_means(x, None)
-  implicit = _centred_svd(x, mean, k, key)
+  implicit = _centered_svd(x, mean, k, key)
   plain, _ = ops.truncated_svd(x, k, key)
   updated = svd_updates.rank_one_update(plain, -jnp.ones(n), mean)
   return {
     name: float(np.mean(np.abs(np.asarray(svd.s) / exact - 1)))
     for name, svd in (
-      ("implicit centring", implicit),
+      ("implicit centering", implicit),
       ("rank-one update", updated),
-      ("no centring", plain),
+      ("no centering", plain),
     )
   }
 
 
 @functools.partial(jax.jit, static_argnames="k")
-def _centred_svd(x, mean, k, key):
-  return spectral.truncated_svd(operators.centred(x, mean), k, key)[0]
+def _centered_svd(x, mean, k, key):
+  return spectral.truncated_svd(operators.centered(x, mean), k, key)[0]
 
 
 def spectrum(n: int, k: int, seed: int) -> dict[str, np.ndarray]:
@@ -126,7 +126,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
 
 
 def _chapter(n: int, k: int, seed: int) -> report.Chapter:
-  errors = centring(n, k, seed)
+  errors = centering(n, k, seed)
   curve = spectrum(n, k, seed)
   rows = missing_rows(n, seed)
   figures: list[dict[str, Any]] = [
@@ -158,7 +158,7 @@ def _chapter(n: int, k: int, seed: int) -> report.Chapter:
     tables=[report.Table("Missing rows", header, table)],
     plots=_plots(curve, rows),
     notes=[
-      "Centring inside the SVD is exact; the rank-one update that the thesis "
+      "Centering inside the SVD is exact; the rank-one update that the thesis "
       "applies afterwards is exact only at full rank.",
       "Rows that a view lacks are best left out of it: taken as zeros they "
       "pull the space towards themselves.",

@@ -80,7 +80,7 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
       continue
     if ranked is None:
       ranked = "\t" in text and " qid:" not in text
-    row = _ranked(text, line) if ranked else _labelled(text, line)
+    row = _ranked(text, line) if ranked else _labeled(text, line)
     if row is None:
       form = (
         "seed<TAB>rank<TAB>entity"
@@ -160,7 +160,7 @@ def _query(rows: list[_Row], seed: str, path: files.Path) -> RelatednessQuery:
   )
 
 
-def _labelled(text: str, line: int) -> _Row | None:
+def _labeled(text: str, line: int) -> _Row | None:
   match = _SVMLIGHT.match(text.strip())
   if match is None:
     return None

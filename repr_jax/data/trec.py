@@ -1,6 +1,6 @@
-"""Runs and judgements in the formats of trec_eval.
+"""Runs and judgments in the formats of trec_eval.
 
-A run line is `query Q0 document rank score tag`, a judgement line is
+A run line is `query Q0 document rank score tag`, a judgment line is
 `query iteration document relevance`; fields are separated by blanks. Ranks
 in a run file are ignored when it is read, as trec_eval does: scores decide.
 """
@@ -12,7 +12,7 @@ from repr_jax import errors
 from repr_jax.data.io import files
 
 Run = dict[str, dict[str, float]]
-Judgements = dict[str, dict[str, int]]
+Judgments = dict[str, dict[str, int]]
 
 
 def read_run(path: files.Path) -> Run:
@@ -43,8 +43,8 @@ def read_run(path: files.Path) -> Run:
   return run
 
 
-def read_judgements(path: files.Path) -> Judgements:
-  """Reads judgements: for each query, the relevance of judged documents.
+def read_judgments(path: files.Path) -> Judgments:
+  """Reads judgments: for each query, the relevance of judged documents.
 
   Args:
     path: the file, plain or compressed.
@@ -55,7 +55,7 @@ def read_judgements(path: files.Path) -> Judgements:
   Raises:
     InputError: for a malformed line or a document judged twice for a query.
   """
-  judgements: Judgements = {}
+  judgments: Judgments = {}
   for line, fields in _rows(path, 4, "query iteration document relevance"):
     query, document = fields[0], fields[2]
     digits = fields[3].removeprefix("-")
@@ -68,9 +68,9 @@ def read_judgements(path: files.Path) -> Judgements:
       )
     relevance = int(fields[3])
     _put(
-      judgements.setdefault(query, {}), query, document, relevance, path, line
+      judgments.setdefault(query, {}), query, document, relevance, path, line
     )
-  return judgements
+  return judgments
 
 
 def write_run(
@@ -106,19 +106,19 @@ def write_run(
         stream.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 
-def write_judgements(
-  path: files.Path, judgements: Mapping[str, Mapping[str, int]]
+def write_judgments(
+  path: files.Path, judgments: Mapping[str, Mapping[str, int]]
 ) -> None:
-  """Writes judgements.
+  """Writes judgments.
 
   Args:
     path: the file; .gz is compressed.
-    judgements: relevance by query and document.
+    judgments: relevance by query and document.
   """
-  for query, relevance in judgements.items():
+  for query, relevance in judgments.items():
     _names([query, *relevance])
   with files.atomic_write(path) as stream:
-    for query, relevance in judgements.items():
+    for query, relevance in judgments.items():
       for document, value in relevance.items():
         stream.write(f"{query} 0 {document} {int(value)}\n")
 

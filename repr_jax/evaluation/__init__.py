@@ -8,11 +8,11 @@ from repr_jax.evaluation.expansion import (
   evaluate_expansion as evaluate_expansion,
 )
 from repr_jax.evaluation.expansion import gold_queries as gold_queries
-from repr_jax.evaluation.judgements import first_places as first_places
-from repr_jax.evaluation.judgements import held_out_ranks as held_out_ranks
-from repr_jax.evaluation.judgements import leave_one_out as leave_one_out
-from repr_jax.evaluation.judgements import pair_agreement as pair_agreement
-from repr_jax.evaluation.judgements import rank_summary as rank_summary
+from repr_jax.evaluation.judgments import first_places as first_places
+from repr_jax.evaluation.judgments import held_out_ranks as held_out_ranks
+from repr_jax.evaluation.judgments import leave_one_out as leave_one_out
+from repr_jax.evaluation.judgments import pair_agreement as pair_agreement
+from repr_jax.evaluation.judgments import rank_summary as rank_summary
 from repr_jax.evaluation.linking import accuracy_by as accuracy_by
 from repr_jax.evaluation.linking import evaluate_linking as evaluate_linking
 from repr_jax.evaluation.relatedness import (

@@ -57,7 +57,7 @@ def solve_analogies(
   scores at a time, beside the vectors.
 
   Args:
-    array: vectors, [n, d]; need not be normalised, zero rows have cosine 0.
+    array: vectors, [n, d]; need not be normalized, zero rows have cosine 0.
       Finite, as all answers are -1 if an entry is not.
     terms: rows of the distinct words that questions use, int32 [t].
     questions: positions in `terms` of a, b, c, int32 [q, 3].

@@ -1,7 +1,7 @@
 """How well an expander of sets does on gold sets (thesis 4.7).
 
 Some members of a set are the query, and the rest must come first.
-`judgements` has the protocols for queries that people judged.
+`judgments` has the protocols for queries that people judged.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -47,7 +47,7 @@ def evaluate_relatedness(
   """Ranks the candidates of each query by cosine.
 
   Args:
-    queries: the queries; all labelled or all ranked.
+    queries: the queries; all labeled or all ranked.
     vectors: of the entities, any length, [n, d]; zero for one without.
     rows: the row of each entity.
     missing: what becomes of candidates without a vector: "last" ranks them
@@ -70,12 +70,12 @@ def evaluate_relatedness(
     gold = np.array(query.gold)
     if missing == "skip":
       scores, gold = scores[has], gold[has]
-    labelled = gold.min(initial=0) >= 0
-    fine = has.sum() >= 2 and (not labelled or gold.max(initial=0) > 0)
+    labeled = gold.min(initial=0) >= 0
+    fine = has.sum() >= 2 and (not labeled or gold.max(initial=0) > 0)
     if not fine:
       skipped.append(query.name)
-    elif labelled:
-      found[query.name] = _labelled(scores, gold)
+    elif labeled:
+      found[query.name] = _labeled(scores, gold)
     else:
       finite = np.where(np.isfinite(scores), scores, -2.0)
       found[query.name] = {"Spearman": similarity.spearman(finite, gold)}
@@ -104,7 +104,7 @@ def ndcg(ranked: np.ndarray, k: int) -> float:
   return float(ranked @ discount) / ideal if ideal > 0 else 0.0
 
 
-def _labelled(scores: np.ndarray, gold: np.ndarray) -> dict[str, float]:
+def _labeled(scores: np.ndarray, gold: np.ndarray) -> dict[str, float]:
   ranked = gold[np.argsort(-scores, kind="stable")]
   row = {f"NDCG@{k}": ndcg(ranked, k) for k in CUTS}
   row["MAP"] = retrieval.average_precision(ranked, int((gold > 0).sum()))

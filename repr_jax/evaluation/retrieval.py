@@ -46,7 +46,7 @@ def average_precision(ranked: np.ndarray, num_relevant: int) -> float:
 
 
 def inferred_ap(ranked: np.ndarray, num_relevant: int) -> float:
-  """Average precision inferred from incomplete judgements.
+  """Average precision inferred from incomplete judgments.
 
   At a relevant rank k the expected precision is 1/k + (k-1)/k times the
   share of documents above k that are in the pool times the (smoothed) share
@@ -54,7 +54,7 @@ def inferred_ap(ranked: np.ndarray, num_relevant: int) -> float:
 
   Args:
     ranked: relevance in rank order, [n]; `UNJUDGED` for a document of the
-      pool without judgement, `UNPOOLED` for one outside the pool.
+      pool without judgment, `UNPOOLED` for one outside the pool.
     num_relevant: documents judged relevant.
 
   Returns:
@@ -166,7 +166,7 @@ def rank_documents(scores: Mapping[str, float]) -> list[str]:
 
 def evaluate_run(
   run: Mapping[str, Mapping[str, float]],
-  judgements: Mapping[str, Mapping[str, int]],
+  judgments: Mapping[str, Mapping[str, int]],
   measures: Sequence[str] = _DEFAULT,
   *,
   complete: bool = False,
@@ -175,7 +175,7 @@ def evaluate_run(
 
   Args:
     run: scores by query and document.
-    judgements: relevance by query and document; negative for documents of
+    judgments: relevance by query and document; negative for documents of
       the pool that were not judged.
     measures: of map, infAP, ndcg, recip_rank, Rprec, and with a cut-off
       ndcg_cut_K, P_K, success_K (HITS@K), recall_K.
@@ -183,10 +183,10 @@ def evaluate_run(
       everywhere (the option -c of trec_eval), or are left out.
 
   Returns:
-    Values by query and measure, for queries with judgements.
+    Values by query and measure, for queries with judgments.
   """
   results = {}
-  for query, relevance in judgements.items():
+  for query, relevance in judgments.items():
     if not relevance or (query not in run and not complete):
       continue
     judged = _finite(np.array(list(relevance.values()))).astype(int)
@@ -210,7 +210,7 @@ def mean_measures(
     Means by measure.
   """
   if not results:
-    raise ValueError("no query of the run has judgements")
+    raise ValueError("no query of the run has judgments")
   rows = list(results.values())
   return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 

@@ -178,7 +178,7 @@ def beta_inferiority(
 
 @functools.lru_cache(maxsize=1024)
 def mrds_accuracy(
-  n: int, p0: float = 0.05, *, theta: str = "favourable", prior: float = 1.0
+  n: int, p0: float = 0.05, *, theta: str = "favorable", prior: float = 1.0
 ) -> float:
   """MRDS of an accuracy set, sigma_{p0} of the thesis' list of test sets.
 
@@ -188,7 +188,7 @@ def mrds_accuracy(
   Args:
     n: questions.
     p0: threshold of the posterior probability.
-    theta: the weaker accuracy. "favourable", which gives the published
+    theta: the weaker accuracy. "favorable", which gives the published
       figures: some theta of 0.75, 0.76, ... 0.9 is enough, right answers are
       whole numbers, accuracies that agree to 0.01% count as equal, and sigma
       is on a grid of 0.001%. "worst", the definition that the thesis states:
@@ -198,16 +198,16 @@ def mrds_accuracy(
   Returns:
     The difference, as a fraction; 1.0 if none is enough.
   """
-  if theta not in ("favourable", "worst"):
-    raise ValueError(f'theta must be "favourable" or "worst", not {theta!r}')
+  if theta not in ("favorable", "worst"):
+    raise ValueError(f'theta must be "favorable" or "worst", not {theta!r}')
   if n < 1 or not 0 < p0 < 1:
     raise ValueError(f"needs questions and p0 in (0, 1): {n}, {p0}")
-  if theta == "favourable":
-    return _favourable_sigma(n, p0, prior)
+  if theta == "favorable":
+    return _favorable_sigma(n, p0, prior)
   return _worst_sigma(n, p0, prior)
 
 
-def _favourable_sigma(n: int, p0: float, prior: float) -> float:
+def _favorable_sigma(n: int, p0: float, prior: float) -> float:
   theta = np.arange(75, 91) / 100
   weaker = np.floor(n * theta + 0.5 + 1e-9)
   # Smallest whole number of right answers of b that is enough, for each

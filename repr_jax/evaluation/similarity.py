@@ -1,4 +1,4 @@
-"""Word vectors against human judgement: similarity sets and choices.
+"""Word vectors against human judgment: similarity sets and choices.
 
 Figures are times 100, as in the thesis' tables, and come with how much of
 the set could be scored.
@@ -70,7 +70,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     )
   if not (np.isfinite(x).all() and np.isfinite(y).all()):
     raise ValueError("cannot rank values that are not finite")
-  x, y = _centred_ranks(x), _centred_ranks(y)
+  x, y = _centered_ranks(x), _centered_ranks(y)
   scale = np.sqrt((x @ x) * (y @ y))
   return float(np.clip(x @ y / scale, -1, 1)) if scale > 0 else 0.0
 
@@ -235,7 +235,7 @@ def check_rows(rows: np.ndarray, size: int) -> None:
     )
 
 
-def _centred_ranks(x: np.ndarray) -> np.ndarray:
+def _centered_ranks(x: np.ndarray) -> np.ndarray:
   _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
   ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
   return ranks - (x.size + 1) / 2

@@ -1,11 +1,11 @@
-"""Training against many candidates at once, with any optax optimiser.
+"""Training against many candidates at once, with any optax optimizer.
 
 Each fact is compared with every entity, or with a sample that the batch
 shares, in place of its tail and in place of its head: one matrix product per
 side. With a sample, a step touches the rows of the batch and the sample
 alone. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
 loss over the candidates; the penalty is N3 (sum of cubed moduli) or L2. The
-projection follows each optimiser step, so the rules hold in every state.
+projection follows each optimizer step, so the rules hold in every state.
 
 To a sample, softmax adds for each fact the entity that stands in its other
 place: in most models nothing is nearer to (r, (e, ?)) than e itself, and a
@@ -62,25 +62,25 @@ class Options:
 
 
 class State(NamedTuple):
-  """Tables and the optimiser's state."""
+  """Tables and the optimizer's state."""
 
   params: scores.Params
-  optimiser: optax.OptState
+  optimizer: optax.OptState
 
 
 def init(
-  optimiser: optax.GradientTransformation, params: scores.Params
+  optimizer: optax.GradientTransformation, params: scores.Params
 ) -> State:
   """The state before the first step.
 
   Args:
-    optimiser: any optax optimiser.
+    optimizer: any optax optimizer.
     params: tables, which meet the rules.
 
   Returns:
     The state.
   """
-  return State(params, optimiser.init(params))
+  return State(params, optimizer.init(params))
 
 
 def batch_loss(
@@ -203,7 +203,7 @@ def _ask_bilinear(options, relations, ids, heads, tails):
 
 def train_pass(
   options: Options,
-  optimiser: optax.GradientTransformation,
+  optimizer: optax.GradientTransformation,
   constraints: Constraints | None,
   known: negatives.Known,
   facts: jax.Array,
@@ -215,7 +215,7 @@ def train_pass(
 
   Args:
     options: the setting (static).
-    optimiser: any optax optimiser (static).
+    optimizer: any optax optimizer (static).
     constraints: compiled rules, or None for none.
     known: table of known facts.
     facts: head, relation, tail, int32 [n, 3].
@@ -245,12 +245,12 @@ def train_pass(
     if options.candidates:
       batch, key = item
       return _step_rows(
-        options, optimiser, constraints, known, state, batch, key, weight
+        options, optimizer, constraints, known, state, batch, key, weight
       )
     loss, slope = jax.value_and_grad(
       lambda p: batch_loss(options, known, p, item[0], None, weight)
     )(state.params)
-    change, memory = optimiser.update(slope, state.optimiser, state.params)
+    change, memory = optimizer.update(slope, state.optimizer, state.params)
     params = optax.apply_updates(state.params, change)
     if constraints is not None:
       entities = rule_projection.project_rows(constraints, params.entities)
@@ -271,11 +271,11 @@ train = jax.jit(train_pass, static_argnums=(0, 1), donate_argnums=5)
 
 
 def _step_rows(
-  options, optimiser, constraints, known, state, facts, key, weight
+  options, optimizer, constraints, known, state, facts, key, weight
 ):
   """A step on the rows that facts and drawn candidates touch, and no others.
 
-  The optimiser sees a table of those rows, with their part of its state;
+  The optimizer sees a table of those rows, with their part of its state;
   rows that are not touched keep both (as in lazy Adagrad or Adam).
   """
   count = state.params.entities.shape[0]
@@ -300,9 +300,9 @@ def _step_rows(
     return part._replace(entities=entities)
 
   part = take(state.params)
-  memory = _map_tables(take, state.optimiser)
+  memory = _map_tables(take, state.optimizer)
   loss, slope = jax.value_and_grad(objective)(part)
-  change, memory = optimiser.update(slope, memory, part)
+  change, memory = optimizer.update(slope, memory, part)
   part = optax.apply_updates(part, change)
   if constraints is not None:
     part = part._replace(
@@ -313,12 +313,12 @@ def _step_rows(
     params = rule_projection.project_step(
       options.model, constraints, params, state.params
     )
-  memory = _map_tables(put, state.optimiser, memory)
+  memory = _map_tables(put, state.optimizer, memory)
   return State(params, memory), loss
 
 
 def _map_tables(function, tree, *rest):
-  """Maps over the tables in an optimiser's state; scalars come from last."""
+  """Maps over the tables in an optimizer's state; scalars come from last."""
 
   def one(*leaves):
     if isinstance(leaves[0], scores.Params):

@@ -27,7 +27,7 @@ def fit_logistic(
 ) -> jax.Array:
   """Logistic regression with a ridge, by Newton's method.
 
-  Minimises sum_i weights_i log(1 + exp(-(2 labels_i - 1) <w, x_i>)) +
+  Minimizes sum_i weights_i log(1 + exp(-(2 labels_i - 1) <w, x_i>)) +
   ridge / 2 norm2(w).
 
   Args:

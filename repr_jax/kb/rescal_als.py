@@ -413,12 +413,12 @@ def _best_cores(
   target = jnp.einsum("kb,bij->kij", relations.mixing, inner)
   target += jnp.einsum("k,i,j->kij", relations.ones, left.sum(0), right.sum(0))
   if any(ridge):
-    return _penalised_cores(left, right, target, ridge.cores)
+    return _penalized_cores(left, right, target, ridge.cores)
   return target, jnp.sum(target**2)
 
 
-def _penalised_cores(left, right, target, penalty):
-  """Minimises |X_k - A R B'|^2 + penalty |R|^2 in the factors' eigenbases."""
+def _penalized_cores(left, right, target, penalty):
+  """Minimizes |X_k - A R B'|^2 + penalty |R|^2 in the factors' eigenbases."""
   row_values, rows = jnp.linalg.eigh(left.T @ left)
   column_values, columns = jnp.linalg.eigh(right.T @ right)
   row_values, column_values = (

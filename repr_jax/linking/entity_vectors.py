@@ -3,7 +3,7 @@
 Three objectives share one input, the bag of words of each entity: its page
 (U1), the contexts of its mentions (U2), or both.
 
-- Max-margin (Ganea and Hofmann 2017): the unit vector z that minimises
+- Max-margin (Ganea and Hofmann 2017): the unit vector z that minimizes
   E max(0, gamma - z'(w+ - w-)), where w+ is a word of the entity's bag and w-
   is drawn from the unigram counts to the power alpha. Words stay fixed, so
   entities are independent: a block of them is stepped side by side.

@@ -213,7 +213,7 @@ def lsa(
     Vectors, float32 [n, k]; zero for a mention without features.
   """
   table = _concatenated(fields, min_mentions)
-  return baselines.lsa(table, k, centre=False, seed=seed)
+  return baselines.lsa(table, k, center=False, seed=seed)
 
 
 def mvlsa(

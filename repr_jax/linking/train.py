@@ -27,18 +27,18 @@ _SHARE = 0.01
 
 
 class State(NamedTuple):
-  """Weights and the optimiser's state.
+  """Weights and the optimizer's state.
 
   Attributes:
     params: the weights that are stepped.
     average: their running mean, which is what predictions should use.
-    optimiser: moments of Adam.
+    optimizer: moments of Adam.
     steps: how many there were, int32 scalar.
   """
 
   params: Params
   average: Params
-  optimiser: optax.OptState
+  optimizer: optax.OptState
   steps: jax.Array
 
 
@@ -137,7 +137,7 @@ def update(
   (loss, right), slope = jax.value_and_grad(
     lambda params: batch_loss(config, params, tables, batch), has_aux=True
   )(state.params)
-  change, memory = _ADAM.update(slope, state.optimiser, state.params)
+  change, memory = _ADAM.update(slope, state.optimizer, state.params)
   params = jax.tree.map(
     lambda p, c: p - jnp.asarray(rate, p.dtype) * c, state.params, change
   )

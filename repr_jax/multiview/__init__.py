@@ -20,5 +20,5 @@ from repr_jax.multiview.weighting import supported as supported
 
 cca_fit = jax.jit(cca.cca_fit, static_argnames="k")
 gcca_exact = jax.jit(
-  gcca.gcca_exact, static_argnames=("k", "centre", "rows_per_block")
+  gcca.gcca_exact, static_argnames=("k", "center", "rows_per_block")
 )

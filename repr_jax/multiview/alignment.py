@@ -10,7 +10,7 @@ word's translation table:
 
 with m target and n source words. The table t is kept for the pairs that meet
 in some sentence only, and EM runs over batches of sentences padded to equal
-length. Both maximisations are exact, so the likelihood never falls.
+length. Both maximizations are exact, so the likelihood never falls.
 """
 
 import functools
@@ -143,7 +143,7 @@ def init(corpus: Corpus, tension: float = 4.0, dtype=jnp.float32) -> State:
   if not 0 <= tension <= _MOST_TENSION:
     raise InputError(f"tension must be 0 to {_MOST_TENSION:g}, not {tension}")
   ones = jnp.ones(len(corpus.source), dtype)
-  return State(_normalised(ones, corpus.source), jnp.asarray(tension, dtype))
+  return State(_normalized(ones, corpus.source), jnp.asarray(tension, dtype))
 
 
 def update(
@@ -177,7 +177,7 @@ def update(
   for batch in corpus.batches:
     sums, likelihood = _accumulate(sums, state, batch[:3], null)
     total += float(likelihood)
-  translation = _normalised(sums.counts, corpus.source)
+  translation = _normalized(sums.counts, corpus.source)
   tension = state.tension
   if fit_tension:
     tension = _best_tension(sums, corpus.shapes, state.tension)
@@ -206,7 +206,7 @@ def best_links(state: State, corpus: Corpus, null: float = 0.08) -> np.ndarray:
   return links[np.lexsort(links.T[::-1])]
 
 
-def symmetrise(
+def symmetrize(
   forward: np.ndarray, backward: np.ndarray, how: str = "intersection"
 ) -> np.ndarray:
   """Joins the links of the two directions.
@@ -270,7 +270,7 @@ def _distance(lengths, longest: int, dtype) -> tuple[Array, Array]:
 
 
 def _share(distance: Array, valid: Array, tension: Array) -> Array:
-  """Weights exp(-tension distance) of each row, normalised, [L, L]."""
+  """Weights exp(-tension distance) of each row, normalized, [L, L]."""
   # The distance is at most 1 and the tension 60: no weight underflows.
   weight = jnp.where(valid, jnp.exp(-tension * distance), 0)
   return weight / jnp.where(valid, weight.sum(-1, keepdims=True), 1)
@@ -311,7 +311,7 @@ def _viterbi(state: State, batch, null) -> Array:
 
 
 @jax.jit
-def _normalised(counts: Array, source: Array) -> Array:
+def _normalized(counts: Array, source: Array) -> Array:
   """Divides the counts of each source word by their sum, [p]."""
   # The last pair has the largest source word, but sizes must be static: the
   # number of pairs bounds the number of source words that occur.

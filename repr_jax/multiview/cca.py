@@ -27,7 +27,7 @@ class CCA(NamedTuple):
 
 
 def cca_fit(x: Array, y: Array, k: int, *, ridge: float = 0.0) -> CCA:
-  """SVD of S11^(-1/2) S12 S22^(-1/2) with ridge-regularised covariances.
+  """SVD of S11^(-1/2) S12 S22^(-1/2) with ridge-regularized covariances.
 
   Args:
     x: first view, [n, d1]; finite, as everything is NaN if one entry is.
@@ -72,7 +72,7 @@ def exact_mean(x: Array) -> Array:
 
 
 def rounding(mean: Array, directions: Array) -> Array:
-  """Variance that rounding leaves when columns are centred.
+  """Variance that rounding leaves when columns are centered.
 
   Args:
     mean: of the columns, [d].

@@ -1,4 +1,4 @@
-"""MAX-VAR generalised CCA: one space for many views (thesis 2.1.3 and 3.3).
+"""MAX-VAR generalized CCA: one space for many views (thesis 2.1.3 and 3.3).
 
 Complete dense views have an exact solution through one Gram matrix
 (`gcca_exact`). Many sparse views with missing and weighted rows go through a
@@ -6,7 +6,7 @@ rank-m SVD of each (`factor_view`) and a combination of the factors, in memory
 (`combine`) or one view at a time (`combine_init`, `combine_update`). No matrix
 with rows on both sides is ever formed.
 
-With row weights the objective sum_j ||W_j K_j (G - X_j U_j)||^2 is minimised
+With row weights the objective sum_j ||W_j K_j (G - X_j U_j)||^2 is minimized
 under G' K G = I, K = sum_j W_j^2 K_j, by the eigenvectors V of
 K^(-1/2) (sum_j W_j P_j W_j) K^(-1/2), where P_j projects onto the columns of
 W_j X_j and G = K^(-1/2) V. Weights of 0 and 1 give the missing rows of 3.3.2.
@@ -25,8 +25,8 @@ from repr_jax.multiview.cca import exact_mean, inverse_root_values, rounding
 from repr_jax.ops.operators import (
   Operator,
   as_operator,
-  centred,
-  centring_noise,
+  centered,
+  centering_noise,
   column_means,
   row_scaled,
 )
@@ -47,7 +47,7 @@ from repr_jax.ops.svd_updates import (
 
 
 class GCCA(NamedTuple):
-  """A fitted generalised CCA.
+  """A fitted generalized CCA.
 
   Attributes:
     embedding: G, one row per word, [n, k].
@@ -69,7 +69,7 @@ class GCCA(NamedTuple):
 
 
 class ViewFactor(NamedTuple):
-  """Rank-m SVD of a centred, weighted view: W X = A diag(s) B'.
+  """Rank-m SVD of a centered, weighted view: W X = A diag(s) B'.
 
   Attributes:
     left: A, [n, m].
@@ -89,7 +89,7 @@ def gcca_exact(
   k: int,
   *,
   ridge: float | Sequence[float] = 0.0,
-  centre: bool = True,
+  center: bool = True,
   rows_per_block: int = 8192,
   key: Array | None = None,
 ) -> GCCA:
@@ -101,14 +101,14 @@ def gcca_exact(
     k: dimension of the common space, at most the sum of d_j. Columns past the
       rank of all views together are zero, and so are their values.
     ridge: r_j, one for all views or one each.
-    centre: subtract column means.
-    rows_per_block: rows that are centred and multiplied at a time.
+    center: subtract column means.
+    rows_per_block: rows that are centered and multiplied at a time.
     key: random key for the eigensolver where the sum of d_j is large.
   """
   check_views(views, k)
   n = views[0].shape[0]
   means = tuple(
-    exact_mean(v) if centre else jnp.zeros(v.shape[1], v.dtype) for v in views
+    exact_mean(v) if center else jnp.zeros(v.shape[1], v.dtype) for v in views
   )
   ridges = _each_ridge(ridge, len(views))
   grams = _gram_rows(views, means, min(rows_per_block, n))
@@ -150,11 +150,11 @@ def factor_view(
   row_weights: Array,
   key: Array,
   *,
-  centre: bool = True,
+  center: bool = True,
   tolerance: float = 1e-3,
   max_cycles: int = 12,
 ) -> tuple[ViewFactor, SVDInfo]:
-  """Rank-m SVD of W (Y - k mu'), centred over the observed rows only.
+  """Rank-m SVD of W (Y - k mu'), centered over the observed rows only.
 
   Args:
     x: counts or features Y of one view, [n, d].
@@ -162,7 +162,7 @@ def factor_view(
     row_weights: diagonal of W_j K_j, zero for rows that are unobserved or
       dropped, [n].
     key: random key of the SVD.
-    centre: subtract mu, the column means over rows of nonzero weight.
+    center: subtract mu, the column means over rows of nonzero weight.
     tolerance: relative error at which the SVD stops.
     max_cycles: bound on the SVD's work where the spectrum is flat.
   """
@@ -171,14 +171,14 @@ def factor_view(
   weights = row_weights.astype(x.dtype)
   weighted = row_scaled(x, weights)
   mean = jnp.zeros(d, x.dtype)
-  if centre:
+  if center:
     mean = column_means(x, weights > 0)
-    weighted = centred(weighted, mean, weights)
+    weighted = centered(weighted, mean, weights)
   svd, info = truncated_svd(
     weighted, min(m, n, d), key, tolerance=tolerance, max_cycles=max_cycles
   )
-  if centre:
-    svd = without_noise(svd, centring_noise(mean, weights, svd.v))
+  if center:
+    svd = without_noise(svd, centering_noise(mean, weights, svd.v))
   return ViewFactor(svd.u, svd.s, svd.v, mean), info
 
 
@@ -363,7 +363,7 @@ def _inner(left: Array, right: Array) -> Array:
 
 
 def _gram_rows(views, means, block: int) -> list[list[Array]]:
-  """Blocks X_i' X_j for j >= i of the centred views, summed over row blocks."""
+  """Blocks X_i' X_j for j >= i of the centered views, summed by rows."""
   n = views[0].shape[0]
   steps = n // block
 

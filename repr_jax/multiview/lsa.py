@@ -31,7 +31,7 @@ def factors(
   matrix,
   k: int,
   *,
-  centre: bool = True,
+  center: bool = True,
   tolerance: float = 1e-2,
   max_cycles: int = 2,
   seed: int = 0,
@@ -41,7 +41,7 @@ def factors(
   Args:
     matrix: weighted counts [n, d], scipy sparse or dense.
     k: how many.
-    centre: subtract column means over the rows that are not empty.
+    center: subtract column means over the rows that are not empty.
     tolerance: relative error at which the SVD stops.
     max_cycles: how often the SVD may fill its basis.
     seed: of the SVD's starting block.
@@ -56,12 +56,12 @@ def factors(
     )
   rows = weighting.observed(matrix).astype(np.float32)
   x = mvlsa.load(matrix, "the view")
-  u, s = _svd(x, k, rows, jax.random.key(seed), centre, tolerance, max_cycles)
+  u, s = _svd(x, k, rows, jax.random.key(seed), center, tolerance, max_cycles)
   return np.asarray(u), np.asarray(s)
 
 
 def lsa(
-  matrix, k: int, *, power: float = 1.0, centre: bool = True, seed: int = 0
+  matrix, k: int, *, power: float = 1.0, center: bool = True, seed: int = 0
 ) -> np.ndarray:
   """Latent semantic analysis: U S^power of the truncated SVD.
 
@@ -70,13 +70,13 @@ def lsa(
     k: dimension of the vectors.
     power: of the singular values; 1 keeps inner products as well as k
       dimensions can, 0 gives all dimensions the same weight.
-    centre: subtract column means over the rows that are not empty.
+    center: subtract column means over the rows that are not empty.
     seed: of the SVD's starting block.
 
   Returns:
     Vectors, float32 [n, k].
   """
-  u, s = factors(matrix, k, centre=centre, seed=seed)
+  u, s = factors(matrix, k, center=center, seed=seed)
   return u * s ** np.float32(power)
 
 
@@ -101,21 +101,21 @@ def ppmi_svd(
     Vectors, float32 [n, k].
   """
   weights = weighting.ppmi(weighting.validate(counts), smoothing)
-  return lsa(weights, k, power=power, centre=False, seed=seed)
+  return lsa(weights, k, power=power, center=False, seed=seed)
 
 
 @functools.partial(
-  jax.jit, static_argnames=("k", "centre", "tolerance", "max_cycles")
+  jax.jit, static_argnames=("k", "center", "tolerance", "max_cycles")
 )
-def _svd(x, k, rows, key, centre, tolerance, max_cycles):
+def _svd(x, k, rows, key, center, tolerance, max_cycles):
   op = operators.as_operator(x)
   mean = jnp.zeros(op.shape[1], op.dtype)
-  if centre:
+  if center:
     mean = operators.column_means(op, rows)
-    op = operators.centred(op, mean, rows)
+    op = operators.centered(op, mean, rows)
   svd, _ = spectral.truncated_svd(
     op, k, key, tolerance=tolerance, max_cycles=max_cycles
   )
-  noise = operators.centring_noise(mean, rows, svd.v)
+  noise = operators.centering_noise(mean, rows, svd.v)
   svd = spectral.without_noise(svd, noise)
   return svd.u, svd.s

@@ -21,7 +21,7 @@ from repr_jax.multiview.gcca import GCCA, ViewFactor
 from repr_jax.multiview.sharding import HostMatrix, HostView
 from repr_jax.multiview.sharding import load as load
 from repr_jax.ops import mesh as meshes
-from repr_jax.ops.operators import as_operator, centred, row_scaled
+from repr_jax.ops.operators import as_operator, centered, row_scaled
 from repr_jax.ops.svd_updates import IncrementalSVD
 
 _LEAST_WEIGHT = 1e-15  # the square of a smaller one is lost in float32
@@ -35,7 +35,7 @@ class MVLSA(NamedTuple):
       projections, means, eigenvalues, objective and shares.
     support: in how many views each word was observed, int32 [n].
     kept: which words were fitted, bool [n].
-    normalisation: "unit" or "generalised".
+    normalization: "unit" or "generalized".
     lost: share of the views' energy that streaming dropped; 0 in memory.
     errors: estimated relative error of each view's worst singular value, [J].
   """
@@ -43,7 +43,7 @@ class MVLSA(NamedTuple):
   model: GCCA
   support: np.ndarray
   kept: np.ndarray
-  normalisation: str
+  normalization: str
   lost: float
   errors: np.ndarray
 
@@ -56,8 +56,8 @@ def fit(
   ridge: float = 1e-8,
   min_support: int = 1,
   row_weights: Sequence[np.ndarray] | None = None,
-  normalisation: str = "unit",
-  centre: bool = True,
+  normalization: str = "unit",
+  center: bool = True,
   method: str = "memory",
   tolerance: float = 1e-3,
   max_cycles: int = 12,
@@ -76,9 +76,9 @@ def fit(
     ridge: r_j of every view.
     min_support: v, in how many views a word must be observed to be fitted.
     row_weights: W_j of each view, [n] each; None for weights of one.
-    normalisation: "unit" returns V with unit columns as the thesis does,
-      "generalised" K^(-1/2) V, which minimises the objective under G'KG = I.
-    centre: subtract column means over the observed rows.
+    normalization: "unit" returns V with unit columns as the thesis does,
+      "generalized" K^(-1/2) V, which minimizes the objective under G'KG = I.
+    center: subtract column means over the observed rows.
     method: "memory" holds [n, J m]; "stream" holds [n, k + 2 m] and drops what
       does not fit, which `lost` reports. Between views it keeps k + m
       directions: all of one view's count alike, so with k alone the shared
@@ -96,7 +96,7 @@ def fit(
   Returns:
     The fit. `truncate` cuts it to fewer dimensions without fitting again.
   """
-  _check_options(normalisation, method, k, m, ridge, tolerance)
+  _check_options(normalization, method, k, m, ridge, tolerance)
   weights, support = _row_weights(views, row_weights, min_support)
   kept = np.asarray(weights.any(axis=0))
   if int(kept.sum()) < k:
@@ -114,7 +114,7 @@ def fit(
     for j in group:
       rows = place.weights_of(j)
       factor, info = _factor_view(
-        place.load(views[j], j), m, rows, keys[j], centre=centre,
+        place.load(views[j], j), m, rows, keys[j], center=center,
         tolerance=tolerance, max_cycles=max_cycles,
       )  # fmt: skip
       basis = _weighted_basis(factor, rows, place.scale_of(j), ridge)
@@ -137,11 +137,11 @@ def fit(
     if inside is None:
       inside = _inside_again(views, factors, place, ridge, v)
   model = _assemble(
-    factors, inside, v, values, place.weights, scale, ridge, normalisation
+    factors, inside, v, values, place.weights, scale, ridge, normalization
   )
   embedding: Any = place.gather(model.embedding)
   model = model._replace(embedding=embedding)
-  return MVLSA(model, support, kept, normalisation, lost, np.asarray(errors))
+  return MVLSA(model, support, kept, normalization, lost, np.asarray(errors))
 
 
 def truncate(fitted: MVLSA, k: int) -> MVLSA:
@@ -149,7 +149,7 @@ def truncate(fitted: MVLSA, k: int) -> MVLSA:
   model = fitted.model
   if not 1 <= k <= model.values.shape[0]:
     raise InputError(f"cannot cut {model.values.shape[0]} dimensions to {k}")
-  count = len(model.means) if fitted.normalisation == "unit" else 1
+  count = len(model.means) if fitted.normalization == "unit" else 1
   loss = jnp.maximum(k - model.values[:k].sum(), 0)
   cut = model._replace(
     embedding=model.embedding[:, :k],
@@ -186,14 +186,14 @@ def transform(
     jnp.asarray(x.toarray() if scipy.sparse.issparse(x) else x) for x in rows
   ]
   vectors = gcca.gcca_transform(fitted.model, dense, jnp.asarray(weights))
-  if fitted.normalisation == "generalised":
+  if fitted.normalization == "generalized":
     return vectors
   root = jnp.sqrt(jnp.sum(jnp.asarray(weights) ** 2, axis=0) / len(rows))
   return vectors * root[:, None]
 
 
 _factor_view = jax.jit(
-  gcca.factor_view, static_argnames=("m", "centre", "tolerance", "max_cycles")
+  gcca.factor_view, static_argnames=("m", "center", "tolerance", "max_cycles")
 )
 _weighted_basis = jax.jit(gcca.weighted_basis)
 _combine_update = jax.jit(gcca.combine_update)
@@ -228,7 +228,7 @@ class _Stream:
 @jax.jit
 def _inside_view(x, factor: ViewFactor, weights, scale, ridge, v) -> Array:
   """M~_j' V = T S^(-1) B' (W X)' W K^(-1/2) V, from the view itself."""
-  weighted = centred(row_scaled(as_operator(x), weights), factor.mean, weights)
+  weighted = centered(row_scaled(as_operator(x), weights), factor.mean, weights)
   image = weighted.rmatmat((weights * scale)[:, None] * v)
   root = gcca.ridge_root(factor.s, ridge)
   return root[:, None] * (factor.right.T @ image)
@@ -244,11 +244,11 @@ def _inside_again(views, factors, place, ridge, v) -> list[Array]:
 
 
 def _assemble(
-  factors, inside, v, values, weights, scale, ridge, normalisation
+  factors, inside, v, values, weights, scale, ridge, normalization
 ) -> GCCA:
   """Puts embedding, projections, objective and shares together."""
   count, k = len(factors), values.shape[0]
-  unit = normalisation == "unit"
+  unit = normalization == "unit"
   projections, shares = [], []
   lengths = jnp.sum(v**2, axis=1)
   for j, factor in enumerate(factors if inside is not None else []):
@@ -315,10 +315,10 @@ def _positive(v: Array) -> Array:
   return v * jnp.where(picked < 0, -1, 1).astype(v.dtype)
 
 
-def _check_options(normalisation, method, k, m, ridge, tolerance) -> None:
-  if normalisation not in ("unit", "generalised"):
+def _check_options(normalization, method, k, m, ridge, tolerance) -> None:
+  if normalization not in ("unit", "generalized"):
     raise InputError(
-      f"normalisation {normalisation!r} is neither 'unit' nor 'generalised'"
+      f"normalization {normalization!r} is neither 'unit' nor 'generalized'"
     )
   if method not in ("memory", "stream"):
     raise InputError(f"method {method!r} is neither 'memory' nor 'stream'")

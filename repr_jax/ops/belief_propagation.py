@@ -25,7 +25,7 @@ def max_product(
   """Approximate max-marginals; exact on trees once messages have arrived.
 
   A message from i to j is max over x_i of unary, pairwise and the messages
-  that i had from others; it is normalised to probabilities and averaged with
+  that i had from others; it is normalized to probabilities and averaged with
   the one before it: new = log(damping old + (1 - damping) softmax(message)).
 
   Args:
@@ -69,7 +69,7 @@ def max_product(
   messages, _ = jax.lax.scan(
     lambda messages, _: (step(messages), None), old, None, length=iterations
   )
-  beliefs = _normalise(unary + messages.sum(axis=1), mask)
+  beliefs = _normalize(unary + messages.sum(axis=1), mask)
   return jnp.where(mask & broken, jnp.nan, beliefs).T
 
 
@@ -79,7 +79,7 @@ def _round(unary, pairwise, received, damping, messages):
   # heard[a, i, j]: what i believes of x_i = a without what j told it.
   heard = belief[:, :, None] - messages.swapaxes(1, 2)
   new = jnp.max(heard[:, None] + pairwise, axis=0)
-  new = _normalise(new, received)
+  new = _normalize(new, received)
   if damping:
     new = jnp.logaddexp(
       messages + jnp.log(jnp.asarray(damping, new.dtype)),
@@ -88,7 +88,7 @@ def _round(unary, pairwise, received, damping, messages):
   return jnp.where(received, new, 0)
 
 
-def _normalise(scores, mask):
+def _normalize(scores, mask):
   """Log-probabilities over the first axis, 0 in masked places."""
   # Not -inf, of which the maximum of a variable without states would be one.
   scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)

@@ -174,13 +174,13 @@ def log_evidence_ratio(
   prior = 1 / prior_variance
   both = jnp.maximum(p.precision + q.precision - prior, 1e-3 * prior)
 
-  def normaliser(xi, precision):
+  def normalizer(xi, precision):
     return 0.5 * (xi * xi / precision - jnp.log(precision))
 
   terms = (
-    normaliser(p.xi + q.xi, both)
-    - normaliser(*p)
-    - normaliser(*q)
+    normalizer(p.xi + q.xi, both)
+    - normalizer(*p)
+    - normalizer(*q)
     - 0.5 * jnp.log(prior).astype(both.dtype)
   )
   return jnp.sum(terms)

@@ -1,6 +1,6 @@
 """Linear operators: what spectral code sees of a matrix.
 
-An operator is three products. Dense, sparse, centred and row-weighted views
+An operator is three products. Dense, sparse, centered and row-weighted views
 share every algorithm of `repr_jax.ops.spectral`, and no matrix is ever formed.
 """
 
@@ -129,15 +129,15 @@ def column_means(
   return total / jnp.maximum(marked.sum(), 1)
 
 
-def centring_noise(mean: Array, rows: Array, right: Array) -> Array:
-  """What rounding leaves where centring should leave nothing.
+def centering_noise(mean: Array, rows: Array, right: Array) -> Array:
+  """What rounding leaves where centering should leave nothing.
 
   Columns that are constant, or that add up to a constant, lose a direction
-  when they are centred. A singular value below this is such a direction.
+  when they are centered. A singular value below this is such a direction.
 
   Args:
     mean: mu, [d].
-    rows: how far each row is centred, as in `centred`, [n].
+    rows: how far each row is centered, as in `centered`, [n].
     right: right singular vectors, [d, k].
 
   Returns:
@@ -149,7 +149,7 @@ def centring_noise(mean: Array, rows: Array, right: Array) -> Array:
   return 64 * eps * jnp.linalg.norm(rows) * along
 
 
-def centred(
+def centered(
   x: Array | Sparse | Sharded | Operator, mean: Array, rows: Array | None = None
 ) -> Operator:
   """Y - k mu' without forming it (thesis 3.3.1 and 3.3.2).
@@ -158,7 +158,7 @@ def centred(
     x: Y [n, d].
     mean: mu [d]. The fused product X'X Q is one product with Y'Y and a rank-two
       correction.
-    rows: k, which rows are centred, [n]; None for all.
+    rows: k, which rows are centered, [n]; None for all.
   """
   op = as_operator(x)
   chex.assert_shape(mean, (op.shape[1],))

@@ -1,7 +1,7 @@
 """Principal components, plain and probabilistic (thesis 2.1.1).
 
-The covariance is normalised by N, so that an eigenvalue is a squared singular
-value of the centred data divided by N.
+The covariance is normalized by N, so that an eigenvalue is a squared singular
+value of the centered data divided by N.
 """
 
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from repr_jax.ops import sparse
 from repr_jax.ops.operators import (
   Operator,
   as_operator,
-  centred,
-  centring_noise,
+  centered,
+  centering_noise,
   column_means,
   range_scale,
   scaled,
@@ -60,9 +60,9 @@ def pca_fit(
   scale = range_scale(x)
   op = scaled(x, scale)
   mean = column_means(op, None)
-  svd, _ = truncated_svd(centred(op, mean), k, key, tolerance=tolerance)
+  svd, _ = truncated_svd(centered(op, mean), k, key, tolerance=tolerance)
   rows = jnp.ones(n, op.dtype)
-  svd = without_noise(svd, centring_noise(mean, rows, svd.v))
+  svd = without_noise(svd, centering_noise(mean, rows, svd.v))
   variances = svd.s**2 / n
   total = _total_variance(x, scale, mean)
   noise = jnp.maximum(total - variances.sum(), 0) / max(d - k, 1)

@@ -54,7 +54,7 @@ def tied(
 ) -> tuple[jax.Array, jax.Array]:
   """Nearest class values u for vectors tied as z_i = factor_i u_{class_i}.
 
-  u = sum_i factor_i z_i / sum_i factor_i^2 minimises the distance; a floor
+  u = sum_i factor_i z_i / sum_i factor_i^2 minimizes the distance; a floor
   on the norm of u is then met by stretching it, which is still the nearest
   point because the distance depends on u through norm2(u - u*) alone.
 
@@ -95,7 +95,7 @@ def polyhedron(
 ) -> tuple[jax.Array, jax.Array]:
   """Nearest vectors that meet all rows and planes at once (Hildreth).
 
-  Minimises sum_i weight_i norm2(x_i - z_i). This is Dykstra's scheme with
+  Minimizes sum_i weight_i norm2(x_i - z_i). This is Dykstra's scheme with
   one multiplier per inequality: a sweep corrects each inequality in turn and
   takes back what an earlier sweep corrected too much, so it converges to the
   projection itself and not just to a feasible point.
@@ -205,7 +205,7 @@ def lower_first(z: jax.Array, rows: Rows) -> jax.Array:
 
 
 def orthant_ball(
-  x: jax.Array, centre: jax.Array, radius: jax.Array, steps: int = 60
+  x: jax.Array, center: jax.Array, radius: jax.Array, steps: int = 60
 ) -> jax.Array:
   """Nearest point of the nonnegative orthant within a ball.
 
@@ -215,20 +215,20 @@ def orthant_ball(
 
   Args:
     x: [d].
-    centre: c >= 0, [d], so that the set is not empty.
+    center: c >= 0, [d], so that the set is not empty.
     radius: scalar.
     steps: halvings of the interval.
 
   Returns:
     The projection, [d].
   """
-  chex.assert_rank([x, centre], [1, 1])
+  chex.assert_rank([x, center], [1, 1])
 
   def point(share):
-    return jnp.maximum((1 - share) * x + share * centre, 0)
+    return jnp.maximum((1 - share) * x + share * center, 0)
 
   def inside(share):
-    return jnp.linalg.norm(point(share) - centre) <= radius
+    return jnp.linalg.norm(point(share) - center) <= radius
 
   def halve(_, interval):
     low, high = interval

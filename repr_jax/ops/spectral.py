@@ -1,6 +1,6 @@
 """Truncated singular value decomposition of an operator, in float32 too.
 
-The method is a block Krylov iteration on X'X with full reorthogonalisation and
+The method is a block Krylov iteration on X'X with full reorthogonalization and
 thick restarts: a basis is filled block by block until the residuals say that
 the wanted singular values are good enough; when it is full, the leading Ritz
 vectors are kept and it is filled again. The values themselves are then read off
@@ -308,7 +308,7 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
 def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
   """An orthonormal basis of `rest`, which is nearly orthogonal to q.
 
-  Two Cholesky factorisations where the columns are well conditioned, else
+  Two Cholesky factorizations where the columns are well conditioned, else
   Householder's method and another pass against q.
 
   Returns:

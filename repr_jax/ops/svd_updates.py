@@ -1,7 +1,7 @@
 """Decompositions that follow a matrix as it changes or streams by.
 
 `rank_one_update` is Brand's (2006) update of a thin SVD by a b', which the
-thesis uses to centre a view after its SVD (3.3.1). `IncrementalSVD` takes a
+thesis uses to center a view after its SVD (3.3.1). `IncrementalSVD` takes a
 matrix a block of columns at a time and keeps k left singular vectors (Brand
 2002; thesis 3.3): memory is [n, k + block].
 """
@@ -39,8 +39,8 @@ def rank_one_update(svd: SVD, a: Array, b: Array) -> SVD:
 
   Args:
     svd: thin SVD with u [n, k], s [k], v [d, k].
-    a: left vector, [n]; minus the observed-row mask to centre.
-    b: right vector, [d]; the column means to centre.
+    a: left vector, [n]; minus the observed-row mask to center.
+    b: right vector, [d]; the column means to center.
   """
   chex.assert_rank([a, b], 1)
   k = svd.s.shape[0]

@@ -55,7 +55,7 @@ def top_k(
 
   An entry that belongs to the answer lies in one of the k blocks with the
   largest maxima (otherwise k others would precede it), so only k * width
-  entries are sorted; the rest is one vectorised pass. A NaN sorts first:
+  entries are sorted; the rest is one vectorized pass. A NaN sorts first:
   it shows instead of hiding.
 
   Args:

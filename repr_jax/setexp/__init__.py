@@ -5,7 +5,7 @@ from repr_jax.data.entities.features import FeatureTable as FeatureTable
 from repr_jax.data.entities.features import (
   build_from_entities as build_from_entities,
 )
-from repr_jax.data.entities.features import featurise as featurise
+from repr_jax.data.entities.features import featurize as featurize
 from repr_jax.data.entities.features import sentence_rows as sentence_rows
 from repr_jax.data.entities.names import resolve_names as resolve_names
 from repr_jax.data.entities.sentences import Sentences as Sentences

@@ -40,7 +40,7 @@ class Model(NamedTuple):
     inputs: statistics for the weighting of inputs.
     entities: natural parameters of all entities, fields [d, X].
     ranking: one of `ranking.RANKINGS`.
-    normalise: whether weights are divided by the sum of their sizes.
+    normalize: whether weights are divided by the sum of their sizes.
     matrix: of the ranking score, [k, X].
     constants: of the ranking score, [X].
   """
@@ -50,7 +50,7 @@ class Model(NamedTuple):
   inputs: autoencoder.Inputs
   entities: gaussian.Natural
   ranking: str
-  normalise: bool
+  normalize: bool
   matrix: jax.Array
   constants: jax.Array
 
@@ -77,7 +77,7 @@ def build(
   inputs: autoencoder.Inputs,
   counts: sp.csr_array,
   score: str = "xi",
-  normalise: bool = False,
+  normalize: bool = False,
 ) -> Model:
   """Encodes all entities.
 
@@ -87,7 +87,7 @@ def build(
     inputs: statistics of the training counts.
     counts: features of the entities to rank, [X, F].
     score: the ranking score.
-    normalise: see `with_ranking`.
+    normalize: see `with_ranking`.
 
   Returns:
     The model.
@@ -106,16 +106,16 @@ def build(
   )
   empty = jnp.zeros(0)
   model = Model(config, params, inputs, entities, "", False, empty, empty)
-  return with_ranking(model, score, normalise)
+  return with_ranking(model, score, normalize)
 
 
-def with_ranking(model: Model, score: str, normalise: bool = False) -> Model:
+def with_ranking(model: Model, score: str, normalize: bool = False) -> Model:
   """The same model with another ranking score.
 
   Args:
     model: the model.
     score: one of `ranking.RANKINGS`.
-    normalise: divide the weights of a query by the sum of their sizes: xi_Q
+    normalize: divide the weights of a query by the sum of their sizes: xi_Q
       becomes a mean, whose length does not grow with the query, and q_Q the
       geometric mean of the members' densities.
 
@@ -125,7 +125,7 @@ def with_ranking(model: Model, score: str, normalise: bool = False) -> Model:
   score = ranking.check(score)
   matrix, constants = _entity_side(score, model.entities)
   return model._replace(
-    ranking=score, normalise=normalise, matrix=matrix, constants=constants
+    ranking=score, normalize=normalize, matrix=matrix, constants=constants
   )
 
 
@@ -353,7 +353,7 @@ def expand_batch(
 
 
 def _statics(model):
-  return model.ranking, model.normalise, model.config.prior_variance
+  return model.ranking, model.normalize, model.config.prior_variance
 
 
 def _arrays(model):
@@ -410,55 +410,55 @@ def _natural(config, encoder, sums):
 _entity_side = jax.jit(ranking.entity_side, static_argnums=0)
 
 
-def _query(normalise, members, weights):
+def _query(normalize, members, weights):
   """The query's Gaussian, fields [d], of members [q, d], weights [q]."""
-  if normalise:
+  if normalize:
     # Devices take the least of numbers for zero.
     total = jnp.sum(jnp.abs(weights))
     weights = weights / jnp.where(total > 0, total, 1)
   return gaussian.product_of_experts(members, weights)
 
 
-def _score_one(score, normalise, prior, matrix, constants, members, weights):
-  query = _query(normalise, members, weights)
+def _score_one(score, normalize, prior, matrix, constants, members, weights):
+  query = _query(normalize, members, weights)
   return ranking.scores(score, prior, query, matrix, constants)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _scores(score, normalise, prior, matrix, constants, members, weights):
+def _scores(score, normalize, prior, matrix, constants, members, weights):
   one = functools.partial(
-    _score_one, score, normalise, prior, matrix, constants
+    _score_one, score, normalize, prior, matrix, constants
   )
   return jax.vmap(one)(members, weights)
 
 
-def _top_one(score, normalise, prior, k, matrix, constants, *padded):
+def _top_one(score, normalize, prior, k, matrix, constants, *padded):
   members, weights, ids = padded
   found = _score_one(
-    score, normalise, prior, matrix, constants, members, weights
+    score, normalize, prior, matrix, constants, members, weights
   )
   found = found.at[ids].set(-jnp.inf, mode="drop")
   return topk.top_k(found, k)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def _top(score, normalise, prior, k, matrix, constants, *padded):
+def _top(score, normalize, prior, k, matrix, constants, *padded):
   one = functools.partial(
-    _top_one, score, normalise, prior, k, matrix, constants
+    _top_one, score, normalize, prior, k, matrix, constants
   )
   return jax.vmap(one)(*padded)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
 def _top_over(
-  score, normalise, prior, k, size, mesh, matrix, constants, *padded
+  score, normalize, prior, k, size, mesh, matrix, constants, *padded
 ):
   """`_top` with entities over the devices of a mesh."""
   axes = mesh.axis_names
 
   def local(matrix, constants, members, weights, ids):
     one = functools.partial(
-      _score_one, score, normalise, prior, matrix, constants
+      _score_one, score, normalize, prior, matrix, constants
     )
     found = jax.vmap(one)(members, weights)
     width = constants.shape[0]
@@ -492,10 +492,10 @@ def _rationale(decoder, relative, table, members, weights):
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5, 6))
-def _answer(score, normalise, prior, decoder, relative, k, features, *arrays):
+def _answer(score, normalize, prior, decoder, relative, k, features, *arrays):
   matrix, constants, table, members, weights, ids = arrays
   best = _top_one(
-    score, normalise, prior, k, matrix, constants, members, weights, ids
+    score, normalize, prior, k, matrix, constants, members, weights, ids
   )
   mass = _rationale(decoder, relative, table, members, weights)
   return *best, *topk.top_k(mass, features)

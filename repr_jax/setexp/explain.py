@@ -65,7 +65,7 @@ def top_features(
 
 def justifications(
   score_rows: Callable[[sp.csr_array], np.ndarray],
-  featurise: Callable[[str], sp.csr_array],
+  featurize: Callable[[str], sp.csr_array],
   sentences: Sequence[str],
   k: int = 3,
 ) -> list[Justification]:
@@ -73,7 +73,7 @@ def justifications(
 
   Args:
     score_rows: scores of rows [s, F] for the query, of any system.
-    featurise: features of one sentence, [1, F].
+    featurize: features of one sentence, [1, F].
     sentences: the entity's.
     k: how many to return, at most.
 
@@ -84,7 +84,7 @@ def justifications(
   distinct = list(dict.fromkeys(sentences))
   if not distinct:
     return []
-  rows = sp.csr_array(sp.vstack([featurise(x) for x in distinct], "csr"))
+  rows = sp.csr_array(sp.vstack([featurize(x) for x in distinct], "csr"))
   scores = np.asarray(score_rows(rows), np.float64)
   empty = np.diff(rows.indptr) == 0
   order = np.lexsort((np.arange(len(distinct)), -scores, empty))

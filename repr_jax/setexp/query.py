@@ -171,7 +171,7 @@ def _check_new(rows: sp.csr_array | None, width: int) -> sp.csr_array:
   if rows.shape[1] != width:
     raise InputError(
       f"a new entity has {rows.shape[1]} features, the table has {width}: "
-      "featurise it with this table"
+      "featurize it with this table"
     )
   return sp.csr_array(rows)
 

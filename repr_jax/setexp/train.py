@@ -54,7 +54,7 @@ class Info(NamedTuple):
   """Means over the entities of a batch, in nats.
 
   Attributes:
-    loss: what is minimised: beta KL less the (smoothed) log-likelihood, [].
+    loss: what is minimized: beta KL less the (smoothed) log-likelihood, [].
     reconstruction: the (smoothed) log-likelihood, [].
     kl: KL(q(z | x) || prior), [].
   """

@@ -21,7 +21,7 @@ def _write(tmp_path, text):
   return path
 
 
-def test_labelled_queries(tmp_path):
+def test_labeled_queries(tmp_path):
   found = relatedness.read_relatedness(_write(tmp_path, _SVM))
   assert found == [
     relatedness.RelatednessQuery("7", "100", ("200", "300"), (1.0, 0.0)),

@@ -27,10 +27,10 @@ def test_ties_are_written_in_trec_eval_order(tmp_path):
   assert documents == ["b", "c", "a"]
 
 
-def test_judgements_round_trip(tmp_path):
-  judgements = {"q1": {"a": 2, "b": -1}, "q2": {"c": 0}}
-  trec.write_judgements(tmp_path / "qrels", judgements)
-  assert trec.read_judgements(tmp_path / "qrels") == judgements
+def test_judgments_round_trip(tmp_path):
+  judgments = {"q1": {"a": 2, "b": -1}, "q2": {"c": 0}}
+  trec.write_judgments(tmp_path / "qrels", judgments)
+  assert trec.read_judgments(tmp_path / "qrels") == judgments
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_bad_run_line_is_named(tmp_path, bad):
 
 
 @pytest.mark.parametrize("bad", ["q 0 d", "q 0 d 1.5", "q 0 a 1"])
-def test_bad_judgement_line_is_named(tmp_path, bad):
+def test_bad_judgment_line_is_named(tmp_path, bad):
   path = tmp_path / "qrels"
   path.write_text(f"q 0 a 0\n{bad}\n")
   with pytest.raises(errors.InputError, match=r"qrels:2: "):
-    trec.read_judgements(path)
+    trec.read_judgments(path)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def _cosine(a, b):
   return a @ b / math.sqrt((a @ a) * (b @ b))
 
 
-def test_labelled_queries_against_a_loop(world):
+def test_labeled_queries_against_a_loop(world):
   names, vectors, rows = world
   gold = (0.0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0)
   query = RelatednessQuery("q", "e0", tuple(names[1:]), gold)

@@ -23,18 +23,18 @@ _MEASURES = [
 ]
 
 
-def _peer(run, judgements):
+def _peer(run, judgments):
   pytrec_eval = pytest.importorskip(
     "pytrec_eval", reason="pytrec-eval-terrier is not installed"
   )
   families = {"P.5,10", "ndcg_cut.5,10", "success.1,5,10", "recall.5,100"}
   families |= {"map", "infAP", "ndcg", "recip_rank", "Rprec"}
-  return pytrec_eval.RelevanceEvaluator(judgements, families).evaluate(run)
+  return pytrec_eval.RelevanceEvaluator(judgments, families).evaluate(run)
 
 
 def _random_case(seed, ties):
   rng = np.random.default_rng(seed)
-  run, judgements = {}, {}
+  run, judgments = {}, {}
   for query in range(12):
     pool = [f"d{i}" for i in rng.permutation(60)]
     found = rng.integers(1, 40)
@@ -43,16 +43,16 @@ def _random_case(seed, ties):
     judged = rng.choice(pool, rng.integers(1, 50), replace=False).tolist()
     low = 0 if query % 4 == 0 else -1
     values = rng.integers(low, 1 if query % 5 == 0 else 4, len(judged))
-    judgements[f"q{query}"] = dict(zip(judged, values.tolist()))
-  return run, judgements
+    judgments[f"q{query}"] = dict(zip(judged, values.tolist()))
+  return run, judgments
 
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_trec_eval(seed, ties):
-  run, judgements = _random_case(seed, ties)
-  expected = _peer(run, judgements)
-  got = retrieval.evaluate_run(run, judgements, _MEASURES)
+  run, judgments = _random_case(seed, ties)
+  expected = _peer(run, judgments)
+  got = retrieval.evaluate_run(run, judgments, _MEASURES)
   assert got.keys() == expected.keys()
   for query, row in expected.items():
     for name in _MEASURES:
@@ -66,27 +66,27 @@ def test_same_ties_and_precision_as_trec_eval():
   scores = {"a": 1.0, "é": 1.0, "z": 1.0, "Z": 1.0, "b": 1 + 1e-12, "c10": 1.0}
   run = {"q": scores}
   for document in scores:
-    judgements = {"q": {document: 1}}
-    expected = _peer(run, judgements)["q"]["recip_rank"]
-    got = retrieval.evaluate_run(run, judgements, ["recip_rank"])
+    judgments = {"q": {document: 1}}
+    expected = _peer(run, judgments)["q"]["recip_rank"]
+    got = retrieval.evaluate_run(run, judgments, ["recip_rank"])
     assert got["q"]["recip_rank"] == pytest.approx(expected), document
 
 
-def test_queries_without_judgements_or_results():
+def test_queries_without_judgments_or_results():
   run = {"a": {"d": 1.0}, "unjudged": {"d": 1.0}, "none": {"d": 1.0}}
-  judgements = {"a": {"d": 1}, "lost": {"d": 1}, "none": {}}
-  judgements_full = {k: v for k, v in judgements.items() if v}
-  assert _peer(run, judgements_full).keys() == {"a"}
-  got = retrieval.evaluate_run(run, judgements, ["map"])
+  judgments = {"a": {"d": 1}, "lost": {"d": 1}, "none": {}}
+  judgments_full = {k: v for k, v in judgments.items() if v}
+  assert _peer(run, judgments_full).keys() == {"a"}
+  got = retrieval.evaluate_run(run, judgments, ["map"])
   assert got == {"a": {"map": 1.0}}
-  full = retrieval.evaluate_run(run, judgements, ["map"], complete=True)
+  full = retrieval.evaluate_run(run, judgments, ["map"], complete=True)
   assert full == {"a": {"map": 1.0}, "lost": {"map": 0.0}}
   assert retrieval.mean_measures(full) == {"map": 0.5}
 
 
 def test_nothing_relevant_is_zero():
-  judgements = {"q": {"d": 0, "e": -1}}
-  got = retrieval.evaluate_run({"q": {"d": 2.0}}, judgements, _MEASURES)
+  judgments = {"q": {"d": 0, "e": -1}}
+  got = retrieval.evaluate_run({"q": {"d": 2.0}}, judgments, _MEASURES)
   assert set(got["q"].values()) == {0.0}
 
 
@@ -105,7 +105,7 @@ def test_by_hand():
   assert retrieval.ndcg(ranked, ranked) == pytest.approx(expected)
 
 
-def test_inferred_ap_is_average_precision_under_full_judgement():
+def test_inferred_ap_is_average_precision_under_full_judgment():
   ranked = np.array([0, 1, 1, 0, 1, 0, 0, 1])
   assert retrieval.inferred_ap(ranked, 5) == pytest.approx(
     retrieval.average_precision(ranked, 5), abs=1e-4

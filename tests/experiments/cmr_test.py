@@ -77,7 +77,7 @@ def test_queries_are_mentions_with_others_of_their_entity(finished):
   assert len(task.queries) == 11
   assert task.excluded == {"entities with one mention": 1}
   entity = {mention.id: mention.entity for mention in task.mentions}
-  for query, relevance in task.judgements.items():
+  for query, relevance in task.judgments.items():
     assert query not in relevance
     assert len(relevance) == 4
     assert {entity[name] for name in relevance} == {entity[query]}
@@ -93,9 +93,9 @@ def test_figures_are_those_of_trec_eval_on_the_files(finished):
     "pytrec_eval", reason="pytrec-eval-terrier is not installed"
   )
   folder, task, _, lines = finished
-  judgements = trec.read_judgements(folder / "qrels.txt")
-  pool = trec.read_judgements(folder / "pool.txt")
-  assert judgements == task.judgements
+  judgments = trec.read_judgments(folder / "qrels.txt")
+  pool = trec.read_judgments(folder / "pool.txt")
+  assert judgments == task.judgments
   names = {
     "bm25": "bm25",
     "lsa:k=8": "lsa-k8",
@@ -108,8 +108,8 @@ def test_figures_are_those_of_trec_eval_on_the_files(finished):
   families = {"map", "ndcg", "recip_rank", "P.5,10"}
   for name, file in names.items():
     run = trec.read_run(folder / "runs" / f"{file}.run.gz")
-    assert set(run) == set(judgements)
-    peer = pytrec_eval.RelevanceEvaluator(judgements, families).evaluate(run)
+    assert set(run) == set(judgments)
+    peer = pytrec_eval.RelevanceEvaluator(judgments, families).evaluate(run)
     inferred = pytrec_eval.RelevanceEvaluator(pool, {"infAP"}).evaluate(run)
     line = by_name[name]
     for measure in evaluate.MEASURES:
@@ -129,7 +129,7 @@ def test_a_pool_has_unjudged_mentions_and_only_what_was_found(finished):
   whole = task_lib.make_pool(task, scored.candidates, 1.0, 0)
   for query, rows in whole.items():
     for name, value in rows.items():
-      assert value == task.judgements[query].get(name, 0)
+      assert value == task.judgments[query].get(name, 0)
 
 
 def test_context_tells_namesakes_apart(finished):
@@ -182,7 +182,7 @@ def test_a_page_has_all_tables_beside_what_was_asked(finished, options):
   assert "infAP sees 80% of what BM25 found" in page.notes[0]
   asked = dataclasses.replace(options, qrels="q", pool="p")
   (note,) = chapter.make(*found, asked).notes
-  assert note.startswith("--qrels") and "judgements of --pool" in note
+  assert note.startswith("--qrels") and "judgments of --pool" in note
 
 
 def test_pairs_are_compared_once_the_better_first(finished):
@@ -208,7 +208,7 @@ def test_scores_are_kept_and_not_made_again(finished, options):
   assert path.stat().st_mtime_ns == before
 
 
-def test_own_judgements_name_the_queries(options, tmp_path):
+def test_own_judgments_name_the_queries(options, tmp_path):
   path = tmp_path / "qrels.txt"
   path.write_text("m0 0 m1 1\nm0 0 m7 0\nm5 0 m6 0\n")
   task = task_lib.load(dataclasses.replace(options, qrels=str(path)))
@@ -239,7 +239,7 @@ def test_a_pool_of_ones_own(options, finished, tmp_path):
   # Neither the second nor the third has a relevant mention that was judged.
   lines = [f"{query} 0 m1 1", f"{query} 0 m2 -1", f"{second} 0 m1 0"]
   lines += [f"{second} 0 m2 -1", f"{third} 0 m1 -1"]
-  rest = next(x for x in names if x not in task.judgements)
+  rest = next(x for x in names if x not in task.judgments)
   path.write_text("\n".join([*lines, f"{rest} 0 m1 1\n"]))
   assert task_lib.read_pool(str(path), task) == {query: {"m1": 1, "m2": -1}}
   path.write_text("\n".join(lines[2:]))
@@ -322,8 +322,8 @@ def test_the_weight_of_the_mention_field_counts(options, finished, tmp_path):
 
 def test_queries_outside_the_pool_have_no_infap():
   run = {"a": {"x": 2.0, "y": 1.0}, "b": {"x": 1.0}}
-  judgements = {"a": {"y": 1}, "b": {"x": 1}}
-  found = evaluate.measure(run, judgements, {"a": {"y": 1}}, ["a", "b"])
+  judgments = {"a": {"y": 1}, "b": {"x": 1}}
+  found = evaluate.measure(run, judgments, {"a": {"y": 1}}, ["a", "b"])
   assert "infAP" in found["a"]
   assert "infAP" not in found["b"]
   means = evaluate.means(found)

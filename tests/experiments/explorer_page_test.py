@@ -273,10 +273,10 @@ def test_nothing_overflows_and_controls_have_names(page, context, tmp_path):
       .map((x) => x.outerHTML)"""
   )
   assert nameless == []
-  colours = page.evaluate(
+  colors = page.evaluate(
     """() => [getComputedStyle(document.body).color,
       getComputedStyle(document.body).backgroundColor]"""
   )
-  light = [sum(map(int, re.findall(r"\d+", x)[:3])) for x in colours]
+  light = [sum(map(int, re.findall(r"\d+", x)[:3])) for x in colors]
   scheme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
   assert (light[0] > light[1]) == scheme

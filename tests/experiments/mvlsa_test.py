@@ -183,7 +183,7 @@ def test_tokens_are_apart_from_symbols(tmp_path):
   (tmp_path / "raw.txt").write_text(
     '"Stop," he said; the well-known U.S. ok.\n'
   )
-  (copy,) = corpus.tokenised([str(tmp_path / "raw.txt")], tmp_path / "out")
+  (copy,) = corpus.tokenized([str(tmp_path / "raw.txt")], tmp_path / "out")
   words = pathlib.Path(copy).read_text().split()
   assert words[:3] == ['"', "Stop", ","]
   assert "well-known" in words and "ok" in words
@@ -255,7 +255,7 @@ def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):
   flags = [
     f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
     f"--store={tmp_path / 'store'}", f"--workdir={tmp_path / 'run'}",
-    "--offsets=2", "--m=5", "--k=3", "--t=30", "--neighbours=cat,unknown",
+    "--offsets=2", "--m=5", "--k=3", "--t=30", "--neighbors=cat,unknown",
   ]  # fmt: skip
   ended = _command(*flags)
   assert ended.returncode == 0, ended.stderr

@@ -250,8 +250,8 @@ def test_measures_are_those_of_the_evaluation_of_runs(opened, world):
     task.id: {ids[i]: -float(place) for place, i in enumerate(rows)}
     for task, (rows, _) in zip(tasks, found.runs)
   }
-  judgements = {t.id: {ids[i]: 1 for i in t.relevant} for t in tasks}
-  expected = retrieval.evaluate_run(run, judgements, protocols.GOLD)
+  judgments = {t.id: {ids[i]: 1 for i in t.relevant} for t in tasks}
+  expected = retrieval.evaluate_run(run, judgments, protocols.GOLD)
   for i, task in enumerate(tasks):
     assert not set(task.query.ids) & set(found.runs[i][0])
     for name in protocols.GOLD:
@@ -293,7 +293,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world):
     "nvse-members", "nvse-xi",
   }  # fmt: skip
   assert all(not evaluate.in_first_half(t.unit) for t in gold.tasks)
-  # Seven scores, each plain and normalised, four ways by three poolings,
+  # Seven scores, each plain and normalized, four ways by three poolings,
   # for two models; nine shares.
   assert len(gold.tried) == 2 * 26 + len(comparison.SHARES)
   best = max(

@@ -52,14 +52,14 @@ def finished(tmp_path_factory):
   folder = tmp_path_factory.mktemp("relatedness")
   dump = folder / "dump.xml.bz2"
   dump.write_bytes(bz2.compress(_dump(np.random.default_rng(0)).encode()))
-  labelled, ranked = folder / "test.svm", folder / "kore.tsv"
+  labeled, ranked = folder / "test.svm", folder / "kore.tsv"
   lines = [
     f"{int(i < 5)} qid:{seed} 1:0 # {seed}-{other}"
     for seed in (0, 1)
     for i, other in enumerate([x for x in range(6) if x != seed] + [100, 101])
   ]
   lines += [f"{i % 2} qid:9 # 9-{100 + i}" for i in range(3)]
-  labelled.write_text("\n".join(lines) + "\n")
+  labeled.write_text("\n".join(lines) + "\n")
   ranked.write_text(
     "".join(
       f"Entity_00\t{i + 1}\tEntity_{name}\n"
@@ -67,7 +67,7 @@ def finished(tmp_path_factory):
     )
   )
   ended = _run(
-    f"--corpus={dump}", f"--queries={labelled},{ranked}", "--dim=6",
+    f"--corpus={dump}", f"--queries={labeled},{ranked}", "--dim=6",
     "--objectives=max_margin,null", "--steps=60", "--min_count=1",
     "--drop_most_frequent=0", f"--workdir={folder / 'run'}",
   )  # fmt: skip
@@ -98,8 +98,8 @@ def test_the_report_has_the_thesis_beside_queries_of_its_form(finished):
   first, second = (x for x in lines if x[:1] == ["vectors"])
   assert first[1:5] == ["NDCG@1", "thesis", "NDCG@5", "thesis"]
   assert second[1:3] == ["Spearman", "queries"]
-  labelled, ranked = (x for x in lines if x[:1] == ["null U1+U2"])
-  assert labelled[2] == "0.615" and labelled[-3:] == ["2", "1", "82%"]
+  labeled, ranked = (x for x in lines if x[:1] == ["null U1+U2"])
+  assert labeled[2] == "0.615" and labeled[-3:] == ["2", "1", "82%"]
   value = _value(rows, "kore.tsv: null U1+U2", "Spearman")["value"]
   assert float(ranked[1]) == pytest.approx(value, abs=6e-4)
 

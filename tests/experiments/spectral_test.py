@@ -6,11 +6,11 @@ from experiments.run import report
 from experiments.spectral import __main__ as spectral
 
 
-def test_centring_is_exact_where_the_update_is_not():
-  errors = spectral.centring(800, 10, seed=0)
-  assert errors["implicit centring"] < 1e-4
-  assert errors["implicit centring"] < errors["rank-one update"]
-  assert errors["rank-one update"] < errors["no centring"]
+def test_centering_is_exact_where_the_update_is_not():
+  errors = spectral.centering(800, 10, seed=0)
+  assert errors["implicit centering"] < 1e-4
+  assert errors["implicit centering"] < errors["rank-one update"]
+  assert errors["rank-one update"] < errors["no centering"]
 
 
 def test_chapter_can_be_reported(tmp_path, monkeypatch):
@@ -22,7 +22,7 @@ def test_chapter_can_be_reported(tmp_path, monkeypatch):
   chapter = spectral._chapter(600, 5, 0)
   report.write_report({"spectral": chapter}, tmp_path)
   page = (tmp_path / "report.html").read_text()
-  assert "implicit centring" in page
+  assert "implicit centering" in page
   assert page.count("data:image/png") == 2
 
 

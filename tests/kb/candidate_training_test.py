@@ -150,17 +150,17 @@ def test_training_learns_keeps_rules_and_compiles_once(candidates):
   compiled = kb_constraints.compile_rules("complex", rules, RELATIONS, ENTITIES)
   assert compiled.region is None
   options = candidate_training.Options("complex", 10, candidates)
-  optimiser = optax.adagrad(0.1, initial_accumulator_value=0.0, eps=1e-24)
+  optimizer = optax.adagrad(0.1, initial_accumulator_value=0.0, eps=1e-24)
   facts = _facts(3)
   known = negatives.known_facts(facts, 30, 3)
   params = scores.init_params("complex", jax.random.key(0), 30, 3, 16, 0.1)
-  state = candidate_training.init(optimiser, params)
+  state = candidate_training.init(optimizer, params)
   losses = []
   before = candidate_training.train._cache_size()
   for i in range(30):
     state, loss = candidate_training.train(
       options,
-      optimiser,
+      optimizer,
       compiled,
       known,
       jnp.asarray(facts),

@@ -142,7 +142,7 @@ def test_unseen_names_are_counted_and_ranked_last_or_dropped():
   np.testing.assert_array_equal(_ends(last)[~last.unseen], _ends(kept))
 
 
-def test_nothing_left_to_summarise_is_not_a_number():
+def test_nothing_left_to_summarize_is_not_a_number():
   table, triples, known = _setting(5)
   triples[:, 0] = -1
   ranks = _rank(table, triples, known, unseen="drop")

@@ -31,7 +31,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def fields(found):
-  return mentions.featurise(found)
+  return mentions.featurize(found)
 
 
 def _bm25(counts, row, word_column):

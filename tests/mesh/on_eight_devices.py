@@ -242,17 +242,17 @@ def test_pairs_of_facts_over_devices():
 def test_many_candidates_over_devices(candidates):
   mesh = meshes.make_mesh("batch:8", ("batch",))
   facts, _, known = _knowledge_base()
-  optimiser = optax.adagrad(0.1)
+  optimizer = optax.adagrad(0.1)
   found = []
   for where in (None, mesh):
     params = kb.init_params("complex", jax.random.key(1), 29, 3, 6)
     options = candidate_training.Options(
       "complex", 16, candidates, "softmax", "n3", where
     )
-    state = candidate_training.init(optimiser, params)
+    state = candidate_training.init(optimizer, params)
     found.append(
       candidate_training.train(
-        options, optimiser, None, known, facts, state, jax.random.key(2), 1e-3
+        options, optimizer, None, known, facts, state, jax.random.key(2), 1e-3
       )
     )
   for ours, theirs in zip(*map(jax.tree.leaves, found)):

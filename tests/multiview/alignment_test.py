@@ -73,7 +73,7 @@ def test_likelihood_and_counts_equal_the_sum_over_alignments(seed, tension):
   state = alignment.init(corpus, tension, jnp.float64)
   random = np.random.default_rng(seed).uniform(0.1, 1, len(corpus.source))
   state = state._replace(
-    translation=alignment._normalised(jnp.array(random), corpus.source)
+    translation=alignment._normalized(jnp.array(random), corpus.source)
   )
   new, info = alignment.update(state, corpus, null=0.2)
   table = _table(state, corpus)
@@ -191,15 +191,15 @@ def test_links_find_a_known_permutation():
   assert len(links) == sum(len(e) for e, _ in pairs)
 
 
-def test_symmetrise():
+def test_symmetrize():
   forward = np.array([[0, 0, 0], [0, 1, 2], [1, 0, 0]], np.int32)
   backward = np.array([[0, 0, 0], [0, 2, 1], [1, 1, 0]], np.int32)
-  both = alignment.symmetrise(forward, backward)
+  both = alignment.symmetrize(forward, backward)
   np.testing.assert_array_equal(both, [[0, 0, 0], [0, 1, 2]])
-  union = alignment.symmetrise(forward, backward, "union")
+  union = alignment.symmetrize(forward, backward, "union")
   assert len(union) == 4
   with pytest.raises(errors.InputError, match="union"):
-    alignment.symmetrise(forward, backward, "grow")
+    alignment.symmetrize(forward, backward, "grow")
 
 
 def test_long_and_empty_sentences_are_counted():

@@ -1,4 +1,4 @@
-"""Generalised CCA against brute force with the N x N matrix."""
+"""Generalized CCA against brute force with the N x N matrix."""
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +37,8 @@ def test_exact_equals_brute_force(ridge):
   views = _views()
   model = gcca.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
   ridges = ridge if isinstance(ridge, tuple) else (ridge,) * 3
-  centred = [(v - v.mean(axis=0)).astype(np.float64) for v in views]
-  total = sum(_projector(x, r) for x, r in zip(centred, ridges))
+  centered = [(v - v.mean(axis=0)).astype(np.float64) for v in views]
+  total = sum(_projector(x, r) for x, r in zip(centered, ridges))
   values, vectors = np.linalg.eigh(total)
   np.testing.assert_allclose(3 * model.values, values[::-1][:3], rtol=1e-4)
   _same_space(model.embedding, vectors[:, ::-1][:, :3], 1e-4)
@@ -47,7 +47,7 @@ def test_exact_equals_brute_force(ridge):
   )
   g = np.asarray(model.embedding, np.float64)
   loss = 0.0
-  for x, u, r, share in zip(centred, model.projections, ridges, model.shares):
+  for x, u, r, share in zip(centered, model.projections, ridges, model.shares):
     best = np.linalg.solve(x.T @ x + r * np.eye(x.shape[1]), x.T @ g)
     np.testing.assert_allclose(u, best, atol=1e-4)
     loss += ((g - x @ u) ** 2).sum() + r * (np.asarray(u) ** 2).sum()
@@ -105,7 +105,7 @@ def test_collinear_and_duplicate_views_are_finite():
 def test_float64_and_jit():
   with precision.enable_x64(True):
     views = [jnp.asarray(v) for v in _views(dtype=np.float64)]
-    fit = jax.jit(gcca.gcca_exact, static_argnames=("k", "centre"))
+    fit = jax.jit(gcca.gcca_exact, static_argnames=("k", "center"))
     model = fit(views, 3)
     assert model.embedding.dtype == jnp.float64
     np.testing.assert_allclose(

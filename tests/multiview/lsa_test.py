@@ -16,13 +16,13 @@ def _counts(n=80, d=30, seed=0):
   return counts
 
 
-@pytest.mark.parametrize("centre", [False, True])
-def test_lsa_keeps_the_inner_products_of_the_best_rank_k(centre):
+@pytest.mark.parametrize("center", [False, True])
+def test_lsa_keeps_the_inner_products_of_the_best_rank_k(center):
   counts = _counts()
-  found = lsa.lsa(scipy.sparse.csr_array(counts), 5, power=1, centre=centre)
+  found = lsa.lsa(scipy.sparse.csr_array(counts), 5, power=1, center=center)
   seen = counts.any(axis=1)
   x = counts.astype(np.float64)
-  if centre:
+  if center:
     x = np.where(seen[:, None], x - x[seen].mean(axis=0), 0)
   u, s, _ = np.linalg.svd(x, full_matrices=False)
   best = (u[:, :5] * s[:5] ** 2) @ u[:, :5].T

@@ -24,7 +24,7 @@ def _views(seed=0):
 
 
 def _brute_force(views, weights, ridge):
-  """Eigenpairs of K^(-1/2) (sum W P W) K^(-1/2), with centred X."""
+  """Eigenpairs of K^(-1/2) (sum W P W) K^(-1/2), with centered X."""
   support = sum(w**2 for w in weights)
   scale = np.where(support > 0, 1 / np.sqrt(np.maximum(support, 1e-30)), 0)
   total = np.zeros((_N, _N))
@@ -71,7 +71,7 @@ def test_fit_equals_brute_force(method, weighted):
     m=20,
     ridge=_RIDGE,
     row_weights=given,
-    normalisation="generalised",
+    normalization="generalized",
     method=method,
     tolerance=1e-6,
   )
@@ -94,11 +94,11 @@ def test_fit_equals_brute_force(method, weighted):
   assert np.all((found.model.shares > 0) & (found.model.shares < 1))
 
 
-@pytest.mark.parametrize("normalisation", ["unit", "generalised"])
-def test_training_rows_transform_to_themselves(normalisation):
+@pytest.mark.parametrize("normalization", ["unit", "generalized"])
+def test_training_rows_transform_to_themselves(normalization):
   views = _views()
   found = mvlsa.fit(
-    views, _K, m=20, normalisation=normalisation, tolerance=1e-6
+    views, _K, m=20, normalization=normalization, tolerance=1e-6
   )
   rows = [view[:25] for view in views]
   # Columns were padded to shared shapes; the padding has zero projections.
@@ -114,7 +114,7 @@ def test_training_rows_transform_to_themselves(normalisation):
 def test_perturbing_the_solution_raises_the_objective():
   views, weights = _views(), _observed(_views())
   found = mvlsa.fit(
-    views, _K, m=20, ridge=0.0, normalisation="generalised", tolerance=1e-6
+    views, _K, m=20, ridge=0.0, normalization="generalized", tolerance=1e-6
   )
   g = np.asarray(found.model.embedding, np.float64)
   best = _loss(views, weights, g, found.model.projections, 0.0)
@@ -202,4 +202,4 @@ def test_bad_input():
     mvlsa.fit(views, 2, min_support=4)
   one = scipy.sparse.csr_array(np.ones((_N, 1), np.float32))
   with pytest.raises(InputError, match="rank"):
-    mvlsa.fit([one, one], 2, centre=False)
+    mvlsa.fit([one, one], 2, center=False)

@@ -46,7 +46,7 @@ def test_no_precision_gives_finite_moments(xi):
     assert np.isfinite(found).all()
 
 
-def test_product_is_the_normalised_product_of_densities():
+def test_product_is_the_normalized_product_of_densities():
   mean, variance, other_mean, other_variance = _pair(1, 1)
   members = gaussian.to_natural(
     jnp.asarray([mean, other_mean]), jnp.asarray([variance, other_variance])

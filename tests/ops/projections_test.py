@@ -126,21 +126,21 @@ def test_lower_first_meets_a_chain_exactly():
 def test_orthant_ball_equals_cvxpy_and_dykstra(seed):
   rng = np.random.default_rng(seed)
   point = 2 * rng.normal(size=5)
-  centre = np.abs(rng.normal(size=5))
-  radius = np.linalg.norm(centre)
+  center = np.abs(rng.normal(size=5))
+  radius = np.linalg.norm(center)
   x = cvxpy.Variable(5)
   cvxpy.Problem(
     cvxpy.Minimize(cvxpy.sum_squares(x - point)),
-    [x >= 0, cvxpy.norm(x - centre) <= radius],
+    [x >= 0, cvxpy.norm(x - center) <= radius],
   ).solve(solver="CLARABEL")
   got = projections.orthant_ball(
-    jnp.asarray(point), jnp.asarray(centre), radius
+    jnp.asarray(point), jnp.asarray(center), radius
   )
   np.testing.assert_allclose(got, x.value, atol=1e-4)
 
   def ball(y):
-    norm = jnp.linalg.norm(y - centre)
-    return centre + (y - centre) * jnp.minimum(1, radius / norm)
+    norm = jnp.linalg.norm(y - center)
+    return center + (y - center) * jnp.minimum(1, radius / norm)
 
   both = projections.dykstra(
     jnp.asarray(point), [ball, lambda y: jnp.maximum(y, 0)]

@@ -17,7 +17,7 @@ def test_every_item_comes_once(count):
 
 
 @pytest.mark.parametrize("count", [1030, 1500, 4096])
-def test_places_and_neighbours_are_as_chance_has_them(count):
+def test_places_and_neighbors_are_as_chance_has_them(count):
   keys = jax.random.split(jax.random.key(0), 2000)
   orders = np.asarray(
     jax.jit(jax.vmap(lambda key: shuffle.random_order(key, count)))(keys)

@@ -113,7 +113,7 @@ def test_k_past_the_shape_is_refused():
 @pytest.mark.parametrize(
   "masked, kind", [(False, "sparse"), (True, "sparse"), (True, "dense")]
 )
-def test_implicit_centring_equals_dense_svd(masked, kind):
+def test_implicit_centering_equals_dense_svd(masked, kind):
   rng = np.random.default_rng(4)
   dense = rng.poisson(3 / np.arange(1, 121), (800, 120)).astype(np.float32)
   rows = np.ones(800, bool)
@@ -124,7 +124,7 @@ def test_implicit_centring_equals_dense_svd(masked, kind):
   y = dense if kind == "dense" else sparse.from_scipy(dense)
   mean = operators.column_means(y, jnp.asarray(rows))
   np.testing.assert_allclose(mean, dense[rows].mean(axis=0), rtol=1e-5)
-  op = operators.centred(y, mean, jnp.asarray(rows))
+  op = operators.centered(y, mean, jnp.asarray(rows))
   expected = dense - rows[:, None] * dense[rows].mean(axis=0)
   q = rng.standard_normal((120, 3)).astype(np.float32)
   np.testing.assert_allclose(op.matmat(q), expected @ q, atol=1e-3)

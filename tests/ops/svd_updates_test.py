@@ -16,7 +16,7 @@ def _svd(x, k):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_rank_one_update_centres_a_complete_svd(masked):
+def test_rank_one_update_centers_a_complete_svd(masked):
   rng = np.random.default_rng(0)
   y = rng.poisson(2, (60, 12)).astype(np.float64)
   rows = np.ones(60)
@@ -27,12 +27,12 @@ def test_rank_one_update_centres_a_complete_svd(masked):
   updated = svd_updates.rank_one_update(
     _svd(y, 12), jnp.asarray(-rows, jnp.float32), jnp.asarray(mean, jnp.float32)
   )
-  centred = y - rows[:, None] * mean
+  centered = y - rows[:, None] * mean
   np.testing.assert_allclose(
-    (updated.u * updated.s) @ updated.v.T, centred, atol=1e-4
+    (updated.u * updated.s) @ updated.v.T, centered, atol=1e-4
   )
   np.testing.assert_allclose(
-    updated.s, np.linalg.svd(centred, compute_uv=False), atol=1e-4
+    updated.s, np.linalg.svd(centered, compute_uv=False), atol=1e-4
   )
   np.testing.assert_allclose(updated.v.T @ updated.v, np.eye(12), atol=1e-5)
 

@@ -72,7 +72,7 @@ _REPEATED: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
     b"cats\tN\t0\n",
     _all(lambda path: dependencies.read_conll(path, "word-tag-head")),
   ),
-  "judgements": (_JUDGED, judged.read_judged_queries),
+  "judgments": (_JUDGED, judged.read_judged_queries),
   "facts": (b"a\tr\tb\n", triples.read_triples),
   "count": (b"a\n", text.count_words),
   "prior": (b"X\t0\n", priors.read_prior),

@@ -94,8 +94,8 @@ def test_runs(value, suffix):
     min_size=1,
   )
 )
-def test_judgements(value):
-  found = _again(trec.write_judgements, trec.read_judgements, value)
+def test_judgments(value):
+  found = _again(trec.write_judgments, trec.read_judgments, value)
   assert found is None or found == value
 
 

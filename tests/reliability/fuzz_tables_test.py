@@ -324,7 +324,7 @@ _READERS = (
   Reader(
     "qrels",
     (b"q1 0 d1 1\nq1 0 d2 -1\nq2 0 d1 3\n",),
-    trec.read_judgements,
+    trec.read_judgments,
     _check_trec,
     " ",
   ),

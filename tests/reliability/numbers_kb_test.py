@@ -80,11 +80,11 @@ def test_one_entity_has_no_rival(loss):
   facts = np.zeros((2, 3), np.int32)
   known = kb.known_facts(facts, 1, 1)
   options = candidate_training.Options("complex", 2, 0, loss)
-  optimiser = optax.sgd(0.1)
+  optimizer = optax.sgd(0.1)
   start = kb.init_params("complex", _KEY, 1, 1, 2)
-  state = candidate_training.init(optimiser, jax.tree.map(jnp.copy, start))
+  state = candidate_training.init(optimizer, jax.tree.map(jnp.copy, start))
   state, value = candidate_training.train(
-    options, optimiser, None, known, jnp.asarray(facts), state, _KEY, 0.0
+    options, optimizer, None, known, jnp.asarray(facts), state, _KEY, 0.0
   )
   np.testing.assert_array_equal(value, 0)
   _same(state.params, start)
@@ -96,13 +96,13 @@ def test_too_few_facts_are_named():
   with pytest.raises(InputError, match="no facts to train on"):
     _trained("any", np.zeros((0, 3), np.int32), known, start, alpha=0.0)
   options = candidate_training.Options("complex", 8)
-  optimiser = optax.sgd(0.1)
+  optimizer = optax.sgd(0.1)
   state = candidate_training.init(
-    optimiser, kb.init_params("complex", _KEY, 3, 2, 2)
+    optimizer, kb.init_params("complex", _KEY, 3, 2, 2)
   )
   with pytest.raises(InputError, match="a batch of 8 facts is larger than"):
     candidate_training.train_pass(
-      options, optimiser, None, known, jnp.zeros((4, 3), int), state, _KEY, 0.0
+      options, optimizer, None, known, jnp.zeros((4, 3), int), state, _KEY, 0.0
     )
 
 

@@ -114,7 +114,7 @@ def sparse_views():
 
 @pytest.mark.parametrize("method", ["memory", "stream"])
 def test_views_that_hold_no_information_change_nothing(sparse_views, method):
-  """A constant view, and classes of which each word has one, after centring."""
+  """A constant view, and one class for each word, both centered."""
   members = np.eye(3, dtype=np.float32)[np.arange(_ROWS) % 3] * 1.3161
   views = [
     *sparse_views,
@@ -127,7 +127,7 @@ def test_views_that_hold_no_information_change_nothing(sparse_views, method):
   np.testing.assert_allclose(found.model.values, expected, atol=1e-4)
   np.testing.assert_allclose(found.model.shares[2], 0, atol=1e-6)
   rows = np.asarray(found.model.embedding)
-  # Centred views know nothing of the vector of ones.
+  # Centered views know nothing of the vector of ones.
   np.testing.assert_allclose(rows.sum(axis=0), 0, atol=1e-3)
 
 
@@ -157,9 +157,9 @@ def test_one_view_and_its_copies_are_explained_whole(sparse_views, method):
 
 
 def test_a_cut_fit_has_the_objective_of_its_dimension(sparse_views):
-  for normalisation in ("unit", "generalised"):
-    whole = mvlsa.fit(sparse_views, 4, m=12, normalisation=normalisation)
-    fresh = mvlsa.fit(sparse_views, 2, m=12, normalisation=normalisation)
+  for normalization in ("unit", "generalized"):
+    whole = mvlsa.fit(sparse_views, 4, m=12, normalization=normalization)
+    fresh = mvlsa.fit(sparse_views, 2, m=12, normalization=normalization)
     np.testing.assert_allclose(
       mvlsa.truncate(whole, 2).model.objective,
       fresh.model.objective,
@@ -182,7 +182,7 @@ def test_more_dimensions_than_rank_are_refused(sparse_views):
   )
   with pytest.raises(InputError, match="rank 2 in all, less than k = 3"):
     mvlsa.fit([np.hstack([x, x]), x], 3)
-  with pytest.raises(InputError, match="rank 0"):  # one word, centred
+  with pytest.raises(InputError, match="rank 0"):  # one word, centered
     mvlsa.fit([v[:1] for v in sparse_views], 1)
 
 

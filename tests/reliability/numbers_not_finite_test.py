@@ -442,7 +442,7 @@ _OTHERS = {
   "linking": "build_index document_candidates pack predict",
   "multiview": "count_offsets count_pairs collect supported",
   "ops": "as_operator to_scipy to_natural",
-  "setexp": "build_from_entities featurise sentence_rows resolve_names exclude "
+  "setexp": "build_from_entities featurize sentence_rows resolve_names exclude "
   "query_features",
 }
 

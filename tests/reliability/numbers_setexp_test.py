@@ -195,8 +195,8 @@ def test_precision_of_a_query_is_never_negative(counts, encoded):
 
 
 @pytest.mark.parametrize("weights", [(1e-39, 1e-45), (1e-39, -1e-39), (2, 6)])
-def test_normalised_weights_of_any_size(counts, encoded, weights):
-  model = expansion.with_ranking(encoded, "xi", normalise=True)
+def test_normalized_weights_of_any_size(counts, encoded, weights):
+  model = expansion.with_ranking(encoded, "xi", normalize=True)
   found = expansion.score(model, make_query(counts, [3, 9], weights))
   assert np.isfinite(found).all()
   if weights == (2, 6):
@@ -249,10 +249,10 @@ def test_reasons_at_the_edge():
   found = explain.top_features(np.zeros(3), names, 9)
   assert [x.name for x in found] == names
   assert explain.top_features(np.ones(3), names, 0) == []
-  featurise = lambda text: sp.csr_array(np.array([[float(len(text)), 0, 0]]))  # noqa: E731
+  featurize = lambda text: sp.csr_array(np.array([[float(len(text)), 0, 0]]))  # noqa: E731
   rank = functools.partial(explain.justifications, lambda rows: rows.sum(1))
-  assert rank(featurise, []) == []
-  only = rank(featurise, ["", "yes", "yes"], 5)
+  assert rank(featurize, []) == []
+  only = rank(featurize, ["", "yes", "yes"], 5)
   assert [x.sentence for x in only] == ["yes", ""]
   (concept,) = explain.concept_table(np.zeros((3, 2)), names, 9, True)
   assert len(concept.positive) == len(concept.negative) == 3
@@ -278,9 +278,9 @@ def test_mentions_that_reach_past_their_sentence():
   sentence = entities.Sentence("d", ("Bach", "wrote"), ((0, 1, "bach"),))
   table = features.build([sentence], drop_most_frequent=0, min_count=1)
   far = entities.Sentence("d", ("Bach", "wrote"), ((0, 10**12, "bach"),))
-  found = features.featurise(table, [far]).toarray()
+  found = features.featurize(table, [far]).toarray()
   np.testing.assert_array_equal(
-    found, features.featurise(table, [sentence]).toarray()
+    found, features.featurize(table, [sentence]).toarray()
   )
 
 

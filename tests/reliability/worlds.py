@@ -150,7 +150,7 @@ def _mvlsa(world: pathlib.Path, run: pathlib.Path) -> list[str]:
   return [
     f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
     "--offsets=2", "--windows=2", "--columns=10", "--t=10", "--m=4", "--k=3",
-    "--analogies=false", "--neighbours=goal", f"--store={run / 'store'}",
+    "--analogies=false", "--neighbors=goal", f"--store={run / 'store'}",
     f"--workdir={run / 'run'}",
   ]  # fmt: skip
 

@@ -102,13 +102,13 @@ def test_distances_are_best_at_the_entity_itself(model, world):
 
 
 def test_query_is_the_weighted_product(model, world):
-  """`score` from the definition, with a negative weight, normalised or not."""
+  """`score` from the definition, with a negative weight, normalized or not."""
   ids, weights = [3, 30, 55], np.array([2.0, -1.0, 0.5], np.float32)
   asked = query_lib.make_query(world.counts, ids, weights)
   xi = np.asarray(model.entities.xi, np.float64)
   combined = xi[:, ids] @ weights
-  for normalise, scale in ((False, 1.0), (True, 3.5)):
-    changed = expansion.with_ranking(model, "xi", normalise)
+  for normalize, scale in ((False, 1.0), (True, 3.5)):
+    changed = expansion.with_ranking(model, "xi", normalize)
     found = expansion.score(changed, asked)
     expected = -np.sum((combined[:, None] / scale - xi) ** 2, axis=0)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
@@ -156,7 +156,7 @@ def test_best_entities_in_order_without_the_querys_own(model, world, name):
 
 def test_members_of_the_set_come_first(model, world):
   """Precision at 10 of two members of each cluster."""
-  changed = expansion.with_ranking(model, "xi", normalise=True)
+  changed = expansion.with_ranking(model, "xi", normalize=True)
   queries = [
     query_lib.make_query(world.counts, [i, i + 1]) for i in range(0, 100, 25)
   ]

@@ -32,19 +32,19 @@ def test_nan_is_never_first():
 
 
 def test_justifications_are_ordered_by_the_systems_own_score():
-  def featurise(sentence):
+  def featurize(sentence):
     row = [[float(sentence.count(x)) for x in "abcdef"]]
     return sp.csr_array(np.array(row, np.float32))
 
   weights = np.array([1, 5, -2, 0, 0, 0.5])
   sentences = ["a", "bb", "c", "xyz", "a", "ab"]
   found = explain.justifications(
-    lambda rows: rows @ weights, featurise, sentences, k=9
+    lambda rows: rows @ weights, featurize, sentences, k=9
   )
   # "xyz" has no known feature: last, though "c" scores lower.
   assert [x.sentence for x in found] == ["bb", "ab", "a", "c", "xyz"]
   assert found[0].score == 10
-  assert explain.justifications(lambda x: x, featurise, []) == []
+  assert explain.justifications(lambda x: x, featurize, []) == []
 
 
 def test_concepts_are_the_decoder_at_unit_vectors():

@@ -137,15 +137,15 @@ def test_steps_equal_optax_when_all_rows_are_touched(double):
   problem = fitting.prepare(config, counts)
   params = _params(config, counts)
   state = train.init(params)
-  optimiser = optax.adam(0.02)
-  memory = optimiser.init(params)
+  optimizer = optax.adam(0.02)
+  memory = optimizer.init(params)
   order = np.arange(4)[None]
   batch = jax.tree.map(lambda x: x[0], batches.pack(counts, order))
   for seed in range(4):
     noise = jax.random.normal(jax.random.key(seed), (1, 4, 3), jnp.float64)
     dense = jnp.asarray(counts.toarray(), float)
     _, slopes = _dense_slopes(config, problem.inputs, params, dense, noise)
-    change, memory = optimiser.update(slopes, memory)
+    change, memory = optimizer.update(slopes, memory)
     params = optax.apply_updates(params, change)
     state, _ = _update(config, problem.inputs, state, batch, noise, 0.02)
   jax.tree.map(

@@ -29,8 +29,8 @@ class Index(NamedTuple):
 
   Attributes:
     exact: counts by mention.
-    folded: counts by normalised mention.
-    named: entities by their normalised title.
+    folded: counts by normalized mention.
+    named: entities by their normalized title.
   """
 
   exact: Prior
@@ -43,7 +43,7 @@ class Own(NamedTuple):
 
   Attributes:
     exact: counts by entity for each mention.
-    folded: the same for each normalised mention.
+    folded: the same for each normalized mention.
   """
 
   exact: dict[str, dict[str, float]]
@@ -69,7 +69,7 @@ class Recall(NamedTuple):
     return self.found / max(self.mentions, 1)
 
 
-def normalise(surface: str) -> str:
+def normalize(surface: str) -> str:
   """A mention without case, possessive, hyphens, dots and leading "the".
 
   Args:
@@ -95,7 +95,7 @@ def build_index(prior: Prior, names: Iterable[str] = ()) -> Index:
   folded: dict[str, dict[str, float]] = {}
   entities = dict.fromkeys(names)
   for mention, counts in prior.counts.items():
-    own = folded.setdefault(normalise(mention), {})
+    own = folded.setdefault(normalize(mention), {})
     for entity, count in counts.items():
       own[entity] = own.get(entity, 0) + count
       entities[entity] = None
@@ -104,7 +104,7 @@ def build_index(prior: Prior, names: Iterable[str] = ()) -> Index:
     whole = _BRACKET.sub("", entity)
     # "Paris, Texas" is called Paris, but less often than Paris is.
     for name, weight in ((whole, 1.0), (whole.partition(", ")[0], 0.5)):
-      named.setdefault(normalise(name), {}).setdefault(entity, weight)
+      named.setdefault(normalize(name), {}).setdefault(entity, weight)
   return Index(prior, Prior(folded), Prior(named))
 
 
@@ -128,7 +128,7 @@ def candidates(
   """
   if top < 1:
     raise InputError(f"top must be 1 or more, not {top}")
-  key = normalise(surface)
+  key = normalize(surface)
   own = without or Own({}, {})
   weights: dict[str, float] = {}
   for found, form, weight, left_out in (
@@ -152,7 +152,7 @@ def own_counts(document: LinkedDocument) -> Own:
   for mention in document.mentions:
     if mention.entity is None:
       continue
-    forms = mention.surface, normalise(mention.surface)
+    forms = mention.surface, normalize(mention.surface)
     for counts, form in zip(own, forms):
       found = counts.setdefault(form, {})
       found[mention.entity] = found.get(mention.entity, 0) + 1
@@ -189,7 +189,7 @@ def document_candidates(
       found.append(given[:top])
       continue
     found.append(candidates(index, mention.surface, top, own))
-  words = [normalise(m.surface).split() for m in document.mentions]
+  words = [normalize(m.surface).split() for m in document.mentions]
   return [here or _from_longer(i, words, found) for i, here in enumerate(found)]
 
 

@@ -167,7 +167,7 @@ def mention_features(mention: Mention) -> tuple[list[str], set[str]]:
   return [f"word:{word}" for word in words], binary
 
 
-def featurise(
+def featurize(
   mentions: Sequence[Mention], *, document_words: int = 10
 ) -> Fields:
   """Both fields of all mentions.

@@ -123,7 +123,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 def sentence_from_text(
   text: str, spans: Iterable[Mention] = (), doc: str = ""
 ) -> Sentence:
-  """Tokenises a sentence so that no token crosses the edge of a mention.
+  """Tokenizes a sentence so that no token crosses the edge of a mention.
 
   Args:
     text: the sentence.

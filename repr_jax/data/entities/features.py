@@ -199,7 +199,7 @@ def build_from_entities(
   )
 
 
-def featurise(
+def featurize(
   table: FeatureTable,
   sentences: Sequence[entities_lib.Sentence] | Sequence[str],
 ) -> scipy.sparse.csr_array:

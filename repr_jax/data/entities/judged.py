@@ -8,7 +8,7 @@ One JSON object on each line, plain or compressed:
      "group": 1, "systems": {"NVSE": ["e1", "e9"], "BM25": ["e4"]},
      "judgement": {"NVSE": 1, "BM25": 2}}
 
-`candidate_ids` may be absent and a judgement may be null.
+`candidate_ids` may be absent and a judgment may be null.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class JudgedQuery(NamedTuple):
     category: what the members have in common.
     members: the query's entities.
     systems: ids of entities in rank order, by system.
-    places: 1 for the best, by system; None where there is no judgement.
+    places: 1 for the best, by system; None where there is no judgment.
   """
 
   qid: str

@@ -1,6 +1,6 @@
 """Sentence-aligned text in two languages, with word alignments or without.
 
-Files hold one tokenised sentence per line. Alignments are in Pharaoh format:
+Files hold one tokenized sentence per line. Alignments are in Pharaoh format:
 `0-0 1-2` on a line says that word 0 of the source stands for word 0 of the
 target, and word 1 for word 2.
 """

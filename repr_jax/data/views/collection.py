@@ -34,7 +34,7 @@ class Specification:
   """Which views to make; each field can be a flag.
 
   Attributes:
-    text: files of tokenised text for word-order views.
+    text: files of tokenized text for word-order views.
     offsets: how many words behind, one view each.
     ahead: how many words ahead, one view each.
     columns: the most frequent words that are columns of text and dependency
@@ -246,7 +246,7 @@ def _make(root: pathlib.Path, source: _Source, mark: str) -> list[View]:
   if not views:
     raise InputError(
       f"{', '.join(map(str, source.paths))}: has no row in common with the "
-      "vocabulary; check case, language and tokenisation"
+      "vocabulary; check case, language and tokenization"
     )
   texts = [
     f"{count:,} {what}" for what, count in sorted(notes.items()) if count

@@ -1,7 +1,7 @@
 """Counting which word stands where: streamed, sorted, merged in little memory.
 
 A pair (row, column) becomes one integer key; a piece of the corpus is counted
-by sorting its keys, which is vectorised, and finding where they change. The
+by sorting its keys, which is vectorized, and finding where they change. The
 sorted pieces are runs of a merge: sums of runs stay in memory up to a limit
 and go to the disk beyond it, and the result is read off in blocks of rows. No
 step holds more than the limit, whatever the size of the corpus.

@@ -71,7 +71,7 @@ def read_conll(
   path: files.Path,
   layout: str = "conllu",
   *,
-  unlabelled: str = "dep",
+  unlabeled: str = "dep",
   lower: bool = True,
 ) -> Iterator[Sentence]:
   """Streams the trees of a CoNLL file.
@@ -81,7 +81,7 @@ def read_conll(
     layout: "conllu" for ten columns (also CoNLL-X), "word-tag-head" for three
       without relations. Comments, multiword tokens (`1-2`) and empty nodes
       (`1.1`) of CoNLL-U are passed over.
-    unlabelled: the relation's name where the layout has none.
+    unlabeled: the relation's name where the layout has none.
     lower: whether to lower-case words and relations.
 
   Yields:
@@ -94,7 +94,7 @@ def read_conll(
   for line, text in enumerate(files.open_text(path), 1):
     if not text.strip():
       if rows:
-        yield _sentence(rows, layout, unlabelled, lower, path)
+        yield _sentence(rows, layout, unlabeled, lower, path)
       rows = []
       continue
     if layout == "conllu" and text.startswith("#"):
@@ -121,7 +121,7 @@ def read_conll(
         line=line,
       )
   if rows:
-    yield _sentence(rows, layout, unlabelled, lower, path)
+    yield _sentence(rows, layout, unlabeled, lower, path)
 
 
 def arcs(
@@ -217,7 +217,7 @@ def _skipped(number: str) -> bool:
   return False
 
 
-def _sentence(rows, layout, unlabelled, lower, path) -> Sentence:
+def _sentence(rows, layout, unlabeled, lower, path) -> Sentence:
   """Checks the lines of one sentence and makes a tree of them."""
   _, form, governor, label = LAYOUTS[layout]
   heads = []
@@ -241,9 +241,7 @@ def _sentence(rows, layout, unlabelled, lower, path) -> Sentence:
     heads.append(int(head) - 1)
   _refuse_cycle(heads, [line for line, _ in rows], path)
   words = [fields[form] for _, fields in rows]
-  relations = [
-    fields[label] if label >= 0 else unlabelled for _, fields in rows
-  ]
+  relations = [fields[label] if label >= 0 else unlabeled for _, fields in rows]
   if lower:
     words = [word.lower() for word in words]
     relations = [relation.lower() for relation in relations]

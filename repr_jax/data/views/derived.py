@@ -74,7 +74,7 @@ def sense_weights(wn: wordnet.WordNet, words: Sequence[str]) -> Csr:
       values += [1 / rank for rank in range(1, len(found) + 1)]
   shape = (len(words), len(wn))
   entries = (np.array(values, np.float32), (rows, columns))
-  return _normalised(Csr(entries, shape=shape))
+  return _normalized(Csr(entries, shape=shape))
 
 
 def walks(
@@ -115,7 +115,7 @@ def walks(
   if glosses:
     move = Csr(move + glosses * _glosses(wn))
   # Few of the many ways out of a hub are ever taken.
-  move = _normalised(_pruned(Csr(move), _RARE_STEP))
+  move = _normalized(_pruned(Csr(move), _RARE_STEP))
   blocks = []
   for first in range(0, len(words), _BLOCK):
     here = total = Csr(start[first : first + _BLOCK])
@@ -133,7 +133,7 @@ def _relations(wn: wordnet.WordNet) -> Csr:
   edges = wn.edges(*tables.SYMBOLS.values())
   ones = np.ones(len(edges), np.float32)
   table = Csr((ones, (edges[:, 0], edges[:, 1])), shape=(len(wn), len(wn)))
-  return _normalised(Csr(table + table.T))
+  return _normalized(Csr(table + table.T))
 
 
 def _glosses(wn: wordnet.WordNet) -> Csr:
@@ -153,11 +153,11 @@ def _glosses(wn: wordnet.WordNet) -> Csr:
   bag.data[rare[bag.indices] < np.log(len(wn) / 2000 + 1)] = 0
   bag.eliminate_zeros()
   senses = _pruned(sense_weights(wn, distinct), 0.1)
-  there = _normalised(Csr(_normalised(bag) @ senses))
-  return _normalised(Csr(there + there.T))
+  there = _normalized(Csr(_normalized(bag) @ senses))
+  return _normalized(Csr(there + there.T))
 
 
-def _normalised(matrix: Csr) -> Csr:
+def _normalized(matrix: Csr) -> Csr:
   """Rows that sum to one; empty rows stay empty."""
   totals = np.asarray(matrix.sum(axis=1)).ravel()
   scale = np.where(totals > 0, 1 / np.where(totals > 0, totals, 1), 0)

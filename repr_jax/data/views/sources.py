@@ -64,7 +64,7 @@ def from_text(
 
   Args:
     words: the vocabulary, rows and columns of the views.
-    paths: files of tokenised text, one sentence on a line.
+    paths: files of tokenized text, one sentence on a line.
     offsets: o > 0 for words behind, o < 0 for words ahead.
     columns: how many of the most frequent words are columns.
     notes: counts tokens outside the vocabulary.
@@ -108,7 +108,7 @@ def from_bitext(
     notes: counts sentences and words left out.
     limit: the most counts to hold in memory.
     iterations: steps of EM, where the bitext is aligned here.
-    symmetry: how the two directions are joined, see `symmetrise`.
+    symmetry: how the two directions are joined, see `symmetrize`.
 
   Yields:
     One view, whose columns are foreign words.
@@ -156,7 +156,7 @@ def _aligned(
       state, _ = alignment.update(state, corpus)
     found.append(alignment.best_links(state, corpus))
   notes["sentences too long or empty to align"] += corpus.skipped
-  links = alignment.symmetrise(found[0], found[1], symmetry)
+  links = alignment.symmetrize(found[0], found[1], symmetry)
   ends = np.searchsorted(links[:, 0], np.arange(len(pairs) + 1))
   for k, pair in enumerate(pairs):
     part = links[ends[k] : ends[k + 1], 1:]
@@ -195,7 +195,7 @@ def from_dependencies(
   wanted, width = set(relations), min(columns, len(words))
   with _Gather(words, relations, width, limit) as gather:
     for path in paths:
-      for tree in dependencies.read_conll(path, layout, unlabelled="any"):
+      for tree in dependencies.read_conll(path, layout, unlabeled="any"):
         ids = words.ids(tree.words).tolist()
         for i, head, relation in dependencies.arcs(tree, collapse):
           if relation not in wanted:

@@ -7,7 +7,7 @@ with features independent given parameters that have a conjugate prior:
 - "bernoulli": f' = [f > mean + spread * deviation]; Beta(c m, c (1 - m)) with
   m the share of entities that have f' = 1;
 - "poisson": Gamma(c m, c) with m the mean count;
-- "gaussian": Anscombe's square root, standardised; normal-gamma with location
+- "gaussian": Anscombe's square root, standardized; normal-gamma with location
   0, strength 2, shape 2 and rate 1 (the slips of the text corrected: rho, not
   rho~, in the rate's update, and the 1/2 of the density).
 

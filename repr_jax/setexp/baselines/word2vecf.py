@@ -106,7 +106,7 @@ def fold_in(model: Model, rows: sp.csr_array, steps: int = 50) -> np.ndarray:
   as they are; from zero, `steps` steps of gradient descent are taken, each of
   a length that cannot overshoot. Few steps and a small ridge stand for the
   early end of training: on planted clusters that are hard to tell apart this
-  ranked a little better than the centred mean of the contexts' vectors.
+  ranked a little better than the centered mean of the contexts' vectors.
 
   Args:
     model: from `fit`.

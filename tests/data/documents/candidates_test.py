@@ -42,7 +42,7 @@ def _document(*mentions):
   ],
 )
 def test_forms(surface, key):
-  assert candidates.normalise(surface) == key
+  assert candidates.normalize(surface) == key
 
 
 def test_the_form_as_written_counts_most():

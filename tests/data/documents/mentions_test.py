@@ -45,7 +45,7 @@ def test_words_are_lower_cased_without_stop_words_and_marks():
 
 
 def test_mention_field_by_hand(found):
-  fields = mentions.featurise(found)
+  fields = mentions.featurize(found)
   assert _row(fields.mention, 2) == {
     "word:mary": 1,
     "word:ann": 1,
@@ -65,7 +65,7 @@ def test_mention_field_by_hand(found):
 
 
 def test_document_field_has_sentence_document_and_chain(found):
-  plain = mentions.featurise(found, document_words=0)
+  plain = mentions.featurize(found, document_words=0)
   # "Keith" comes through the chain alone: "Wiggans" is shared.
   assert _row(plain.document, 1) == {
     "word:wiggans": 2,
@@ -91,18 +91,18 @@ def test_document_words_are_the_most_telling_ones():
       _sentence("Ann walks", [(0, 3, "a")], "d1"),
     ]
   )
-  fields = mentions.featurise(found, document_words=1)
+  fields = mentions.featurize(found, document_words=1)
   # "red" stands twice in d1 and nowhere else, as "ann" does; by name then.
   assert _row(fields.document, 2) == {
     "word:ann": 1 + 1 + 1,
     "word:walks": 1,
   }
-  more = mentions.featurise(found, document_words=2)
+  more = mentions.featurize(found, document_words=2)
   assert _row(more.document, 2)["word:red"] == 1
 
 
 def test_words_are_weighted_by_bm25_and_the_rest_is_not(found):
-  field = mentions.featurise(found).mention
+  field = mentions.featurize(found).mention
   counts, words = mentions.word_part(field)
   expected = bm25.weigh_rows(bm25.fit(counts), counts).toarray()
   got = mentions.weigh(field).toarray()

@@ -94,22 +94,22 @@ def test_a_new_entity_gets_the_row_that_building_gives():
   table = features.build(corpus, drop_most_frequent=5, min_count=2)
   for row, entity in enumerate(table.entities):
     own = [s for s in corpus if any(m[2] == entity for m in s.mentions)]
-    got = features.featurise(table, own)
+    got = features.featurize(table, own)
     expected = table.counts[[row]]
     np.testing.assert_array_equal(got.indices, expected.indices)
     np.testing.assert_array_equal(got.data, expected.data)
     assert got.shape == expected.shape and got.dtype == np.float32
-  nothing = features.featurise(table, [])
+  nothing = features.featurize(table, [])
   assert nothing.shape == (1, len(table.features)) and nothing.nnz == 0
-  assert features.featurise(table, ["never seen"]).nnz == 0
+  assert features.featurize(table, ["never seen"]).nnz == 0
   with pytest.raises(errors.InputError):
-    features.featurise(table, "one string")
+    features.featurize(table, "one string")
 
 
 def test_plain_text_counts_as_words():
   corpus = _corpus(2)
   table = features.build(corpus, drop_most_frequent=0, min_count=1)
-  got = features.featurise(table, ["w2, w3 W2!"]).tocoo()
+  got = features.featurize(table, ["w2, w3 W2!"]).tocoo()
   named = {table.features[c]: n for c, n in zip(got.col, got.data)}
   assert named == {"word:w2": 2, "word:w3": 1}
 
@@ -121,7 +121,7 @@ def test_rows_of_stored_sentences():
   chosen = np.array([4, 0, 9, 4, len(corpus) - 1])
   got = features.sentence_rows(table, chosen)
   for i, sentence in enumerate(chosen):
-    expected = features.featurise(table, [corpus[sentence]])
+    expected = features.featurize(table, [corpus[sentence]])
     assert (got[[i]] != expected).nnz == 0
   for row in range(len(table.entities)):
     total = features.sentence_rows(table, held.of(row)).sum(axis=0)

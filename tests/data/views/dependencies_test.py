@@ -139,7 +139,7 @@ def test_errors_name_the_line(tmp_path):
 
 def test_three_columns_get_one_relation(tmp_path):
   text = "Pierre\tNNP\t2\nVinken\tNNP\t0\n"
-  (tree,) = _read(tmp_path, text, layout="word-tag-head", unlabelled="any")
+  (tree,) = _read(tmp_path, text, layout="word-tag-head", unlabeled="any")
   assert _named(tree) == {("any", "vinken", "pierre")}
 
 

@@ -46,11 +46,11 @@ def test_senses_are_weighted_by_their_rank(wn):
 def test_a_walk_along_relations_is_a_sum_of_matrix_powers(wn):
   words = ["dog", "wolf", "idea"]
   view = derived.walks(wn, words, steps=2, damping=0.5, glosses=0, keep=0)
-  neighbours: dict[int, set[int]] = {}
+  neighbors: dict[int, set[int]] = {}
   pointers = wn.tables.pointers
   for a, b in zip(pointers.source.tolist(), pointers.target.tolist()):
-    neighbours.setdefault(a, set()).add(b)
-    neighbours.setdefault(b, set()).add(a)
+    neighbors.setdefault(a, set()).add(b)
+    neighbors.setdefault(b, set()).add(a)
   edges = {tuple(edge) for edge in wn.edges(*tables.SYMBOLS.values()).tolist()}
 
   def step(place):
@@ -58,7 +58,7 @@ def test_a_walk_along_relations_is_a_sum_of_matrix_powers(wn):
     for synset, chance in place.items():
       near = {
         b: ((synset, b) in edges) + ((b, synset) in edges)
-        for b in neighbours.get(synset, ())
+        for b in neighbors.get(synset, ())
       }
       total = sum(near.values())
       near = {b: x / total for b, x in near.items() if x / total >= 4e-3}

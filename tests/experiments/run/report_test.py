@@ -72,10 +72,10 @@ def _chapters() -> dict[str, report.Chapter]:
     {"name": "words", "metric": "count", "value": 123456},
   ]  # fmt: skip
   table = report.Table(
-    "Neighbours <of> words",
+    "Neighbors <of> words",
     ["word", "near"],
     [["cat", "dog & <b>wolf</b>"], ["x" * 400, 3]],
-    command="python -m experiments.mvlsa --mode=neighbours",
+    command="python -m experiments.mvlsa --mode=neighbors",
     marked=[[0, 1]],
   )
   return {
@@ -126,7 +126,7 @@ def test_page_says_what_failed_beside_what_did_not(tmp_path):
   assert "1 without an interval" in words
   assert "failed: <Boom> & so" in words
   assert "This chapter failed." in words
-  assert "Made by python -m experiments.mvlsa --mode=neighbours" in words
+  assert "Made by python -m experiments.mvlsa --mode=neighbors" in words
   assert "dog & <b>wolf</b>" in words
   assert "123,456" in words
   assert re.search(r'<td class="differs">differs</td>', page)
@@ -161,7 +161,7 @@ def test_a_chapter_of_another_version_is_refused(tmp_path):
   fewer = {k: v for k, v in held.items() if k != "tables"}
   renamed = [{**table, "name": table["title"]} for table in held["tables"]]
   for value in (
-    {**held, "colour": "red"},
+    {**held, "color": "red"},
     fewer,
     {**held, "tables": renamed},
     {**held, "plots": [{"caption": "no picture"}]},

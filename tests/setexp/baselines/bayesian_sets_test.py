@@ -47,8 +47,8 @@ def _marginal_gaussian(prior, j, sample, weights):
   del prior, j
   u = np.linspace(-12.0, 4.0, 321)[:, None]
   deviation = np.exp(-u / 2)
-  centre = weights @ sample / (2 + weights.sum())
-  mean = centre + deviation * np.linspace(-9, 9, 361)
+  center = weights @ sample / (2 + weights.sum())
+  mean = center + deviation * np.linspace(-9, 9, 361)
   logs = stats.gamma(2.0).logpdf(np.exp(u)) + u
   logs = logs + stats.norm(0, deviation / np.sqrt(2)).logpdf(mean)
   for x, w in zip(sample, weights):

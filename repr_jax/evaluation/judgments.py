@@ -2,7 +2,7 @@
 
 A scorer is a function from a query to the scores of all entities. Leave one
 out: each member of a query in turn is hidden and must be found by the others
-(`leave_one_out`, `held_out_ranks`, `rank_summary`). Human judgements: first
+(`leave_one_out`, `held_out_ranks`, `rank_summary`). Human judgments: first
 places of the published systems (`first_places`), and whether a scorer would
 order their lists as the judges did (`pair_agreement`).
 """
@@ -19,7 +19,7 @@ from repr_jax.evaluation.expansion import checked_scores
 from repr_jax.setexp.query import Query, make_query
 
 Scorer = Callable[[Query], np.ndarray]
-Featurise = Callable[[str], sp.csr_array]
+Featurize = Callable[[str], sp.csr_array]
 
 
 class HeldOut(NamedTuple):
@@ -81,7 +81,7 @@ def build_query(
   members: Iterable[Member],
   rows: Mapping[str, int],
   counts: sp.csr_array,
-  featurise: Featurise,
+  featurize: Featurize,
 ) -> Query | None:
   """A query of named members.
 
@@ -93,7 +93,7 @@ def build_query(
     members: who to look for.
     rows: row of each entity id.
     counts: feature counts, [X, F].
-    featurise: features [1, F] of a text.
+    featurize: features [1, F] of a text.
 
   Returns:
     The query, or None where no member has any feature.
@@ -106,7 +106,7 @@ def build_query(
     for row in known:
       weights[row] = weights.get(row, 0.0) + 1 / len(known)
     if not known and member.abstract:
-      features = featurise(member.abstract)
+      features = featurize(member.abstract)
       if features.count_nonzero():
         texts.append(features)
   if not weights and not texts:
@@ -121,7 +121,7 @@ def held_out_ranks(
   held: Sequence[HeldOut],
   rows: Mapping[str, int],
   counts: sp.csr_array,
-  featurise: Featurise,
+  featurize: Featurize,
 ) -> np.ndarray:
   """Rank of each hidden member among all entities, ties counted half.
 
@@ -133,7 +133,7 @@ def held_out_ranks(
     held: from `leave_one_out`.
     rows: row of each entity id.
     counts: feature counts, [X, F].
-    featurise: features [1, F] of a text.
+    featurize: features [1, F] of a text.
 
   Returns:
     Ranks from 1, float64 [n]; (X + 1) / 2, the mean of a random order, where
@@ -142,7 +142,7 @@ def held_out_ranks(
   """
   ranks = np.full(len(held), np.nan)
   for i, item in enumerate(held):
-    query = build_query(item.members, rows, counts, featurise)
+    query = build_query(item.members, rows, counts, featurize)
     own = set() if query is None else set(query.ids.tolist())
     names = item.hidden.candidate_ids
     targets = [rows[x] for x in names if x in rows and rows[x] not in own]
@@ -198,7 +198,7 @@ def pair_agreement(
   queries: Sequence[JudgedQuery],
   rows: Mapping[str, int],
   counts: sp.csr_array,
-  featurise: Featurise,
+  featurize: Featurize,
   *,
   depth: int = 4,
 ) -> Agreement:
@@ -214,7 +214,7 @@ def pair_agreement(
     queries: judged queries.
     rows: row of each entity id.
     counts: feature counts, [X, F].
-    featurise: features [1, F] of a text.
+    featurize: features [1, F] of a text.
     depth: entities of a list that count; judges were shown 4.
 
   Returns:
@@ -222,7 +222,7 @@ def pair_agreement(
   """
   agrees, numbers = [], []
   for number, judged in enumerate(queries):
-    query = build_query(judged.members, rows, counts, featurise)
+    query = build_query(judged.members, rows, counts, featurize)
     if query is None:
       continue
     scores = checked_scores(score_fn(query))

@@ -1,0 +1,238 @@
+"""Configurations: dataclasses whose fields are flags.
+
+```python
+@dataclasses.dataclass(frozen=True)
+class Config:
+  trainer: str = config.flag("pairs", "Trainer.", choices=("pairs", "many"))
+  learning_rate: float = config.flag(0.1, "Step size.", above=0)
+  num_negatives: int = config.flag(
+    200, "Unknown facts for each fact.", minimum=1, only={"trainer": "pairs"}
+  )
+
+
+config.define(Config)
+settings = config.from_flags(Config)
+```
+
+Each option is declared once: its type, default, help, bounds, and the modes
+that read it. A flag that the chosen mode does not read is refused.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from absl import flags
+
+from repr_jax.errors import InputError
+
+C = TypeVar("C")
+_KEY = "flag"
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag:
+  """What a field's flag says and accepts.
+
+  Attributes:
+    help: text of `--help`.
+    minimum: smallest value.
+    maximum: largest value.
+    above: value that the flag must exceed.
+    choices: all values, for text.
+    only: values of other fields under which this one is read.
+  """
+
+  help: str
+  minimum: float | None = None
+  maximum: float | None = None
+  above: float | None = None
+  choices: tuple[str, ...] = ()
+  only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def flag(
+  default: Any,
+  help: str,
+  *,
+  minimum: float | None = None,
+  maximum: float | None = None,
+  above: float | None = None,
+  choices: Sequence[str] = (),
+  only: Mapping[str, Any] | None = None,
+) -> Any:
+  """Declares a field of a configuration and its flag.
+
+  Args:
+    default: value where the flag is not given.
+    help: text of `--help`.
+    minimum: smallest value; for a tuple, of each element.
+    maximum: largest value.
+    above: value that the flag must exceed.
+    choices: all values, for text; for a tuple, of each element.
+    only: values of other fields under which this one is read, as
+      `{"trainer": "pairs"}` or `{"trainer": ("pairs", "many")}`. All must
+      hold. Elsewhere the flag is refused.
+
+  Returns:
+    A dataclass field.
+  """
+  told = Flag(help, minimum, maximum, above, tuple(choices), dict(only or {}))
+  return dataclasses.field(default=default, metadata={_KEY: told})
+
+
+def define(kind: type, skip: Sequence[str] = ()) -> None:
+  """Defines the absl flags of a configuration.
+
+  Args:
+    kind: a dataclass whose fields come from `flag`.
+    skip: fields whose flags another module defines, such as `seed`.
+  """
+  types_of = typing.get_type_hints(kind)
+  for field in dataclasses.fields(kind):
+    told = field.metadata.get(_KEY)
+    if told is None or field.name in skip:
+      continue
+    text = told.help + _only_text(told.only)
+    base, repeated = _base(types_of[field.name])
+    default: Any = field.default
+    if repeated:
+      flags.DEFINE_list(field.name, [str(x) for x in default], text)
+    elif base is bool:
+      flags.DEFINE_bool(field.name, default, text)
+    elif base is int:
+      flags.DEFINE_integer(field.name, default, text)
+    elif base is float:
+      flags.DEFINE_float(field.name, default, text)
+    elif told.choices:
+      flags.DEFINE_enum(field.name, default, list(told.choices), text)
+    else:
+      flags.DEFINE_string(field.name, default, text)
+
+
+def from_flags(kind: type[C], **fixed: Any) -> C:
+  """Builds a configuration from the parsed flags.
+
+  Args:
+    kind: the dataclass given to `define`.
+    **fixed: fields that do not come from flags.
+
+  Returns:
+    The configuration, with every value checked.
+
+  Raises:
+    InputError: a value is out of bounds, or a flag was given that the chosen
+      mode does not read.
+  """
+  values, given = {}, []
+  for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+    if field.metadata.get(_KEY) is None or field.name in fixed:
+      continue
+    holder = flags.FLAGS[field.name]
+    values[field.name] = holder.value
+    if holder.present:
+      given.append(field.name)
+  config = from_values(kind, {**values, **fixed})
+  for name in given:
+    if (reason := unread(config, name)) is not None:
+      raise InputError(f"--{name} is not read {reason}; leave it out")
+  return config
+
+
+def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
+  """Builds a configuration from values by name, as flags or JSON have them.
+
+  Args:
+    kind: the dataclass.
+    values: by field; lists and text are converted to the fields' types.
+
+  Returns:
+    The configuration, with every value checked.
+  """
+  types_of = typing.get_type_hints(kind)
+  known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+  chosen = {}
+  for name, value in values.items():
+    told = known[name].metadata.get(_KEY)
+    if told is not None:
+      value = _convert(name, value, types_of[name], told)
+    chosen[name] = value
+  return kind(**chosen)
+
+
+def unread(config: Any, name: str) -> str | None:
+  """Why a configuration does not read one of its fields.
+
+  Args:
+    config: the configuration.
+    name: the field.
+
+  Returns:
+    "with --trainer=many" and the like; None for a field that is read.
+  """
+  fields = {field.name: field for field in dataclasses.fields(config)}
+  told = fields[name].metadata.get(_KEY)
+  for other, allowed in (told.only if told else {}).items():
+    value = getattr(config, other)
+    options = allowed if isinstance(allowed, tuple) else (allowed,)
+    if value not in options:
+      return f"with --{other}={_show(value)}"
+  return None
+
+
+def _convert(name: str, value: Any, kind: Any, told: Flag) -> Any:
+  base, repeated = _base(kind)
+  if value is None:
+    return None
+  if repeated:
+    return tuple(_one(name, x, base, told) for x in value)
+  return _one(name, value, base, told)
+
+
+def _one(name: str, value: Any, base: Any, told: Flag) -> Any:
+  try:
+    value = value if base is bool else base(value)
+  except (TypeError, ValueError):
+    raise InputError(f"--{name}: {value!r} is not {_article(base)}") from None
+  if told.choices and value not in told.choices:
+    raise InputError(
+      f"--{name}: {value!r} is not one of {', '.join(told.choices)}"
+    )
+  if told.minimum is not None and not value >= told.minimum:
+    raise InputError(f"--{name}={value}: give {told.minimum:g} or more")
+  if told.maximum is not None and not value <= told.maximum:
+    raise InputError(f"--{name}={value}: give {told.maximum:g} or less")
+  if told.above is not None and not value > told.above:
+    raise InputError(f"--{name}={value}: give more than {told.above:g}")
+  return value
+
+
+def _base(kind: Any) -> tuple[Any, bool]:
+  """The type of one value, and whether the field is a tuple of them."""
+  origin = typing.get_origin(kind)
+  if origin in (types.UnionType, typing.Union):
+    (inner,) = (x for x in typing.get_args(kind) if x is not type(None))
+    return _base(inner)
+  if origin is not None:
+    return typing.get_args(kind)[0], True
+  return kind, False
+
+
+def _article(base: Any) -> str:
+  return {int: "a whole number", float: "a number"}.get(base, "usable")
+
+
+def _only_text(only: Mapping[str, Any]) -> str:
+  parts = []
+  for other, allowed in only.items():
+    options = allowed if isinstance(allowed, tuple) else (allowed,)
+    parts.append(f"--{other}={' or '.join(_show(x) for x in options)}")
+  return f" Only with {' and '.join(parts)}." if parts else ""
+
+
+def _show(value: Any) -> str:
+  if isinstance(value, (list, tuple)):
+    return ",".join(map(str, value))
+  return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,5 @@
+"""Doors of `repr_jax.linking`."""
+
+from doors.door import Door
+
+DOORS: list[Door] = []
