@@ -3,8 +3,6 @@
 import doctest
 import functools
 import inspect
-import pathlib
-import sys
 
 import jax
 import jax.export
@@ -12,9 +10,6 @@ import jax.numpy as jnp
 import jax.test_util
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
 from doors import kb, linking, multiview, ops, setexp
 
 import repr_jax

@@ -1,11 +1,12 @@
-"""What tests share: a compilation cache, the data beside the checkout, and
-a count of compilations."""
+"""Shared by all tests: a compilation cache, the data beside the checkout, a
+count of compilations, and the two tiers."""
 
 import gc
 import os
 import pathlib
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ import jax.monitoring
 import pytest
 
 _ROOT = pathlib.Path(__file__).parent.parent
+sys.path.insert(0, str(_ROOT / "tests"))  # for `tiers` and `doors`
 # At the sizes of tests most of the time is compiling, so that little of it is
 # spent on making programs fast; programs that tests start inherit it.
 os.environ["XLA_FLAGS"] = (
@@ -27,6 +29,8 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 def pytest_configure(config: pytest.Config) -> None:
   """Shares compiled programs between the workers of one session."""
+  if config.option.markexpr == "long":
+    os.environ["REPR_JAX_TESTS"] = "long"  # read by `tiers`
   # A shell that starts the tests in the background has their programs ignore
   # Ctrl-C, which some of them are sent.
   if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -45,8 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
   jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-  """Puts the longest tests first: at the end one worker would be left alone."""
+  """Adds counted tests to the long tier, and puts the longest tests first.
+
+  Otherwise one worker would be left alone with them at the end.
+  """
+  if os.environ.get("REPR_JAX_TESTS") == "long":
+    for item in items:
+      if item.get_closest_marker("counted"):
+        item.add_marker("long")
   items.sort(key=lambda item: "crash_test" not in item.nodeid)
 
 

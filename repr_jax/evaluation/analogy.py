@@ -20,7 +20,7 @@ from jax import lax
 from repr_jax import errors
 from repr_jax.data import testsets
 from repr_jax.evaluation import similarity
-from repr_jax.ops import precision
+from repr_jax.ops import normalize
 
 _EPSILON = 1e-6
 
@@ -75,7 +75,7 @@ def solve_analogies(
   array = jnp.asarray(array, jnp.result_type(array, jnp.float32))
   n, (q, _) = array.shape[0], questions.shape
   block_words = min(block_words, n)
-  unit = _unit(array[terms])
+  unit = normalize.unit_rows(array[terms])
   asked = jnp.pad(questions, ((0, -q % block_questions), (0, 0)))
   asked = asked.reshape(-1, block_questions, 3)
 
@@ -83,7 +83,9 @@ def solve_analogies(
     # The last block overlaps the one before rather than run past the end.
     first = jnp.minimum(start, n - block_words)
     rows = first + jnp.arange(block_words, dtype=jnp.int32)
-    block = _unit(lax.dynamic_slice_in_dim(array, first, block_words))
+    block = normalize.unit_rows(
+      lax.dynamic_slice_in_dim(array, first, block_words)
+    )
     plus, minus = _tables(unit @ block.T, method)
 
     def score_questions(_, ids):
@@ -180,14 +182,6 @@ def evaluate_analogies(
     answers=answers,
     sections=_by_section(result.scores, test_set.sections),
   )
-
-
-def _unit(array: jax.Array) -> jax.Array:
-  """Rows of length one; zero rows stay zero, whatever the scale."""
-  largest = jnp.abs(array).max(axis=1, keepdims=True, initial=0)
-  array = array * precision.near_one(largest)
-  norm = jnp.linalg.norm(array, axis=1, keepdims=True)
-  return array / jnp.where(norm > 0, norm, 1)
 
 
 def _tables(cosine: jax.Array, method: str) -> tuple[jax.Array, jax.Array]:

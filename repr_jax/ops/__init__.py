@@ -11,6 +11,7 @@ import jax
 from repr_jax.ops import belief_propagation, gaussian, pca, spectral
 from repr_jax.ops.gaussian import Natural as Natural
 from repr_jax.ops.gaussian import to_natural as to_natural
+from repr_jax.ops.normalize import unit_rows as unit_rows
 from repr_jax.ops.operators import Operator as Operator
 from repr_jax.ops.operators import as_operator as as_operator
 from repr_jax.ops.pca import PCA as PCA

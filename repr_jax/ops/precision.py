@@ -1,4 +1,4 @@
-"""What floats can hold: 64 bits for a while, and numbers brought near 1."""
+"""The range of floats: 64-bit types in a context, and sizes brought near 1."""
 
 import contextlib
 from typing import Any
@@ -6,9 +6,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import experimental
-
-# A product of this with the largest or least of float32 is still one.
-_LARGEST_POWER = 120
 
 
 def enable_x64(wanted: bool = True) -> contextlib.AbstractContextManager:
@@ -25,19 +22,24 @@ def enable_x64(wanted: bool = True) -> contextlib.AbstractContextManager:
   return home.enable_x64(wanted)
 
 
-def near_one(largest: jax.Array) -> jax.Array:
+def near_one(largest: Any, xp: Any = jnp) -> Any:
   """The power of two that brings a size near 1: scaling by it is exact.
 
   Division by a size would not do: the inverse of 3e38 is 0 on many devices.
 
   Args:
     largest: sizes, floating [...].
+    xp: `jax.numpy`, or numpy for numpy arrays.
 
   Returns:
     The factors, [...]; 1 for a size of 0, or one that is not finite.
   """
-  largest = jax.lax.stop_gradient(largest)
-  fine = jnp.isfinite(largest) & (largest > 0)
-  power = jnp.frexp(jnp.where(fine, largest, 0.5))[1]
-  power = jnp.clip(power, -_LARGEST_POWER, _LARGEST_POWER)
-  return jnp.ldexp(jnp.ones((), largest.dtype), -power)
+  if xp is jnp:
+    largest = jax.lax.stop_gradient(largest)
+  # A product of the largest factor with the largest or least float is finite
+  # and not 0: 2^120 in float32.
+  limit = int(jnp.finfo(largest.dtype).maxexp) - 8
+  valid = xp.isfinite(largest) & (largest > 0)
+  power = xp.frexp(xp.where(valid, largest, 0.5))[1]
+  power = xp.clip(power, -limit, limit)
+  return xp.ldexp(xp.ones((), largest.dtype), -power)

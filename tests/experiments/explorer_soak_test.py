@@ -1,20 +1,23 @@
 """The explorer under mixed load, with malformed requests among it.
 
-REPR_JAX_SOAK_SECONDS=600 makes it last ten minutes; the default is short.
+REPR_JAX_SOAK_SECONDS=600 makes it last ten minutes.
 """
 
-import os
+import pytest
+import tiers
 
 from experiments.explorer import soak
 
-_SECONDS = float(os.environ.get("REPR_JAX_SOAK_SECONDS", "10"))
 
-
+@pytest.mark.counted
 def test_mixed_load_leaves_no_fault_and_no_growth(explored):
-  parts = soak.soak(explored.url, _SECONDS, 6, parts=5)
+  parts = soak.soak(explored.url, tiers.SOAK_SECONDS, 6, parts=5)
   seen = [x for part in parts for x in part.seen]
   # Other tests come and go beside it: no figure of two seconds is steady.
-  assert soak.faults(parts, slower=soak.SLOWER if _SECONDS > 60 else 20) == []
+  assert (
+    soak.faults(parts, slower=soak.SLOWER if tiers.SOAK_SECONDS > 60 else 20)
+    == []
+  )
   kinds = {x.kind for x in seen}
   assert {"expand", "rationale", "sentences", "search", "paste"} <= kinds
   assert {"unknown entity", "no JSON", "too long", "deep", "host"} <= kinds

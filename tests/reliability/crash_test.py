@@ -1,8 +1,8 @@
-"""Every experiment is killed twenty times, and ends with the same bits.
+"""Every experiment is killed many times, and ends with the same bits.
 
 Kills fall at random moments of a run, and just before a random change to its
 files: one is opened to be written, renamed, removed. A killed run is resumed
-by the same command until twenty kills have fallen, and a full disk in between.
+by the same command until so many kills have fallen, and a full disk in between.
 No run writes to a file under its own name, but for its log and its lock: what
 is half-written has a name that nothing reads, whenever a kill may fall.
 
@@ -14,7 +14,6 @@ At larger sizes than these one core and several differ in rounding; see
 
 import io
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -26,12 +25,12 @@ import killing
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
+import tiers
 import worlds
 
 import experiments
 from experiments.run import workdir
 
-_KILLS = int(os.environ.get("REPR_JAX_KILLS", "20"))
 _BEGINNING = (".lock", "flags.json", "metrics.jsonl", "group.json")
 _CORES = re.compile(rb"\d+ cores")
 
@@ -237,6 +236,7 @@ def _assert_clear(
   assert all("the disk is full" in x and str(folder) in x for x in lines)
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("name", worlds.CASES)
 def test_a_killed_run_ends_with_the_same_bits(world, name):
   case = worlds.CASES[name]
@@ -244,8 +244,8 @@ def test_a_killed_run_ends_with_the_same_bits(world, name):
   kills, within, made, filled = 0, 0, 1, False
   attempts.start(made)
   # A resumed run is tried only where the killed one has left something.
-  wanted = _KILLS // 4 if case.resumes else 0
-  while kills < _KILLS or (within < wanted and kills < 3 * _KILLS):
+  wanted = tiers.KILLS // 4 if case.resumes else 0
+  while kills < tiers.KILLS or (within < wanted and kills < 3 * tiers.KILLS):
     ended = attempts.kill(by_change=bool(kills % 2))
     if ended.killed:
       kills += 1
@@ -253,7 +253,7 @@ def test_a_killed_run_ends_with_the_same_bits(world, name):
       _assert_whole(attempts.folder)
       # A run that was killed after its results has nothing more to write.
       ended_before = (attempts.folder / "run" / "results.json").exists()
-      if kills >= _KILLS // 2 and not filled and not ended_before:
+      if kills >= tiers.KILLS // 2 and not filled and not ended_before:
         filled = True
         _assert_clear(attempts.fill(), case, attempts.folder)
         _assert_whole(attempts.folder)

@@ -1,7 +1,7 @@
 """Runs a reader on a damaged file and judges what comes of it.
 
-The number of cases for each reader is $REPR_JAX_FUZZ_CASES (10,000 by
-default) and their seed $REPR_JAX_FUZZ_SEED (0), so a longer run is
+The number of cases for each reader is $REPR_JAX_FUZZ_CASES (`tiers` has its
+defaults) and their seed $REPR_JAX_FUZZ_SEED (0), so a longer run is
 
     REPR_JAX_FUZZ_CASES=1000000 REPR_JAX_FUZZ_SEED=7 \\
       python -m pytest tests/reliability/fuzz_*_test.py
@@ -24,11 +24,11 @@ import fuzz_mutate
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+import tiers
 
 from repr_jax import errors
 
-CASES = int(os.environ.get("REPR_JAX_FUZZ_CASES", "10000"))
-SEED = int(os.environ.get("REPR_JAX_FUZZ_SEED", "0"))
+CASES, SEED = tiers.FUZZ_CASES, tiers.FUZZ_SEED
 _SECONDS = 2.0  # Of processor time, so that a busy machine fails nothing.
 _PER_EXAMPLE = 5  # Files made of what Hypothesis builds at a time.
 _LONGEST = 3000  # Characters of a message.

@@ -290,6 +290,7 @@ _READERS = (
 )
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize(
   "reader, make", _READERS, ids=[reader.name for reader, _ in _READERS]
 )
@@ -297,7 +298,7 @@ def test_a_damaged_directory_is_refused_with_its_place(
   reader, make, monkeypatch
 ):
   # What follows the reading compiles, and is tested elsewhere.
-  monkeypatch.setattr(export.expand, "build", lambda *found: None)
+  monkeypatch.setattr(export.expansion, "build", lambda *found: None)
   fuzz_cases.check_directory(reader, make)
 
 

@@ -80,6 +80,7 @@ def _best(place: pathlib.Path) -> None:
     best.add("x", place).encode()
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("name", ["results.json", "flags.json"])
 def test_damaged_runs_are_left_out_or_read(name):
   value = _RESULTS if name == "results.json" else _FLAGS
@@ -100,6 +101,7 @@ def _try(data: bytes, call: Callable[[], Any]) -> None:
     raise AssertionError(f"{data[:2000]!r}: {error!r}") from error
 
 
+@pytest.mark.counted
 def test_a_damaged_group_is_refused_by_name():
   with fuzz_cases.folder() as folder:
     path = folder / "group.json"

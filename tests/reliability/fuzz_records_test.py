@@ -150,11 +150,13 @@ _READERS = (
 )
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("reader", _READERS, ids=lambda reader: reader.name)
 def test_a_damaged_file_is_refused_with_its_place(reader):
   fuzz_cases.check_mutated(reader)
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize(
   "reader",
   [reader for reader in _READERS if reader.joint],

@@ -14,6 +14,7 @@ from repr_jax.data.documents import priors, wikitext
 from repr_jax.data.io import arraystore, files
 from repr_jax.data.views import store, vocab
 
+pytestmark = pytest.mark.counted
 _ODD = st.sampled_from("\t\n\r\v\x1c\x85\0 \u2028\ufeff#:,\"'\\=&()²\ud800")
 _NAME = st.text(st.characters() | _ODD, max_size=5)
 _NAMES = st.lists(_NAME, min_size=1, max_size=5, unique=True)
@@ -23,7 +24,7 @@ _SETTINGS = hypothesis.settings(
   deadline=None,
   database=None,
   derandomize=fuzz_cases.SEED == 0,
-  max_examples=max(fuzz_cases.CASES // 150, 1),
+  max_examples=max(fuzz_cases.CASES // 150, 10),
   suppress_health_check=list(hypothesis.HealthCheck),
 )
 

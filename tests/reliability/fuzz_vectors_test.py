@@ -152,16 +152,19 @@ _VIEWS = (
 )
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("reader", _VIEWS, ids=lambda reader: reader.name)
 def test_a_damaged_file_of_counts_is_refused_with_its_place(reader):
   fuzz_cases.check_mutated(reader)
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("reader", _READERS, ids=lambda reader: reader.name)
 def test_a_damaged_file_is_refused_with_its_place(reader):
   fuzz_cases.check_mutated(reader)
 
 
+@pytest.mark.counted
 @pytest.mark.parametrize("reader", _READERS[:2], ids=lambda reader: reader.name)
 def test_a_nearly_valid_file_is_refused_with_its_place(reader):
   fuzz_cases.check_structured(reader)
