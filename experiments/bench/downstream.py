@@ -15,7 +15,6 @@ prior, candidates, word vectors and bags; the increase of memory stays as it is.
 
 import bz2
 import functools
-import importlib.util
 import os
 import pathlib
 import tempfile
@@ -30,7 +29,7 @@ from experiments.ned import data as corpus_lib
 from experiments.ned import entities as entities_lib
 from experiments.ned import words as words_lib
 from experiments.ned.config import Options
-from repr_jax.data.documents import mentions, wikipedia
+from repr_jax.data.documents import corpus_files, mentions, wikipedia
 from repr_jax.data.entities import bags as entity_bags
 from repr_jax.data.views import vocab
 from repr_jax.linking import entity_vectors, mention_retrieval
@@ -40,7 +39,6 @@ _ENTITIES = {"small": (100, 2_000, 50), "full": (10_000, 50_000, 300)}
 _WORDS, _NAMES, _LENGTH = 30_000, 8_000, 25
 _STEPS, _BAG = 50, 100
 _BEST = 100
-_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 
 
 class Collection(NamedTuple):
@@ -183,10 +181,7 @@ def repeated_dump(copies: int) -> str:
   Returns:
     The path of a .bz2 file.
   """
-  spec = importlib.util.find_spec("gensim")
-  if spec is None or spec.origin is None:
-    raise ImportError("gensim's wheel has the dump", name="gensim")
-  path = pathlib.Path(spec.origin).parent / "test" / "test_data" / _DUMP
+  path = pathlib.Path(corpus_files.gensim_dump())
   text = bz2.decompress(path.read_bytes())
   first, last = text.index(b"<page>"), text.rindex(b"</page>") + len(b"</page>")
   out = os.path.join(tempfile.mkdtemp(prefix="repr_jax-bench-"), "dump.xml.bz2")

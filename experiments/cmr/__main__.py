@@ -19,9 +19,9 @@ from absl import flags
 
 from experiments.cmr import chapter, comparison
 from experiments.cmr import data as task_lib
-from experiments.nvse.config import FORMS
 from experiments.nvse.evaluate import to_text as text_table
 from experiments.run import progress, report, runlib
+from repr_jax.data.documents.corpus_files import FORMS
 
 _DEFAULT = task_lib.Options()
 _CORPUS = flags.DEFINE_string(

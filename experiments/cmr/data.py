@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import importlib.util
 import pathlib
 from collections.abc import Container, Iterator
 from typing import NamedTuple
@@ -10,14 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.cmr import systems as systems_lib
-from experiments.nvse import data as corpus_lib
 from repr_jax.data import entities, trec, wordnet
+from repr_jax.data.documents import corpus_files
 from repr_jax.data.documents import mentions as mentions_lib
 from repr_jax.data.io import files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
-
-_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,10 +253,10 @@ def _stream(options: Options) -> Iterator[entities.Sentence]:
     pairs = instances.wordnet_instances(opened, "instances", True)
   else:
     if source == "wikipedia":
-      source = gensim_dump()
-    form = corpus_lib.form_of(source, options.form)
+      source = corpus_files.gensim_dump()
+    form = corpus_files.form_of(source, options.form)
     if form != "entities":
-      yield from corpus_lib.read_linked(source, form)
+      yield from corpus_files.read_linked(source, form)
       return
     pairs = entities.read_entity_file(source)
     for info, found in pairs:
@@ -291,16 +288,3 @@ def _kinds(options: Options) -> dict[str, str]:
   return {
     opened.names[row]: opened.tables.lexname[row] for row in opened.instances()
   }
-
-
-def gensim_dump() -> str:
-  """Path of the small dump of Wikipedia that gensim's wheel has."""
-  spec = importlib.util.find_spec("gensim")
-  folder = pathlib.Path(spec.origin or "").parent if spec else pathlib.Path()
-  path = folder / "test" / "test_data" / _DUMP
-  if spec is None or not path.exists():
-    raise InputError(
-      "--corpus=wikipedia is the small dump in gensim's wheel: pip install "
-      "gensim, or give the path of a dump"
-    )
-  return str(path)

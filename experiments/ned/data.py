@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 from experiments.ned import inputs
 from experiments.ned.config import Options
-from repr_jax.data import testsets
 from repr_jax.data.documents import candidates as candidates_lib
-from repr_jax.data.documents import linked_documents, priors, wikipedia
+from repr_jax.data.documents import (
+  corpus_files,
+  linked_documents,
+  priors,
+  wikipedia,
+)
 from repr_jax.data.documents.candidates import Candidates, Index
 from repr_jax.data.documents.linked_documents import (
   LinkedDocument,
@@ -19,7 +23,6 @@ from repr_jax.data.documents.linked_documents import (
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
-_DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 _PART = re.compile(r"#\d+$")
 _MENTIONS = 12  # of a part of an article, about
 _HELD = {8: "validation", 9: "test"}
@@ -242,7 +245,7 @@ def _universe(corpus: Corpus) -> dict[str, int]:
 def _documents(options: Options):
   """Training, validation and test documents, and the dump."""
   if options.data is None and not options.train:
-    dump = str(options.dump or testsets.bundled(_DUMP))
+    dump = str(options.dump or corpus_files.gensim_dump())
     parts = _from_dump(dump, options.max_documents)
     _tested(parts[2]["dump"], dump)
     return parts

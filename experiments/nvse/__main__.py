@@ -33,8 +33,9 @@ from experiments.nvse import (
   systems,
   train,
 )
-from experiments.nvse.config import FORMS, RANKINGS, Options, variant
+from experiments.nvse.config import RANKINGS, Options, variant
 from experiments.run import progress, runlib
+from repr_jax.data.documents import corpus_files
 from repr_jax.errors import InputError
 from repr_jax.setexp import feature_scores
 
@@ -78,7 +79,7 @@ _BOOLS = {
   "normalize": "Divide a query's weights by the sum of their sizes.",
 }
 _ENUMS: dict[str, tuple[list[str], str]] = {
-  "form": (list(FORMS), "Form of the files of --corpus."),
+  "form": (list(corpus_files.FORMS), "Form of the files of --corpus."),
   "link": (
     ["none", "instances", "all"],
     "WordNet: which glosses are searched for names of instances.",

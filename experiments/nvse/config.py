@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 
+from repr_jax.data.documents import corpus_files
 from repr_jax.errors import InputError
 from repr_jax.setexp import autoencoder
 from repr_jax.setexp import gaussian_scores as ranking
 
 RANKINGS = ("decoded", *ranking.RANKINGS)
-FORMS = ("auto", "sentences", "entities", "wikipedia", "documents")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Options:
       raise InputError(f"--validation must be in [0, 1), not {self.validation}")
     if not 0 < self.rate < float("inf"):
       raise InputError(f"--rate must be positive, not {self.rate}")
-    if self.form not in FORMS:
-      raise InputError(f"--form must be one of {', '.join(FORMS)}")
+    if self.form not in corpus_files.FORMS:
+      raise InputError(f"--form must be one of {', '.join(corpus_files.FORMS)}")
     if self.ranking != "decoded":
       ranking.check(self.ranking)
     if not 0 < self.power < float("inf"):

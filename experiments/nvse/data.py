@@ -11,19 +11,13 @@ import numpy as np
 
 from experiments.nvse.config import Options
 from repr_jax.data import entities, synthetic_corpora, wordnet
-from repr_jax.data.documents import (
-  document_sentences,
-  linked_documents,
-  linked_formats,
-  wikipedia,
-)
+from repr_jax.data.documents import corpus_files
 from repr_jax.data.entities import features, sentences
-from repr_jax.data.io import files, json_files
+from repr_jax.data.io import json_files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
 
 _NAMED = ("wordnet", "synthetic")
-_AIDA, _GANEA = "-DOCSTART-", "\tCANDIDATES\t"
 
 
 def open_table(
@@ -85,91 +79,6 @@ def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
   return found
 
 
-def form_of(path: str, form: str = "auto") -> str:
-  """Which reader a file needs.
-
-  Args:
-    path: the file.
-    form: the answer, unless "auto", where the first record tells.
-
-  Returns:
-    "sentences", "entities", "wikipedia" or "documents".
-  """
-  if form != "auto":
-    return form
-  first = _first_line(path)
-  if first.startswith("<"):
-    return "wikipedia"
-  if first.startswith(_AIDA) or _GANEA in first:
-    return "documents"
-  try:
-    record = json_files.parse_json(first)
-  except InputError:
-    record = None
-  if isinstance(record, dict):
-    if "sentences" in record:
-      return "entities"
-    return "documents" if _is_document(record) else "sentences"
-  raise InputError(
-    "is neither JSON lines nor a Wikipedia dump; --form names its form",
-    path=path,
-  )
-
-
-def read_documents(path: str) -> Iterator[linked_documents.LinkedDocument]:
-  """Streams linked documents: JSON lines, or a table of `linked_formats`.
-
-  Args:
-    path: the file, whose first line tells.
-  """
-  first = _first_line(path)
-  if first.startswith(_AIDA):
-    return linked_formats.read_aida(path)
-  if _GANEA in first:
-    return linked_formats.read_ganea(path)
-  titles = linked_documents.read_titles([path])
-  return linked_documents.read_documents(path, titles)
-
-
-def read_linked(path: str, form: str) -> Iterator[entities.Sentence]:
-  """Streams the sentences of a file that is not about one entity at a time.
-
-  Args:
-    path: the file.
-    form: "sentences", "wikipedia" or "documents".
-
-  Yields:
-    Sentences; of dumps and documents those that mention an entity.
-  """
-  if form == "documents":
-    for document in read_documents(path):
-      found = document_sentences.split(document)
-      yield from (sentence for sentence in found if sentence.mentions)
-  elif form == "wikipedia":
-    yield from wikipedia.linked_sentences(path)
-  else:
-    yield from entities.read_sentences(path)
-
-
-def _first_line(path: str) -> str:
-  """The first line that is not blank."""
-  return next((x.strip() for x in files.open_text(path) if x.strip()), "")
-
-
-def _is_document(record: dict) -> bool:
-  """Whether a JSON object is a linked document rather than a sentence."""
-  mentions = record.get("mentions")
-  if "tokens" in record or not isinstance(mentions, list | None):
-    return False
-  if "unlinked_mentions" in record or ("doc_id" in record) > ("doc" in record):
-    return True
-  titles = {"wikipedia_title", "wikidata_id", "surface"}
-  return any(
-    isinstance(x, dict) and "entity" not in x and titles & x.keys()
-    for x in mentions or ()
-  )
-
-
 def _build(options: Options) -> features.FeatureTable:
   names: dict[str, str] = {}
   streams = [_stream(source, options, names) for source in options.corpus]
@@ -190,9 +99,9 @@ def _stream(
     opened = wordnet.load(options.wordnet_path)
     pairs = instances.wordnet_instances(opened, options.link, options.with_name)
   else:
-    form = form_of(source, options.form)
+    form = corpus_files.form_of(source, options.form)
     if form != "entities":
-      yield from read_linked(source, form)
+      yield from corpus_files.read_linked(source, form)
       return
     pairs = entities.read_entity_file(source)
   for info, found in pairs:

@@ -25,11 +25,11 @@ from absl import flags
 
 from experiments.ned import config as ned_options
 from experiments.ned import words as words_lib
-from experiments.nvse.config import FORMS
 from experiments.relatedness import data
 from experiments.run import progress, report, runlib
 from repr_jax.data import entities, relatedness, wordnet
 from repr_jax.data import vectors as vectors_lib
+from repr_jax.data.documents.corpus_files import FORMS
 from repr_jax.data.documents.linked_documents import LinkedDocument
 from repr_jax.data.entities import bags as entity_bags
 from repr_jax.errors import InputError

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from experiments.cmr import data as cmr_task
-from experiments.nvse import data as corpus_lib
 from repr_jax.data import entities, relatedness, wordnet
-from repr_jax.data.documents import wikipedia
+from repr_jax.data.documents import corpus_files, wikipedia
 from repr_jax.data.documents.linked_documents import LinkedDocument
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
@@ -35,14 +33,14 @@ def stream(
       yield from itertools.chain.from_iterable(found for _, found in pairs)
       continue
     path = _located(source)
-    kind = corpus_lib.form_of(path, form)
+    kind = corpus_files.form_of(path, form)
     if kind == "wikipedia":
       yield from wikipedia.linked_sentences(path, all_sentences=True)
     elif kind == "entities":
       for info, found in entities.read_entity_file(path):
         yield from (sentence._replace(doc=info.id) for sentence in found)
     elif kind == "documents":
-      yield from map(_as_sentence, corpus_lib.read_documents(path))
+      yield from map(_as_sentence, corpus_files.read_documents(path))
     else:
       yield from entities.read_sentences(path)
 
@@ -116,7 +114,7 @@ def rename(
       if source == "wordnet":
         continue
       place = _located(source)
-      if corpus_lib.form_of(place) == "wikipedia":
+      if corpus_files.form_of(place) == "wikipedia":
         titles |= wikipedia.read_page_ids(place)
 
   def title(name: str) -> str:
@@ -133,7 +131,7 @@ def rename(
 
 def _located(source: str) -> str:
   """The path of a source that is not WordNet."""
-  return cmr_task.gensim_dump() if source == "wikipedia" else source
+  return corpus_files.gensim_dump() if source == "wikipedia" else source
 
 
 def _as_sentence(document: LinkedDocument) -> entities.Sentence:

@@ -321,8 +321,11 @@ def _fit(sizes, table, bags, noise, start, rates, key):
     """Ids of the words of one step, [block, positives + negatives]."""
     first, second = jax.random.split(key)
     # 24 bits are what a float32 holds, and more than a bag has words.
-    bits = jax.random.bits(first, (block, positives)) >> 8
-    place = (bits.astype(jnp.float32) / 2**24 * lengths[:, None]).astype(int)
+    # Without a type they would be 64 bits where those are allowed.
+    bits = jax.random.bits(first, (block, positives), jnp.uint32) >> 8
+    place = (bits.astype(jnp.float32) / 2**24 * lengths[:, None]).astype(
+      jnp.int32
+    )
     last = jnp.maximum(lengths - 1, 0)[:, None]
     own = begins[:, None] + jnp.minimum(place, last)
     other = sgns.draw_negatives(second, noise, block * negatives)

@@ -198,6 +198,28 @@ def search_on_device(
   return Ranking(*found)
 
 
+def weigh(field: mentions.Field, min_mentions: int = 1) -> sp.csr_array:
+  """The field as representations see it: words by BM25, the rest as they are.
+
+  Args:
+    field: the field of n mentions.
+    min_mentions: features that fewer mentions have are left out.
+
+  Returns:
+    float32 CSR [n, F'].
+  """
+  having = np.bincount(field.counts.indices, minlength=len(field.features))
+  counts, _ = mentions.word_part(field)
+  words = bm25.weigh_rows(bm25.fit(counts), counts)
+  kept = having[field.real] >= min_mentions
+  rest = np.flatnonzero(~field.real & (having >= min_mentions))
+  parts = [words[:, np.flatnonzero(kept)], field.counts[:, rest]]
+  weighted = sp.csr_array(sp.hstack(parts, format="csr", dtype=np.float32))
+  weighted.eliminate_zeros()
+  weighted.sort_indices()
+  return weighted
+
+
 def lsa(
   fields: mentions.Fields, k: int, *, min_mentions: int = 2, seed: int = 0
 ) -> np.ndarray:
@@ -236,7 +258,7 @@ def mvlsa(
   Returns:
     Vectors, float32 [n, k]; zero for a mention without features.
   """
-  views = [mentions.weigh(field, min_mentions) for field in fields]
+  views = [weigh(field, min_mentions) for field in fields]
   found = mvlsa_lib.fit(views, k, m=m, projections=False, seed=seed)
   return np.asarray(found.model.embedding)
 
@@ -344,5 +366,5 @@ def _check_count(k: int) -> None:
 
 
 def _concatenated(fields: mentions.Fields, min_mentions: int) -> sp.csr_array:
-  parts = [mentions.weigh(field, min_mentions) for field in fields]
+  parts = [weigh(field, min_mentions) for field in fields]
   return sp.csr_array(sp.hstack(parts, format="csr", dtype=np.float32))

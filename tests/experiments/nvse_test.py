@@ -330,39 +330,7 @@ def test_one_unit_has_no_p():
   assert rows[1][-1] == "+0.500 (one query, no p)"
 
 
-def test_forms_are_told_by_content(world, tmp_path):
-  assert data.form_of(str(world / "entities.jsonl")) == "entities"
-  path = tmp_path / "x"
-  path.write_text('{"tokens": ["a"], "mentions": []}\n')
-  assert data.form_of(str(path)) == "sentences"
-  path.write_text("<mediawiki>\n")
-  assert data.form_of(str(path)) == "wikipedia"
-  path.write_text("plain text\n")
-  with pytest.raises(InputError, match="form"):
-    data.form_of(str(path))
-
-
-@pytest.mark.parametrize(
-  ("record", "form"),
-  [
-    ({"doc_id": "d", "text": "a", "mentions": []}, "documents"),
-    ({"text": "a", "unlinked_mentions": []}, "documents"),
-    ({"text": "a", "mentions": [{"wikidata_id": "Q1"}]}, "documents"),
-    ({"doc": "d", "mentions": [{"surface": "a"}]}, "documents"),
-    ({"doc": "d", "text": "a", "mentions": []}, "sentences"),
-    ({"doc": "d", "doc_id": 1, "text": "a", "mentions": []}, "sentences"),
-    ({"doc_id": "d", "tokens": ["a"], "mentions": []}, "sentences"),
-    ({"text": "a", "mentions": [{"entity": "b"}]}, "sentences"),
-    ({"text": "a", "mentions": 3}, "sentences"),
-  ],
-)
-def test_documents_are_told_by_their_first_record(record, form, tmp_path):
-  path = tmp_path / "x"
-  path.write_text(f"\n{json.dumps(record)}\n")
-  assert data.form_of(str(path)) == form
-
-
-def test_documents_are_read_by_their_sentences(options, tmp_path):
+def test_linked_documents_are_a_corpus(options, tmp_path):
   path = tmp_path / "documents.jsonl"
   text = "Bach wrote fugues. Nobody came. Krebs wrote fugues."
   places = ((0, 4, "bach"), (32, 37, "krebs"))
@@ -371,19 +339,11 @@ def test_documents_are_read_by_their_sentences(options, tmp_path):
   ]
   record = {"doc_id": "d", "text": text, "mentions": mentions}
   path.write_text(json.dumps(record) + "\n")
-  first, second = data.read_linked(str(path), "documents")
-  assert first.tokens == ("Bach", "wrote", "fugues", ".")
-  assert second.mentions == ((0, 1, "Krebs"),)
   changed = dataclasses.replace(
     options, corpus=(str(path),), drop_most_frequent=0, min_count=1,
     store=str(tmp_path),
   )  # fmt: skip
   assert data.open_table(changed).entities == ["Bach", "Krebs"]
-  table = tmp_path / "aida.tsv"
-  table.write_text("-DOCSTART- (1 EU)\nGerman\tB\tGerman\tGermany\ncall\n")
-  assert data.form_of(str(table)) == "documents"
-  (sentence,) = data.read_linked(str(table), "documents")
-  assert sentence.mentions == ((0, 1, "Germany"),)
 
 
 def test_bad_corpora_and_options_are_refused(options, tmp_path):

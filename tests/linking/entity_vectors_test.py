@@ -101,6 +101,22 @@ def test_the_fit_reaches_the_minimum_of_the_expected_loss():
   assert expected(np.array([-1.0, 1, 1])) > best + 0.1
 
 
+def test_64_bits_draw_the_same_words():
+  table, unigram = _words(), np.ones(40)
+  offsets, words = _bags([12, 0, 15])
+  start = np.random.default_rng(3).normal(size=(3, 6)).astype(np.float32)
+  fit = {"key": _KEY, "steps": 20, "start": start}
+  found = ev.fit_max_margin(table, offsets, words, unigram, **fit)
+  with precision.enable_x64():
+    same = ev.fit_max_margin(table, offsets, words, unigram, **fit)
+    wide = ev.fit_max_margin(
+      table.astype(np.float64), offsets, words, unigram, **fit
+    )
+  assert (same.dtype, wide.dtype) == (jnp.float32, jnp.float64)
+  np.testing.assert_allclose(same, found, atol=1e-6)
+  np.testing.assert_allclose(wide, found, atol=1e-4)
+
+
 def test_entities_do_not_depend_on_one_another_or_on_blocks_of_padding():
   table, unigram = _words(), np.ones(40)
   offsets, words = _bags([3, 0, 5, 2, 7])

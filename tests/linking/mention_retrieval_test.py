@@ -10,6 +10,7 @@ from repr_jax.errors import InputError
 from repr_jax.linking import mention_retrieval
 from repr_jax.ops import sparse
 from repr_jax.setexp import autoencoder
+from repr_jax.setexp.baselines import bm25
 
 _WORDS = [f"w{i}" for i in range(25)]
 
@@ -167,6 +168,19 @@ def test_ensembles_that_make_no_sense_are_refused():
     mention_retrieval.ensemble([a, a], [0, 0])
   with pytest.raises(InputError, match="same candidates"):
     mention_retrieval.ensemble([a, np.array([[1.0, -np.inf]])])
+
+
+def test_words_are_weighted_by_bm25_and_the_rest_is_not(fields):
+  field = fields.mention
+  counts, words = mentions.word_part(field)
+  expected = bm25.weigh_rows(bm25.fit(counts), counts).toarray()
+  got = mention_retrieval.weigh(field).toarray()
+  assert got.shape == field.counts.shape
+  np.testing.assert_allclose(got[:, : len(words)], expected, rtol=1e-6)
+  assert set(np.unique(got[:, len(words) :])) == {0, 1}
+  assert mention_retrieval.weigh(field, 15).shape[1] < got.shape[1]
+  having = (field.counts > 0).sum(axis=0)
+  assert mention_retrieval.weigh(field, 15).shape[1] == (having >= 15).sum()
 
 
 @pytest.mark.parametrize("system", ["lsa", "mvlsa", "vae", "null"])

@@ -21,7 +21,6 @@ import scipy.sparse as sp
 
 from repr_jax.data import entities
 from repr_jax.errors import InputError
-from repr_jax.setexp.baselines import bm25
 
 # Of Lucene's StandardAnalyzer, which the thesis used.
 _STOP = frozenset((
@@ -207,28 +206,6 @@ def word_part(field: Field) -> tuple[sp.csr_array, list[str]]:
   columns = np.flatnonzero(field.real)
   words = [field.features[i].partition(":")[2] for i in columns.tolist()]
   return sp.csr_array(field.counts[:, columns]), words
-
-
-def weigh(field: Field, min_mentions: int = 1) -> sp.csr_array:
-  """The field as representations see it: words by BM25, the rest as they are.
-
-  Args:
-    field: the field of n mentions.
-    min_mentions: features that fewer mentions have are left out.
-
-  Returns:
-    float32 CSR [n, F'].
-  """
-  having = np.bincount(field.counts.indices, minlength=len(field.features))
-  counts, _ = word_part(field)
-  words = bm25.weigh_rows(bm25.fit(counts), counts)
-  kept = having[field.real] >= min_mentions
-  rest = np.flatnonzero(~field.real & (having >= min_mentions))
-  parts = [words[:, np.flatnonzero(kept)], field.counts[:, rest]]
-  found = sp.csr_array(sp.hstack(parts, format="csr", dtype=np.float32))
-  found.eliminate_zeros()
-  found.sort_indices()
-  return found
 
 
 class _Rows:

@@ -159,8 +159,9 @@ def update(
 def draw_negatives(key: jax.Array, noise: Noise, count: int) -> jax.Array:
   """Draws contexts from the noise distribution, int32 [count]."""
   column, stay = jax.random.split(key)
-  drawn = jax.random.randint(column, (count,), 0, noise.keep.shape[0])
-  kept = jax.random.uniform(stay, (count,)) < noise.keep[drawn]
+  size = noise.keep.shape[0]
+  drawn = jax.random.randint(column, (count,), 0, size, jnp.int32)
+  kept = jax.random.uniform(stay, (count,), jnp.float32) < noise.keep[drawn]
   return jnp.where(kept, drawn, noise.other[drawn])
 
 

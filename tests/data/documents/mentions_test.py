@@ -1,12 +1,10 @@
 """Mentions: what stands in each field, by hand and by counting."""
 
-import numpy as np
 import pytest
 
 from repr_jax.data.documents import mentions
 from repr_jax.data.entities import Sentence, sentence_from_text
 from repr_jax.errors import InputError
-from repr_jax.setexp.baselines import bm25
 
 
 def _sentence(text, spans, doc=""):
@@ -99,19 +97,6 @@ def test_document_words_are_the_most_telling_ones():
   }
   more = mentions.featurize(found, document_words=2)
   assert _row(more.document, 2)["word:red"] == 1
-
-
-def test_words_are_weighted_by_bm25_and_the_rest_is_not(found):
-  field = mentions.featurize(found).mention
-  counts, words = mentions.word_part(field)
-  expected = bm25.weigh_rows(bm25.fit(counts), counts).toarray()
-  got = mentions.weigh(field).toarray()
-  assert got.shape == field.counts.shape
-  np.testing.assert_allclose(got[:, : len(words)], expected, rtol=1e-6)
-  assert set(np.unique(got[:, len(words) :])) == {0, 1}
-  assert mentions.weigh(field, 2).shape[1] < got.shape[1]
-  having = (field.counts > 0).sum(axis=0)
-  assert mentions.weigh(field, 2).shape[1] == (having >= 2).sum()
 
 
 @pytest.mark.parametrize(
