@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+import experiments
 from experiments.cmr import (
   analysis,
   chapter,
@@ -346,7 +347,8 @@ def test_specifications():
 
 
 def test_every_setting_of_the_thesis_preset_has_its_figure():
-  path = pathlib.Path(runlib.__file__).parent / "presets/cmr_thesis.flags"
+  folder = pathlib.Path(experiments.__path__[0], "presets")
+  path = folder / "cmr_thesis.flags"
   (line,) = (x for x in path.read_text().split("\n") if "--systems=" in x)
   texts = line.partition("=")[2].split(",")
   assert len(texts) == 20
