@@ -48,7 +48,7 @@ class Asking(NamedTuple):
 
   Attributes:
     shape: the sizes.
-    opened: the model, as a session of `experiments.nvse`.
+    opened: the model, as `experiments.run.expander` opens it.
     queries: bodies of requests; each round takes the next part.
   """
 
@@ -70,11 +70,10 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   """
   import jax
 
-  from experiments.nvse import session
-  from experiments.nvse.config import Options
+  from experiments.run.expander import Expander
   from repr_jax.data import synthetic_corpora
   from repr_jax.data.entities import features, sentences
-  from repr_jax.setexp import autoencoder, expansion
+  from repr_jax.setexp import autoencoder, expansion, systems
 
   s = _SHAPES[size]
   rng = np.random.default_rng(seed)
@@ -89,8 +88,7 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   )  # fmt: skip
   names = [f"word:f{i}" for i in range(s.features)]
   table = features.FeatureTable(counts, ids, ids, names, held)
-  options = Options(hidden=(s.hidden,), latent=s.latent, ranking=ranking)
-  config = options.config()
+  config = autoencoder.Config(s.latent, (s.hidden,), weighting="bm25")
   params = autoencoder.init_params(config, jax.random.key(seed), counts)
   model = expansion.build(
     config, params, autoencoder.statistics(counts), counts
@@ -99,7 +97,7 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   # Enough for the rounds of the harness; what comes again is answered from
   # memory.
   queries = [_query(rng, ids, known, ranking) for _ in range(16 * s.queries)]
-  return Asking(s, session.Session(options, table, model), queries)
+  return Asking(s, Expander(table, model, systems.Ranking(ranking)), queries)
 
 
 def _query(rng, ids, known, ranking) -> dict[str, Any]:
@@ -121,7 +119,7 @@ class _Served:
 
     from experiments.explorer import answers, app, batching, ranker, server
 
-    ranking = data.opened.options.ranking
+    ranking = data.opened.ranking.score
     fitted = ranker.Ranker(data.opened, (), rankings=(ranking,))
     fitted.warm(answers.MOST_RESULTS)
     found = answers.Answers(fitted)

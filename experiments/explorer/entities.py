@@ -1,12 +1,11 @@
 """Entities as people name them: typed, pasted, or by id."""
 
-import csv
 from typing import Any
 
 import numpy as np
 
-from experiments.nvse import query
 from repr_jax.data.entities import features
+from repr_jax.data.entities.query_text import Member, parse_members
 from repr_jax.errors import InputError
 
 _NEAREST = 3  # Names that stand in for an unknown one.
@@ -103,14 +102,11 @@ class Entities:
       "usable": self._sizes[row] > 0,
     }
 
-  def _members(self, line: str) -> list[query.Member]:
+  def _members(self, line: str) -> list[Member]:
     """Members of a line, which may be a name that has commas itself."""
     if self._find(line.strip()) is not None:
-      return [query.Member(line.strip(), 1.0)]
-    try:
-      return query.parse(self._table, line, self._most)
-    except csv.Error as error:
-      raise InputError(f"a line cannot be read: {error}") from None
+      return [Member(line.strip(), 1.0)]
+    return parse_members(self._table, line, self._most)
 
   def _rank(self, row: int, text: str) -> tuple[bool, bool, int]:
     """Smaller for an entity that is likelier meant."""

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.nvse import session, systems
-from experiments.nvse.config import RANKINGS
+from experiments.run.expander import Expander
 from repr_jax.errors import InputError
 from repr_jax.setexp import (
   batches,
   expansion,
   feature_scores,
   feature_scores_batch,
+  systems,
 )
 from repr_jax.setexp.query import Query, best, exclude, make_query
 
@@ -64,10 +64,10 @@ class Ranker:
 
   def __init__(
     self,
-    opened: session.Session,
+    opened: Expander,
     baselines: Sequence[str] = systems.BASELINES,
     members: int = 100,
-    rankings: Sequence[str] = RANKINGS,
+    rankings: Sequence[str] = systems.RANKINGS,
     say: Callable[[str], None] = lambda text: None,
   ):
     """Fits the systems.
@@ -90,9 +90,9 @@ class Ranker:
     self.table = opened.table
     self.model = opened.model
     self.members = members
-    self.ranking = opened.options.ranking
+    self.ranking = opened.ranking.score
     self.rankings = tuple(rankings)
-    self._options = opened.options
+    self._how = opened.ranking
     self._width = batches.padded_length(members, 4)
     self._own: dict[str, systems.System] = {}
     self._tops: dict[str, Callable[[Sequence[Asked], int], list]] = {}
@@ -113,14 +113,10 @@ class Ranker:
 
   def _fit_own(self, ranking: str) -> None:
     """Fits the autoencoder with one of its ranking scores."""
-    options = self._options
+    how = dataclasses.replace(self._how, score=ranking)
     if ranking == "decoded":
       fitted = feature_scores.fit(
-        self.model,
-        self.table.counts,
-        options.power,
-        options.pooling,
-        options.own,
+        self.model, self.table.counts, how.power, how.pooling, how.own
       )
       batch = feature_scores_batch.prepare(fitted, self._width)
       self._tops[ranking] = functools.partial(_decoded, batch)
@@ -131,9 +127,8 @@ class Ranker:
         functools.partial(expansion.rationale, self.model),
       )
     else:
-      changed = dataclasses.replace(options, ranking=ranking)
-      model = expansion.with_ranking(self.model, ranking, options.normalize)
-      system = systems.nvse(model, self.table.counts, changed)
+      model = expansion.with_ranking(self.model, ranking, how.normalize)
+      system = systems.nvse(model, self.table.counts, how)
       self._own[ranking] = system
       self._tops[ranking] = functools.partial(_nearest, model)
 

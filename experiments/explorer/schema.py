@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from experiments.explorer.answers import MOST_RESULTS
-from experiments.nvse.config import RANKINGS
-from experiments.nvse.systems import SYSTEMS
 from repr_jax.errors import InputError
+from repr_jax.setexp.systems import RANKINGS, SYSTEMS
 
 LARGEST_BODY = 64 * 1024
 LARGEST_WEIGHT = 100.0

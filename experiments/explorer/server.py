@@ -13,7 +13,7 @@ from typing import Any
 
 import jax.monitoring
 
-from experiments.nvse import session
+from experiments.run.expander import Expander
 from repr_jax.errors import InputError
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -24,7 +24,7 @@ def require() -> None:
   for name in ("starlette", "uvicorn"):
     if importlib.util.find_spec(name) is None:
       raise InputError(
-        f"--mode=serve needs the package {name}: pip install "
+        f"the explorer needs the package {name}: pip install "
         "'repr_jax[serve]', or pip install starlette uvicorn"
       )
 
@@ -78,7 +78,7 @@ class Compilations:
 
 
 def application(
-  opened: session.Session,
+  opened: Expander,
   *,
   baselines: Sequence[str],
   members: int,
@@ -114,7 +114,7 @@ def application(
 
 
 def run(
-  opened: session.Session,
+  opened: Expander,
   listening: socket.socket,
   *,
   baselines: Sequence[str],

@@ -2,7 +2,6 @@
 
 python -m experiments.nvse --mode=query --query="Mozart, Haydn, Schubert"
 python -m experiments.nvse --mode=evaluate
-python -m experiments.nvse --mode=serve --port=8000
 python -m experiments.nvse --flagfile=experiments/presets/nvse_tinkerbell.flags
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
@@ -10,9 +9,8 @@ about a minute on two cores; every mode trains first where --workdir has no
 model yet. Without --query, --mode=query asks at a prompt. --mode=evaluate
 sets all systems into one table with confidence intervals, on gold sets and
 (--judged) on judged queries. --mode=export writes one directory that
---model=DIR answers from. --mode=serve opens a page in which an analyst builds
-queries and sees why they have their answers, with a JSON API behind it
-(/openapi.json).
+--model=DIR answers from. `experiments.explorer` serves a trained model as a
+page with a JSON API.
 """
 
 import dataclasses
@@ -23,21 +21,13 @@ from typing import Any
 
 from absl import flags
 
-from experiments.explorer import server
-from experiments.nvse import (
-  data,
-  export,
-  query,
-  reporting,
-  session,
-  systems,
-  train,
-)
-from experiments.nvse.config import RANKINGS, Options, variant
-from experiments.run import progress, runlib
+from experiments.nvse import data, query, reporting, session, train
+from experiments.nvse.config import Options, variant
+from experiments.run import expander, progress, runlib
 from repr_jax.data.documents import corpus_files
+from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
-from repr_jax.setexp import feature_scores
+from repr_jax.setexp import feature_scores, systems
 
 _LISTS = {
   "corpus": "wordnet, synthetic (the thesis' size, no text), or files: JSON "
@@ -92,7 +82,7 @@ _ENUMS: dict[str, tuple[list[str], str]] = {
   ),
   "proposal": (["unigram", "log_uniform"], "Where --sampled draws from."),
   "ranking": (
-    list(RANKINGS),
+    list(systems.RANKINGS),
     "Score that entities are ranked by; decoded: by what the decoder makes "
     "of the query.",
   ),
@@ -119,7 +109,7 @@ _define()
 _MODE = flags.DEFINE_enum(
   "mode",
   "train",
-  ["train", "query", "evaluate", "export", "serve"],
+  ["train", "query", "evaluate", "export"],
   "What to do.",
 )
 _MODEL = flags.DEFINE_string(
@@ -160,22 +150,9 @@ _SENTENCES = flags.DEFINE_integer(
 _MEMBERS = flags.DEFINE_integer(
   "max_members",
   100,
-  "query, serve: entities in a query at most.",
+  "query: entities in a query at most.",
   lower_bound=1,
   upper_bound=1000,
-)
-_HOST = flags.DEFINE_string(
-  "host",
-  "127.0.0.1",
-  "serve: address to listen at; 0.0.0.0 lets other machines in, without a "
-  "password.",
-)
-_PORT = flags.DEFINE_integer(
-  "port",
-  8000,
-  "serve: port to listen at; 0 for any that is free.",
-  lower_bound=0,
-  upper_bound=65535,
 )
 _FUSION = flags.DEFINE_float(
   "fusion", 0.5, "Share of NVSE in nvse+bm25.", lower_bound=0, upper_bound=1
@@ -203,7 +180,7 @@ _FIXED = flags.DEFINE_bool(
 _BASELINES = flags.DEFINE_list(
   "baselines",
   list(systems.BASELINES),
-  "evaluate, serve: systems to compare with.",
+  "evaluate: systems to compare with.",
 )
 
 
@@ -241,19 +218,20 @@ def _train(directory: pathlib.Path, options: Options) -> None:
       run.plot("training", picture)
 
 
-def _open(directory: pathlib.Path, options: Options) -> session.Session:
+def _open(directory: pathlib.Path, options: Options) -> expander.Expander:
   if _MODEL.value is None:
     opened = session.from_run(directory, options, _say)
     opened.fusion = _FUSION.value
   else:
-    opened = session.from_export(_MODEL.value, options)
+    opened = expander.load(_MODEL.value)
+    opened.word2vecf_epochs = options.word2vecf_epochs
     if flags.FLAGS["ranking"].present:
-      opened.rank_by(options.ranking, options.normalize)
+      opened.rank_by(options.ranking)
   opened.relative = _RELATIVE.value
   return opened
 
 
-def _query(opened: session.Session) -> None:
+def _query(opened: expander.Expander) -> None:
   wish = query.Wish(
     _RESULTS.value, _FEATURES.value, _SENTENCES.value, _MEMBERS.value
   )
@@ -265,7 +243,7 @@ def _query(opened: session.Session) -> None:
   def respond(text: str) -> str:
     members = []
     if text.strip() or not new:
-      members = query.parse(opened.table, text, wish.members)
+      members = parse_members(opened.table, text, wish.members)
     system = opened.system(chosen["system"])
     found = query.answer(opened.table, system, members, wish, new)
     return query.to_json(found) if _JSON.value else query.to_text(found)
@@ -277,11 +255,11 @@ def _query(opened: session.Session) -> None:
       chosen["system"] = value.strip()
       return f"asking {value.strip()}"
     if name == "ranking":
-      opened.rank_by(value.strip(), opened.options.normalize)
+      opened.rank_by(value.strip())
       return f"ranking by {value.strip()}"
     return (
       f":system NAME ({', '.join(systems.SYSTEMS)}), :ranking NAME "
-      f"({', '.join(RANKINGS)}), :quit"
+      f"({', '.join(systems.RANKINGS)}), :quit"
     )
 
   if _QUERY.value is not None or (new and not sys.stdin.isatty()):
@@ -314,20 +292,8 @@ def _evaluate(directory: pathlib.Path, options: Options) -> None:
   for text in plan.variants:
     variant(options, text)  # Bad ones are refused before anything is trained.
   opened = _open(directory, options)
-  reporting.evaluate(directory, opened, plan, _say)
-
-
-def _serve(directory: pathlib.Path, options: Options) -> None:
-  server.require()
-  # What would fail is tried before the model is loaded, or even trained.
-  with server.bind(_HOST.value, _PORT.value) as listening:
-    server.run(
-      _open(directory, options),
-      listening,
-      baselines=_BASELINES.value,
-      members=_MEMBERS.value,
-      say=_say,
-    )
+  options = session.with_ranking(options, opened)
+  reporting.evaluate(directory, opened, options, plan, _say)
 
 
 def main(argv: list[str]) -> None:
@@ -341,15 +307,11 @@ def main(argv: list[str]) -> None:
     _evaluate(directory, options)
   elif _MODE.value == "query":
     _query(_open(directory, options))
-  elif _MODE.value == "serve":
-    _serve(directory, options)
   else:
     opened = _open(directory, options)
     target = _EXPORT.value or str(directory / "export")
-    export.save(
-      target, options, opened.table, opened.model, opened.train_vectors(),
-      opened.fusion,
-    )  # fmt: skip
+    opened.train_vectors()
+    expander.save(target, opened)
     print(target)
 
 

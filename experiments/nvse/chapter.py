@@ -14,13 +14,14 @@ from experiments.nvse import (
   protocols,
   query,
   session,
-  systems,
   train,
 )
 from experiments.nvse.config import Options
 from experiments.run import progress, report, runlib
+from experiments.run.expander import Expander
 from repr_jax.data.entities import features
-from repr_jax.setexp import expansion
+from repr_jax.data.entities.query_text import parse_members
+from repr_jax.setexp import expansion, systems
 
 _QUICK = Options()
 _FULL = dataclasses.replace(_QUICK, epochs=2 * _QUICK.epochs)
@@ -50,17 +51,18 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     model = expansion.build(
       trained.config, trained.params, trained.inputs, table.counts
     )
-    opened = session.Session(options, table, model, relative=True)
+    opened = session.of_model(options, table, model)
+    opened.relative = True
     tasks = protocols.gold_tasks(
       table, data.gold_sets(options, None), per_set=_PER_SET[preset]
     )
-    own = comparison.label("nvse", options)
+    own = comparison.label("nvse", opened.ranking)
     found = comparison.compare(
       tasks,
       {own: lambda: opened.system("nvse")},
       [
         *(opened.system(name) for name in systems.BASELINES),
-        *systems.ablations(model, table.counts, options),
+        *systems.ablations(model, table.counts, options.pooling),
       ],
       protocols.GOLD,
       fixed=own,
@@ -135,10 +137,10 @@ _CAPTIONS = {
 
 
 def _answer(
-  opened: session.Session, table: features.FeatureTable, text: str
+  opened: Expander, table: features.FeatureTable, text: str
 ) -> report.Table:
   """A query with its answers and the sentence that speaks for each."""
-  members = query.parse(table, text, 10)
+  members = parse_members(table, text, 10)
   found = query.answer(
     table, opened.system("nvse"), members, query.Wish(results=8)
   )

@@ -15,12 +15,16 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
-from experiments.nvse import evaluate, systems
-from experiments.nvse.config import Options
+from experiments.nvse import evaluate
 from experiments.run import workdir
 from repr_jax.data import trec
 from repr_jax.data.entities import features
-from repr_jax.setexp import expansion, feature_scores, gaussian_scores
+from repr_jax.setexp import (
+  expansion,
+  feature_scores,
+  gaussian_scores,
+  systems,
+)
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Shares of the members' own features, with exponents.
@@ -51,25 +55,25 @@ class Comparison(NamedTuple):
 
 
 def candidates(
-  models: Mapping[str, expansion.Model], counts: sp.csr_array, options: Options
+  models: Mapping[str, expansion.Model],
+  counts: sp.csr_array,
+  ranking: systems.Ranking,
 ) -> dict[str, Callable[[], systems.System]]:
   """Every model with every ranking score, made when asked for.
 
   Args:
     models: by label.
     counts: features of the entities, [X, F].
-    options: of the run, for what is not varied.
+    ranking: of the run, for what is not varied.
   """
   ways = [
-    dataclasses.replace(options, ranking=score, normalize=normalize)
+    dataclasses.replace(ranking, score=score, normalize=normalize)
     for score in gaussian_scores.RANKINGS
     for normalize in (False, True)
   ]
   ways += [
-    dataclasses.replace(
-      options, ranking="decoded", own=own, power=power, pooling=pooling
-    )
-    for own, power in dict.fromkeys((*WAYS, (options.own, options.power)))
+    systems.Ranking("decoded", power, own, pooling)
+    for own, power in dict.fromkeys((*WAYS, (ranking.own, ranking.power)))
     for pooling in feature_scores.POOLINGS
   ]
   return {
@@ -79,15 +83,15 @@ def candidates(
   }
 
 
-def label(model: str, options: Options) -> str:
-  """What a candidate is called: its model and how that ranks."""
-  if options.ranking == "decoded":
+def label(model: str, ranking: systems.Ranking) -> str:
+  """A candidate's name: its model and how that ranks."""
+  if ranking.score == "decoded":
     return (
-      f"{model}, decoded, {options.pooling}, own {options.own:g}, "
-      f"power {options.power:g}"
+      f"{model}, decoded, {ranking.pooling}, own {ranking.own:g}, "
+      f"power {ranking.power:g}"
     )
-  suffix = ", normalized" if options.normalize else ""
-  return f"{model}, {options.ranking}{suffix}"
+  suffix = ", normalized" if ranking.normalize else ""
+  return f"{model}, {ranking.score}{suffix}"
 
 
 def compare(

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 
 from repr_jax.data.documents import corpus_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import autoencoder
+from repr_jax.setexp import autoencoder, systems
 from repr_jax.setexp import gaussian_scores as ranking
-
-RANKINGS = ("decoded", *ranking.RANKINGS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +83,12 @@ class Options:
     if not 0 <= self.own <= 1:
       raise InputError(f"--own must be in [0, 1], not {self.own}")
     self.config()
+
+  def ranking_config(self) -> systems.Ranking:
+    """How the model ranks."""
+    return systems.Ranking(
+      self.ranking, self.power, self.own, self.pooling, self.normalize
+    )
 
   def config(self) -> autoencoder.Config:
     """The model's configuration."""

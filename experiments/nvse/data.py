@@ -32,7 +32,7 @@ def open_table(
   Returns:
     The table.
   """
-  folder = pathlib.Path(options.store) / _key(options)
+  folder = table_folder(options)
   if folder.is_dir():
     table = features.load(folder)
     say(f"features of {len(table.entities):,} entities from {folder}")
@@ -49,6 +49,11 @@ def open_table(
     f"{len(table.sentences.documents):,} sentences; kept in {folder}"
   )
   return table
+
+
+def table_folder(options: Options) -> pathlib.Path:
+  """The folder of the store that holds the features of a corpus."""
+  return pathlib.Path(options.store) / _key(options)
 
 
 def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:

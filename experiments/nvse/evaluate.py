@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.nvse import systems
 from repr_jax.evaluation import retrieval, significance
+from repr_jax.setexp import systems
 from repr_jax.setexp.query import Query
 
 _BLOCK = 64

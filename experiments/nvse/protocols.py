@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from experiments.nvse import systems
 from experiments.nvse.evaluate import Task
 from repr_jax.data.entities import features
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import expansion, judgments, significance
+from repr_jax.setexp import systems
 from repr_jax.setexp.query import Query, make_query
 
 GOLD = ("map", "recip_rank", "Rprec", "ndcg")

@@ -1,8 +1,6 @@
 """Queries as people write them, and answers as people read them."""
 
-import csv
 import json
-import math
 import pathlib
 import sys
 from collections.abc import Callable, Sequence
@@ -11,21 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.nvse import systems
 from repr_jax.data import entities
 from repr_jax.data.entities import features
 from repr_jax.data.entities.names import resolve_names
+from repr_jax.data.entities.query_text import Member
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
-from repr_jax.setexp import explain
+from repr_jax.setexp import explain, systems
 from repr_jax.setexp.query import Query, best, exclude, make_query
-
-
-class Member(NamedTuple):
-  """A name of a query with its weight."""
-
-  name: str
-  weight: float
 
 
 class Result(NamedTuple):
@@ -63,38 +54,6 @@ class Wish(NamedTuple):
 
 
 _WISH = Wish()
-
-
-def parse(table: features.FeatureTable, text: str, most: int) -> list[Member]:
-  """Reads "Abraham Lincoln, George Washington:2, Richard Nixon:-0.5".
-
-  Args:
-    table: whose names may themselves end in a colon and a number.
-    text: names or ids between commas, quoted where they hold a comma.
-    most: members at most.
-
-  Returns:
-    The members, each with weight 1 unless told.
-  """
-  parts = next(csv.reader([text], skipinitialspace=True), [])
-  members = []
-  for part in (x.strip() for x in parts):
-    if not part:
-      continue
-    name, colon, tail = part.rpartition(":")
-    weight = _number(tail)
-    known = part in table.rows or bool(table.name_index.find(part))
-    if not colon or not name or weight is None or known:
-      members.append(Member(part, 1.0))
-    else:
-      members.append(Member(name.strip(), weight))
-  if not members:
-    raise InputError("the query is empty: name one entity or more")
-  if len(members) > most:
-    raise InputError(
-      f"the query has {len(members)} entities; --max_members allows {most}"
-    )
-  return members
 
 
 def read_new(
@@ -308,13 +267,3 @@ def completion(names: Sequence[str], text: str, state: int) -> str | None:
     if place == state:
       return blanks + (f'"{name}"' if "," in name else name)
   return None
-
-
-def _number(text: str) -> float | None:
-  try:
-    value = float(text)
-  except ValueError:
-    return None
-  if not math.isfinite(value):
-    raise InputError(f"a weight of the query is {text.strip()}")
-  return value

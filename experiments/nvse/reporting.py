@@ -6,21 +6,15 @@ import math
 import pathlib
 from collections.abc import Callable, Sequence
 
-from experiments.nvse import (
-  comparison,
-  data,
-  protocols,
-  session,
-  systems,
-  train,
-)
+from experiments.nvse import comparison, data, protocols, train
 from experiments.nvse import evaluate as evaluating
-from experiments.nvse.config import variant
+from experiments.nvse.config import Options, variant
 from experiments.run import runlib
+from experiments.run.expander import Expander
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.data.io import files
 from repr_jax.evaluation import judgments
-from repr_jax.setexp import expansion
+from repr_jax.setexp import expansion, systems
 
 # First places of all judged queries, of which a file may hold a part.
 _THESIS = {
@@ -56,7 +50,8 @@ class Plan:
 
 def evaluate(
   directory: pathlib.Path,
-  opened: session.Session,
+  opened: Expander,
+  options: Options,
   plan: Plan,
   say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, comparison.Comparison]:
@@ -66,28 +61,29 @@ def evaluate(
     directory: of the model; evaluation-.../ in it gets tables, run files and
       plots.
     opened: the model and its entities.
+    options: of the model's training.
     plan: what to do.
     say: called with a line of text when something was done.
 
   Returns:
     Comparisons by protocol, "gold" and "judged".
   """
-  config = dataclasses.asdict(plan) | dataclasses.asdict(opened.options)
+  config = dataclasses.asdict(plan) | dataclasses.asdict(options)
   del config["store"]  # where features are kept changes no figure
   mark = hashlib.sha256(repr(sorted(config.items())).encode()).hexdigest()[:8]
   folder = directory / f"evaluation-{mark}"
   found = {}
   with runlib.Run("nvse_evaluation", directory=folder, config=config) as run:
-    models = _models(directory, opened, plan)
+    models = _models(directory, opened, options, plan)
     peers = [opened.system(name) for name in plan.baselines]
     peers += systems.ablations(
-      opened.model, opened.table.counts, opened.options
+      opened.model, opened.table.counts, opened.ranking.pooling
     )
     texts = []
     if plan.gold is not None or plan.judged is None:
-      sets = data.gold_sets(opened.options, plan.gold)
+      sets = data.gold_sets(options, plan.gold)
       tasks = protocols.gold_tasks(
-        opened.table, sets, plan.sizes, plan.per_set, seed=opened.options.seed
+        opened.table, sets, plan.sizes, plan.per_set, seed=options.seed
       )
       say(f"{len(tasks):,} queries from gold sets")
       found["gold"] = _compare(tasks, models, peers, opened, plan, say)
@@ -113,24 +109,26 @@ def _compare(
 ) -> comparison.Comparison:
   fixed = share = None
   if plan.fixed:
-    fixed = comparison.label("nvse", opened.options)
+    fixed = comparison.label("nvse", opened.ranking)
     share = plan.fusion
-  options = comparison.candidates(models, opened.table.counts, opened.options)
+  candidates = comparison.candidates(
+    models, opened.table.counts, opened.ranking
+  )
   return comparison.compare(
-    tasks, options, peers, measures, fixed=fixed, share=share, say=say
+    tasks, candidates, peers, measures, fixed=fixed, share=share, say=say
   )
 
 
 def _models(
-  directory: pathlib.Path, opened: session.Session, plan: Plan
+  directory: pathlib.Path, opened: Expander, options: Options, plan: Plan
 ) -> dict[str, expansion.Model]:
   """The session's model and those of the variants, by label."""
   models = {"nvse": opened.model}
   for text in plan.variants:
-    options = variant(opened.options, text)
+    changed = variant(options, text)
     name = hashlib.sha256(text.encode()).hexdigest()[:8]
     loaded = train.run_training(
-      directory / "variants" / name, options, opened.table
+      directory / "variants" / name, changed, opened.table
     )
     models[text] = expansion.build(*loaded, opened.table.counts)
   return models
@@ -139,7 +137,7 @@ def _models(
 def _record(
   run: runlib.Run,
   name: str,
-  opened: session.Session,
+  opened: Expander,
   found: comparison.Comparison,
   measures: Sequence[str],
 ) -> list[str]:

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from jax.sharding import Mesh
 
+from experiments.nvse import data
 from experiments.nvse.config import Options
-from experiments.run import progress, runlib
+from experiments.run import expander, progress, runlib
 from repr_jax.data import vectors as vector_files
 from repr_jax.data.entities import features
 from repr_jax.errors import InputError
@@ -121,6 +122,12 @@ def train(
   history = done.history[done.history[:, 2] > 0]
   model_files.save(
     run.directory / _MODEL, config, best, problem.inputs, table.fingerprint
+  )
+  expander.save_notes(
+    run.directory,
+    data.table_folder(options),
+    options.ranking_config(),
+    options.seed,
   )
   return Trained(config, best, problem.inputs, history, bounds)
 

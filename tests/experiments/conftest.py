@@ -59,8 +59,9 @@ def _lines() -> Iterator[str]:
 def explored(tmp_path_factory) -> Iterator[Explored]:
   """A server on a model of three classes; ends as SIGTERM asks it to."""
   pytest.importorskip("uvicorn", reason="the extra serve is not installed")
-  from experiments.nvse import export, session
+  from experiments.nvse import session
   from experiments.nvse.config import Options
+  from experiments.run import expander
   from repr_jax.setexp.baselines import word2vecf
 
   folder = tmp_path_factory.mktemp("explored")
@@ -79,7 +80,7 @@ def explored(tmp_path_factory) -> Iterator[Explored]:
   # Trained ones would take as long as all else here.
   opened.vectors = word2vecf.Model(vectors, contexts, contexts[:8], 5)
   target = folder / "export"
-  export.save(target, options, opened.table, opened.model, opened.vectors, 0.5)
+  expander.save(target, opened)
   process, url = _start(target)
   yield Explored(url, target, opened)
   process.send_signal(signal.SIGTERM)
@@ -87,7 +88,7 @@ def explored(tmp_path_factory) -> Iterator[Explored]:
 
 
 def _start(model: pathlib.Path) -> tuple[subprocess.Popen, str]:
-  command = [sys.executable, "-m", "experiments.nvse", "--mode=serve"]
+  command = [sys.executable, "-m", "experiments.explorer"]
   process = subprocess.Popen(
     [*command, f"--model={model}", "--port=0", "--max_members=12"],
     cwd=_ROOT,

@@ -13,8 +13,9 @@ import pytest
 
 from experiments.explorer import load, schema
 from experiments.nvse import query as querying
-from experiments.nvse import systems
-from experiments.nvse.config import RANKINGS
+from repr_jax.data.entities.query_text import Member
+from repr_jax.setexp import systems
+from repr_jax.setexp.systems import RANKINGS
 
 httpx = pytest.importorskip("httpx")
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -42,7 +43,7 @@ def _post(client, path, **values):
 
 
 def _asked(opened, system, members, wish):
-  pairs = [querying.Member(x["id"], x["weight"]) for x in members]
+  pairs = [Member(x["id"], x["weight"]) for x in members]
   return querying.answer(opened.table, system, pairs, wish)
 
 
@@ -77,8 +78,8 @@ def test_answers_are_those_of_the_command(explored, client, name):
 @pytest.mark.parametrize("ranking", RANKINGS)
 def test_every_ranking_score_is_that_of_the_command(explored, client, ranking):
   opened = explored.opened
-  options = dataclasses.replace(opened.options, ranking=ranking)
-  system = systems.nvse(opened.model, opened.table.counts, options)
+  how = dataclasses.replace(opened.ranking, score=ranking)
+  system = systems.nvse(opened.model, opened.table.counts, how)
   wish = querying.Wish(results=8, sentences=1)
   expected = _asked(opened, system, _QUERY, wish)
   values = {"members": _QUERY, "ranking": ranking}
@@ -416,7 +417,7 @@ def test_the_document_agrees_with_what_is_taken(client):
 
 def _command(*arguments):
   return subprocess.run(
-    [sys.executable, "-m", "experiments.nvse", "--mode=serve", *arguments],
+    [sys.executable, "-m", "experiments.explorer", *arguments],
     cwd=_ROOT,
     env={**os.environ, "REPR_JAX_SETTINGS": "off"},
     capture_output=True,
@@ -432,6 +433,6 @@ def test_what_cannot_be_served_is_said_in_a_line(explored, tmp_path):
   assert f"--port={port} is in use" in taken.stderr
   missing = _command(f"--model={tmp_path / 'none'}", "--port=0")
   assert missing.returncode == 2
-  assert "is no exported model" in missing.stderr
+  assert "holds no trained model" in missing.stderr
   for ended in (taken, missing):
     assert "Traceback" not in ended.stderr

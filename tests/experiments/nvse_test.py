@@ -14,17 +14,18 @@ from experiments.nvse import (
   comparison,
   data,
   evaluate,
-  export,
   protocols,
   reporting,
   session,
-  systems,
   train,
 )
 from experiments.nvse import query as querying
 from experiments.nvse.config import Options, variant
+from experiments.run import expander
+from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval
+from repr_jax.setexp import systems
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _CLASSES = {
@@ -142,12 +143,12 @@ def test_other_options_are_refused_and_other_rankings_are_not(world, options):
   with pytest.raises(InputError, match="beta"):
     session.from_run(world / "run", dataclasses.replace(options, beta=0.7))
   changed = dataclasses.replace(options, ranking="xi")
-  assert session.from_run(world / "run", changed).options.ranking == "xi"
+  assert session.from_run(world / "run", changed).ranking.score == "xi"
 
 
 @pytest.mark.parametrize("name", systems.SYSTEMS)
 def test_every_system_answers_with_reasons(opened, name):
-  members = querying.parse(opened.table, "Composer 1, composer2, composer 3", 9)
+  members = parse_members(opened.table, "Composer 1, composer2, composer 3", 9)
   wish = querying.Wish(results=9, features=4, sentences=1)
   found = querying.answer(opened.table, opened.system(name), members, wish)
   ids = [x.id for x in found.results]
@@ -163,7 +164,7 @@ def test_every_system_answers_with_reasons(opened, name):
 
 def test_weights_and_names_are_read(opened):
   table = opened.table
-  parse = querying.parse
+  parse = parse_members
   found = parse(table, 'Composer 1, "River 2":2, River 3:-0.5,', 5)
   assert [tuple(x) for x in found] == [
     ("Composer 1", 1.0),
@@ -185,7 +186,7 @@ def test_weights_and_names_are_read(opened):
 
 def test_a_negative_member_pushes_away(opened):
   def share(text):
-    members = querying.parse(opened.table, text, 9)
+    members = parse_members(opened.table, text, 9)
     wish = querying.Wish(results=8)
     system = opened.system("bm25")
     found = querying.answer(opened.table, system, members, wish)
@@ -220,11 +221,11 @@ def test_names_are_completed():
 
 
 def test_an_export_answers_alone(opened, options, tmp_path):
-  vectors = opened.train_vectors()
+  opened.train_vectors()
   target = tmp_path / "export"
-  export.save(target, options, opened.table, opened.model, vectors, 0.5)
-  found = session.from_export(str(target), Options())
-  members = querying.parse(found.table, "River 1, River 2", 5)
+  expander.save(target, opened)
+  found = expander.load(target)
+  members = parse_members(found.table, "River 1, River 2", 5)
   for name in systems.SYSTEMS:
     ours, theirs = (
       querying.answer(x.table, x.system(name), members) for x in (opened, found)
@@ -232,13 +233,13 @@ def test_an_export_answers_alone(opened, options, tmp_path):
     assert [x.id for x in ours.results] == [x.id for x in theirs.results]
   (target / "model" / "model.json").write_text("{}")
   with pytest.raises(InputError, match="model"):
-    export.load(target)
-  with pytest.raises(InputError, match="mode=export"):
-    export.load(tmp_path)
+    expander.load(target)
+  with pytest.raises(InputError, match=r"experiments\.nvse"):
+    expander.load(tmp_path)
 
 
-def test_measures_are_those_of_the_evaluation_of_runs(opened, world):
-  sets = data.gold_sets(opened.options, str(world / "gold.json"))
+def test_measures_are_those_of_the_evaluation_of_runs(opened, options, world):
+  sets = data.gold_sets(options, str(world / "gold.json"))
   tasks = protocols.gold_tasks(opened.table, sets, (3,), per_set=2)
   assert len(tasks) == 6
   found = evaluate.measure(
@@ -258,8 +259,8 @@ def test_measures_are_those_of_the_evaluation_of_runs(opened, world):
       assert found.values[name][i] == pytest.approx(expected[task.id][name])
 
 
-def test_the_ensemble_lies_between_its_parts(opened, world):
-  sets = data.gold_sets(opened.options, str(world / "gold.json"))
+def test_the_ensemble_lies_between_its_parts(opened, options, world):
+  sets = data.gold_sets(options, str(world / "gold.json"))
   queries = [
     t.query for t in protocols.gold_tasks(opened.table, sets, (3,), per_set=1)
   ]
@@ -277,7 +278,7 @@ def test_the_ensemble_lies_between_its_parts(opened, world):
     )
 
 
-def test_evaluation_writes_tables_runs_and_choices(opened, world):
+def test_evaluation_writes_tables_runs_and_choices(opened, options, world):
   plan = reporting.Plan(
     gold=str(world / "gold.json"),
     judged=str(world / "judged.jsonl"),
@@ -286,7 +287,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world):
     variants=("beta=0.5,epochs=2",),
     baselines=("bm25", "poisson"),
   )
-  found = reporting.evaluate(world / "run", opened, plan)
+  found = reporting.evaluate(world / "run", opened, options, plan)
   gold = found["gold"]
   assert set(gold.figures) == {
     "nvse", "nvse+bm25", "bm25", "poisson", "nvse-decoder",

@@ -17,15 +17,13 @@ import scipy.sparse
 from fuzz_cases import Reader
 
 from experiments.elkb import evaluate
-from experiments.nvse import export
-from experiments.nvse.config import Options
-from experiments.run import checkpoints, report, workdir
+from experiments.run import checkpoints, expander, report, workdir
 from repr_jax import errors
 from repr_jax.data import entities, wordnet
 from repr_jax.data.entities import features
 from repr_jax.data.io import arraystore, files
 from repr_jax.data.views import store
-from repr_jax.setexp import autoencoder, model_files
+from repr_jax.setexp import autoencoder, expansion, model_files
 from repr_jax.setexp.baselines import word2vecf
 
 _WORDNET = {
@@ -158,16 +156,15 @@ def _make_export(folder: pathlib.Path) -> None:
   vectors = word2vecf.Model(
     np.ones((rows, 2), "f"), np.ones((width, 2), "f"), np.ones((4, 2), "f"), 5
   )
-  held = export.expand.Model(*_model(), None, "", False, None, None)
-  export.save(folder, Options(), table, held, vectors, 0.5)
+  held = expansion.Model(*_model(), None, "", False, None, None)
+  expander.save(folder, expander.Expander(table, held, vectors=vectors))
 
 
 def _check_export(found) -> None:
   _check_table(found.table)
-  for name in ("ranking", "pooling"):
-    assert isinstance(found.notes[name], str)
-  for name in ("power", "own", "fusion"):
-    assert np.isfinite(found.notes[name])
+  ranking = found.ranking
+  assert isinstance(ranking.score, str) and isinstance(ranking.pooling, str)
+  assert np.isfinite([ranking.power, ranking.own, found.fusion]).all()
   if found.vectors is not None:
     assert len(found.vectors.entities) == len(found.table.entities)
 
@@ -269,7 +266,7 @@ _READERS = (
     lambda folder: features.save(folder, _table()),
   ),
   (_reader("model", model_files.load, _check_model), _make_model),
-  (_reader("export", export.load, _check_export), _make_export),
+  (_reader("export", expander.load, _check_export), _make_export),
   (
     _reader("tables", evaluate.load_params, _check_tables),
     _make_tables,
@@ -298,7 +295,7 @@ def test_a_damaged_directory_is_refused_with_its_place(
   reader, make, monkeypatch
 ):
   # What follows the reading compiles, and is tested elsewhere.
-  monkeypatch.setattr(export.expansion, "build", lambda *found: None)
+  monkeypatch.setattr(expansion, "build", lambda *found: None)
   fuzz_cases.check_directory(reader, make)
 
 

@@ -40,7 +40,6 @@ _IMPORTED = (
   "experiments.cmr.comparison",
   "experiments.ned.chapter",
   "experiments.nvse.reporting",
-  "experiments.explorer.server",
   "experiments.run.runlib",
   "repr_jax.data.synthetic",
   "repr_jax.ops.svd_updates",

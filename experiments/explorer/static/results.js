@@ -61,7 +61,7 @@ export function show(answers, act) {
       ranks.has(id) ? `other list: ${ranks.get(id)}` : "only here";
     return make("div", {class: "list"},
       make("h3", {id: `list-${place}`}, title(answer)),
-      make("ol", {"aria-labeledby": `list-${place}`, "data-list": `${place}`},
+      make("ol", {"aria-labelledby": `list-${place}`, "data-list": `${place}`},
         ...answer.results.map((result) =>
           item(result, scores, other ? where(result.id) : null, act))));
   });

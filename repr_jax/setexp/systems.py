@@ -1,4 +1,4 @@
-"""All systems behind one face: scores, rationale, scores of sentences."""
+"""All systems behind one interface: the autoencoder, baselines, ensembles."""
 
 import dataclasses
 import functools
@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.nvse.config import Options
-from repr_jax.setexp import expansion, feature_scores
+from repr_jax.setexp import expansion, feature_scores, gaussian_scores
 from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, word2vecf
 from repr_jax.setexp.query import Query
 
@@ -17,6 +16,27 @@ BASELINES = (
   "bm25", "bernoulli", "poisson", "gaussian", "word2vecf", "setexpan",
 )  # fmt: skip
 SYSTEMS = ("nvse", *BASELINES, "nvse+bm25")
+RANKINGS = ("decoded", *gaussian_scores.RANKINGS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranking:
+  """How the autoencoder ranks entities.
+
+  Attributes:
+    score: one of `RANKINGS`.
+    power: exponent of the features' weights ("decoded" only).
+    own: share of the members' own features ("decoded" only).
+    pooling: how members make one concept ("decoded" only).
+    normalize: divide a query's weights by the sum of their sizes (scores
+      between Gaussians only).
+  """
+
+  score: str = "decoded"
+  power: float = 0.75
+  own: float = 0.5
+  pooling: str = "mean"
+  normalize: bool = False
 
 
 class System(NamedTuple):
@@ -53,20 +73,20 @@ def baseline(
     The system.
   """
   if name == "bm25":
-    return _face(name, bm25, bm25.fit(counts))
+    return _system(name, bm25, bm25.fit(counts))
   if name == "word2vecf":
     model = vectors or word2vecf.fit(counts, seed=seed)
-    return _face(name, word2vecf, model)
+    return _system(name, word2vecf, model)
   if name == "setexpan":
     options = setexpan.Options(seed=seed)
-    return _face(name, setexpan, setexpan.fit(counts, options))
-  return _face(name, bayesian_sets, bayesian_sets.fit(counts, name))
+    return _system(name, setexpan, setexpan.fit(counts, options))
+  return _system(name, bayesian_sets, bayesian_sets.fit(counts, name))
 
 
 def nvse(
   model: expansion.Model,
   counts: sp.csr_array,
-  options: Options,
+  ranking: Ranking,
   relative: bool = False,
 ) -> System:
   """The autoencoder as a system.
@@ -74,45 +94,45 @@ def nvse(
   Args:
     model: with its entities.
     counts: their features, [X, F].
-    options: name the ranking score.
-    relative: see `expand.rationale`.
+    ranking: how it ranks.
+    relative: see `expansion.rationale`.
   """
-  if options.ranking == "decoded":
-    found = feature_scores.fit(
-      model, counts, options.power, options.pooling, options.own
+  if ranking.score == "decoded":
+    fitted = feature_scores.fit(
+      model, counts, ranking.power, ranking.pooling, ranking.own
     )
-    system = _face("nvse", feature_scores, found)
+    system = _system("nvse", feature_scores, fitted)
   else:
-    ranked = expansion.with_ranking(model, options.ranking, options.normalize)
-    system = _face("nvse", expansion, ranked)
+    ranked = expansion.with_ranking(model, ranking.score, ranking.normalize)
+    system = _system("nvse", expansion, ranked)
   return system._replace(
     rationale=lambda query: expansion.rationale(model, query, relative)
   )
 
 
 def ablations(
-  model: expansion.Model, counts: sp.csr_array, options: Options
+  model: expansion.Model, counts: sp.csr_array, pooling: str
 ) -> list[System]:
-  """What each part of the autoencoder's ranking does without the others.
+  """Each part of the autoencoder's ranking without the others.
 
   Args:
     model: with its entities.
     counts: their features, [X, F].
-    options: for what does not change.
+    pooling: how members make one concept.
 
   Returns:
     "nvse-decoder" ranks by the decoder alone, "nvse-members" by the members'
     own features without it, "nvse-xi" by the distance of natural parameters,
     as the thesis does (4.6).
   """
-  change = functools.partial(dataclasses.replace, options)
-  ways = {
-    "nvse-decoder": change(ranking="decoded", power=0.75, own=0.0),
-    "nvse-members": change(ranking="decoded", power=1.0, own=1.0),
-    "nvse-xi": change(ranking="xi", normalize=False),
+  rankings = {
+    "nvse-decoder": Ranking("decoded", 0.75, 0.0, pooling),
+    "nvse-members": Ranking("decoded", 1.0, 1.0, pooling),
+    "nvse-xi": Ranking("xi"),
   }
   return [
-    nvse(model, counts, way)._replace(name=name) for name, way in ways.items()
+    nvse(model, counts, ranking)._replace(name=name)
+    for name, ranking in rankings.items()
   ]
 
 
@@ -154,7 +174,7 @@ def _moments(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   return wide.mean(axis=1), np.where(spread > 0, spread, 1.0)
 
 
-def _face(name: str, module, model) -> System:
+def _system(name: str, module, model) -> System:
   return System(
     name,
     functools.partial(module.score_batch, model),

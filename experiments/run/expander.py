@@ -1,0 +1,230 @@
+"""A trained set-expansion model with its entities, systems and directory.
+
+`nvse` trains such models and writes them; `nvse` and the explorer open them.
+A directory is either a finished run of `nvse`, whose features are in a store
+of their own, or an export, which holds everything. `expansion.json` says
+where the parts are and how entities are ranked; it is written last.
+"""
+
+import dataclasses
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from experiments.run import workdir
+from repr_jax.data.entities import features
+from repr_jax.data.io import files, json_files
+from repr_jax.errors import InputError
+from repr_jax.setexp import expansion, model_files, systems
+from repr_jax.setexp.baselines import word2vecf
+
+_NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
+_VECTORS = "word2vecf.npz"
+_KINDS: dict[str, tuple[type, ...]] = {
+  "features": (str,),
+  "score": (str,),
+  "pooling": (str,),
+  "normalize": (bool,),
+  "word2vecf": (bool,),
+  "power": (int, float),
+  "own": (int, float),
+  "fusion": (int, float),
+  "seed": (int,),
+}
+
+
+@dataclasses.dataclass
+class Expander:
+  """A trained model over its entities.
+
+  Attributes:
+    table: features, names and sentences.
+    model: the autoencoder with all entities encoded.
+    ranking: how the autoencoder ranks.
+    vectors: of word2vecf, if they are trained.
+    fusion: share of the autoencoder in "nvse+bm25".
+    relative: whether a rationale is relative to the prior's mean.
+    seed: of the baselines that draw.
+    word2vecf_epochs: passes of word2vecf, where it is not trained yet.
+  """
+
+  table: features.FeatureTable
+  model: expansion.Model
+  ranking: systems.Ranking = dataclasses.field(default_factory=systems.Ranking)
+  vectors: word2vecf.Model | None = None
+  fusion: float = 0.5
+  relative: bool = False
+  seed: int = 0
+  word2vecf_epochs: int = 100
+
+  def __post_init__(self):
+    self._systems: dict[str, systems.System] = {}
+
+  def system(self, name: str) -> systems.System:
+    """A system by name, fitted when it is first asked for."""
+    if name not in self._systems:
+      self._systems[name] = self._fit(name)
+    return self._systems[name]
+
+  def rank_by(self, score: str) -> None:
+    """Changes the autoencoder's ranking score."""
+    if score not in systems.RANKINGS:
+      raise InputError(
+        f"--ranking: there is no {score!r}; there are "
+        f"{', '.join(systems.RANKINGS)}"
+      )
+    self.ranking = dataclasses.replace(self.ranking, score=score)
+    for name in ("nvse", "nvse+bm25"):
+      self._systems.pop(name, None)
+
+  def train_vectors(self) -> word2vecf.Model:
+    """The vectors of word2vecf, trained when first asked for."""
+    if self.vectors is None:
+      self.vectors = word2vecf.fit(
+        self.table.counts, epochs=self.word2vecf_epochs, seed=self.seed
+      )
+    return self.vectors
+
+  def _fit(self, name: str) -> systems.System:
+    if name == "nvse":
+      return systems.nvse(
+        self.model, self.table.counts, self.ranking, self.relative
+      )
+    if name == "nvse+bm25":
+      return systems.fuse(self.system("nvse"), self.system("bm25"), self.fusion)
+    if name not in systems.BASELINES:
+      raise InputError(
+        f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}"
+      )
+    vectors = self.train_vectors() if name == "word2vecf" else None
+    return systems.baseline(name, self.table.counts, self.seed, vectors)
+
+
+def save(directory: str | pathlib.Path, expander: Expander) -> None:
+  """Writes an export, which holds all that `load` reads.
+
+  Args:
+    directory: where; earlier files are replaced.
+    expander: the model.
+  """
+  folder = pathlib.Path(directory)
+  folder.mkdir(parents=True, exist_ok=True)
+  (folder / _NOTES).unlink(missing_ok=True)
+  model, table = expander.model, expander.table
+  features.save(folder / _FEATURES, table)
+  model_files.save(
+    folder / _MODEL, model.config, model.params, model.inputs, table.fingerprint
+  )
+  if expander.vectors is not None:
+    files.write_npz(folder / _VECTORS, **expander.vectors._asdict())
+  save_notes(
+    folder,
+    folder / _FEATURES,
+    expander.ranking,
+    expander.seed,
+    expander.fusion,
+    expander.vectors is not None,
+  )
+
+
+def save_notes(
+  directory: str | pathlib.Path,
+  table_folder: str | pathlib.Path,
+  ranking: systems.Ranking,
+  seed: int,
+  fusion: float = 0.5,
+  word2vecf_saved: bool = False,
+) -> None:
+  """Writes expansion.json, so that `load` opens a directory with a model.
+
+  Args:
+    directory: of a run or an export; `model_files.save` has written model/.
+    table_folder: folder that holds the features.
+    ranking: how the autoencoder ranks.
+    seed: of the baselines that draw.
+    fusion: share of the autoencoder in "nvse+bm25".
+    word2vecf_saved: whether the directory holds vectors of word2vecf.
+  """
+  notes = {
+    **dataclasses.asdict(ranking),
+    "features": os.path.relpath(table_folder, directory),
+    "fusion": fusion,
+    "word2vecf": word2vecf_saved,
+    "seed": seed,
+  }
+  workdir.write_json(pathlib.Path(directory) / _NOTES, notes)
+
+
+def load(directory: str | pathlib.Path) -> Expander:
+  """Opens a run or an export; features stay on disk until they are used.
+
+  Args:
+    directory: where.
+
+  Returns:
+    The model with its entities encoded.
+
+  Raises:
+    InputError: the directory is incomplete, or its model belongs to other
+      features.
+  """
+  folder = pathlib.Path(directory)
+  path = folder / _NOTES
+  if not path.exists():
+    raise InputError(
+      f"holds no trained model (there is no {_NOTES}): train one with "
+      f"python -m experiments.nvse --workdir={folder}",
+      path=folder,
+    )
+  notes = _read_notes(path)
+  where = folder / notes["features"]
+  if not where.is_dir():
+    raise InputError(f"its features are not at {where}", path=path)
+  table = features.load(where)
+  loaded = model_files.load(folder / _MODEL, table.fingerprint)
+  vectors = None
+  if notes["word2vecf"]:
+    vectors = _read_vectors(folder / _VECTORS, table.counts.shape)
+  fields = [field.name for field in dataclasses.fields(systems.Ranking)]
+  return Expander(
+    table,
+    expansion.build(*loaded, table.counts),
+    systems.Ranking(**{name: notes[name] for name in fields}),
+    vectors,
+    notes["fusion"],
+    seed=notes["seed"],
+  )
+
+
+def _read_notes(path: pathlib.Path) -> dict[str, Any]:
+  """Reads expansion.json and checks the types of its values."""
+  notes = json_files.read_json(path)
+  for name, kinds in _KINDS.items():
+    value: Any = notes.get(name) if isinstance(notes, dict) else None
+    good = type(value) in kinds
+    if not good or (str not in kinds and not 0 <= value < float("inf")):
+      raise InputError(
+        f"is damaged ({name} is {value!r}): train or export again", path=path
+      )
+  return notes
+
+
+def _read_vectors(
+  path: pathlib.Path, shape: tuple[int, int]
+) -> word2vecf.Model:
+  """Reads the vectors of [X, F] entities and contexts."""
+  arrays = files.read_npz(path, word2vecf.Model._fields)
+  negatives = arrays.pop("negatives")
+  width = arrays["noise"].shape[-1:]
+  for name, rows in zip(("entities", "contexts"), shape):
+    if arrays[name].shape != (rows, *width) or len(width) != 1:
+      raise InputError(f"{name} is not {rows} vectors", path=path)
+  finite = all(
+    x.dtype.kind == "f" and x.ndim == 2 and np.isfinite(x).all()
+    for x in arrays.values()
+  )
+  if not finite or negatives.dtype.kind not in "iu" or negatives.shape:
+    raise InputError("its vectors are not all finite", path=path)
+  return word2vecf.Model(negatives=int(negatives), **arrays)
