@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from experiments.run import progress
+from experiments.run import presets, progress
 from launch import inspection, results, space
 from repr_jax import errors
 from repr_jax.data.io import json_files
@@ -67,14 +67,15 @@ class Job(NamedTuple):
   arguments: list[str]
 
 
-def load(path: str) -> tuple[str, str | None, list[space.Added]]:
+def load(path: str) -> tuple[str, list[str], list[space.Added]]:
   """Executes a sweep file.
 
   Args:
-    path: a Python file with EXPERIMENT, `sweep(add)` and perhaps FLAGFILE.
+    path: a Python file with EXPERIMENT, `sweep(add)` and perhaps PRESET, the
+      name of a packaged preset, or FLAGFILE, a file of flags.
 
   Returns:
-    The experiment, its flag file, and the runs that were added.
+    The experiment, the arguments of all runs, and the runs that were added.
   """
   if not os.path.isfile(path):
     raise errors.InputError("--sweep: there is no such file", path=path)
@@ -96,12 +97,23 @@ def load(path: str) -> tuple[str, str | None, list[space.Added]]:
     ) from error
   if not adder.runs:
     raise errors.InputError("sweep(add) adds no run", path=path)
-  flagfile = names.get("FLAGFILE")
-  if flagfile is not None and not os.path.isfile(flagfile):
-    raise errors.InputError(
-      f"FLAGFILE: there is no file {flagfile!r} here", path=path
-    )
-  return names["EXPERIMENT"], flagfile, adder.runs
+  preset, flagfile = names.get("PRESET"), names.get("FLAGFILE")
+  common = []
+  if preset is not None:
+    if preset not in presets.names():
+      raise errors.InputError(
+        f"PRESET: there is no {preset!r}; there are "
+        f"{', '.join(presets.names())}",
+        path=path,
+      )
+    common.append(f"--preset={preset}")
+  if flagfile is not None:
+    if not os.path.isfile(flagfile):
+      raise errors.InputError(
+        f"FLAGFILE: there is no file {flagfile!r} here", path=path
+      )
+    common.append(f"--flagfile={flagfile}")
+  return names["EXPERIMENT"], common, adder.runs
 
 
 def _line(error: Exception, path: str) -> int | None:
@@ -147,10 +159,9 @@ def make(path: str, root: pathlib.Path) -> Plan:
   Returns:
     The plan.
   """
-  experiment, flagfile, added = load(path)
+  experiment, common, added = load(path)
   runs: list[Run] = []
   lines: dict[str, int | None] = {}
-  common = [] if flagfile is None else [f"--flagfile={flagfile}"]
   for flags, line in added:
     name = directory_name(flags)
     if name in lines:

@@ -2,11 +2,11 @@
 
 ```python
 EXPERIMENT = "experiments.elkb"
-FLAGFILE = "experiments/presets/elkb_fast.flags"  # may be left out
+PRESET = "elkb_fast"  # or FLAGFILE = "mine.flags", or neither
 
 
 def sweep(add):
-  add()  # the experiment as its flag file has it
+  add()  # the experiment as its preset has it
   add(model="T", constrained=False)  # one run
   add.list([{"dim": 50}, {"dim": 100, "batch": 500}])  # these runs
   add.grid(eta=(0.03, 0.1), alpha=(1e-4, 1e-3), model="B")  # 4 runs
@@ -47,7 +47,7 @@ class Adder:
     self._path = path
 
   def __call__(self, **flags: Any) -> None:
-    """Adds one run with these flags over those of the flag file."""
+    """Adds one run with these flags over those of the preset."""
     self._append(flags)
 
   def list(self, runs: Iterable[Mapping[str, Any]]) -> None:

@@ -10,10 +10,11 @@ python -m launch.sweep --sweep=... --executor=slurm --jobs=20
 python -m launch.collect runs/sweeps/NAME
     then: one table and plots of all results
 
-The file says which experiment, with which flag file, and which runs:
+The file says which experiment, with which preset (or FLAGFILE, a file of
+flags), and which runs:
 
   EXPERIMENT = "experiments.elkb"
-  FLAGFILE = "experiments/presets/elkb_fast.flags"
+  PRESET = "elkb_fast"
 
   def sweep(add):
     add(model="T")                                   one run

@@ -2,7 +2,7 @@
 
 python -m experiments.cmr                              (WordNet, a few minutes)
 python -m experiments.cmr --corpus=wikipedia           (gensim's small dump)
-python -m experiments.cmr --flagfile=experiments/presets/cmr_thesis.flags
+python -m experiments.cmr --preset=cmr_thesis
 
 A query is one mention of an entity that has at least two; the others are
 relevant, and mentions of other entities with the same name stay in the

@@ -99,6 +99,6 @@ def _note(options: task_lib.Options) -> str:
     f"are of the other half; infAP sees {seen}. The thesis' are of TAC 2014 "
     "and not comparable: BM25 54.5, its best ensemble 55.8 infAP; alone LSA "
     "40.1, MVLSA 37.1, multilabel VAE 41.0, multinomial VAE 50.9. "
-    "python -m experiments.cmr --flagfile=experiments/presets/cmr_thesis.flags "
+    "python -m experiments.cmr --preset=cmr_thesis "
     "runs all of its settings on a collection of news."
   )

@@ -4,7 +4,7 @@ python -m experiments.elkb --task=puzzle
     the deduction puzzle, 10 runs in one program: seconds; MRR about .47
 python -m experiments.elkb
     model B with rules on WordNet's own 18 relations: minutes on two cores
-python -m experiments.elkb --flagfile=experiments/presets/elkb_complex.flags
+python -m experiments.elkb --preset=elkb_complex
     --train=DIR/train.txt.gz --valid=DIR/valid.txt --test=DIR/test.txt
     --rules=DIR/rules.tsv
     ComplEx with exact rules on WN18

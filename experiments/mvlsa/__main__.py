@@ -1,7 +1,7 @@
 """Multiview LSA: word vectors from many views of words (thesis chapter 3).
 
 python -m experiments.mvlsa --wordnet=synset,hypernym,gloss --workdir=runs/wn
-python -m experiments.mvlsa --flagfile=experiments/presets/mvlsa_quality.flags
+python -m experiments.mvlsa --preset=mvlsa_quality
 
 Views come from text, bitext, dependency trees, WordNet, tables of counts and
 other systems' vectors; they are counted once into --store and reused by every

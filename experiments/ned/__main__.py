@@ -2,7 +2,7 @@
 
 python -m experiments.ned
 python -m experiments.ned --data=DIRECTORY
-python -m experiments.ned --flagfile=experiments/presets/ned_thesis.flags
+python -m experiments.ned --preset=ned_thesis
 
 The default corpus is the small Wikipedia dump that comes with gensim, parted
 into training, validation and test; it takes about a minute on two cores.

@@ -14,7 +14,7 @@ _QUICK = Options(
 )  # fmt: skip
 _FULL = Options()
 _THESIS = (
-  "python -m experiments.ned --flagfile=experiments/presets/ned_thesis.flags "
+  "python -m experiments.ned --preset=ned_thesis "
   "--dump=enwiki-pages-articles.xml.bz2 --prior=p_e_m.txt "
   "--word_vectors=GoogleNews-vectors-negative300.bin "
   "--train=aida_train.csv --validation=aida_testA.csv "

@@ -2,7 +2,7 @@
 
 python -m experiments.nvse --mode=query --query="Mozart, Haydn, Schubert"
 python -m experiments.nvse --mode=evaluate
-python -m experiments.nvse --flagfile=experiments/presets/nvse_tinkerbell.flags
+python -m experiments.nvse --preset=nvse_tinkerbell
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
 about a minute on two cores; every mode trains first where --workdir has no

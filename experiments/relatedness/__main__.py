@@ -51,7 +51,7 @@ _NOTE = (
   "The thesis learned from a whole dump of Wikipedia and asked the queries of "
   "Ceccarelli et al.; figures of other text or queries are not comparable. "
   "With both: python -m experiments.relatedness "
-  "--flagfile=experiments/presets/relatedness_thesis.flags "
+  "--preset=relatedness_thesis "
   "--corpus=enwiki-pages-articles.xml.bz2 --queries=relatedness/test.svm"
 )
 

@@ -1,6 +1,6 @@
 """The main job: every chapter of the thesis, and one report of its figures.
 
-python -m experiments.reproduce [--chapters=spectral] [--preset=quick]
+python -m experiments.reproduce [--chapters=spectral] [--size=quick]
 
 Each chapter runs in its own process and directory; those that have finished
 are kept when the job is run again. The report, `report.html` and `report.md`
@@ -22,9 +22,9 @@ from experiments.run import progress, report, runlib, shutdown, workdir
 from repr_jax import errors
 
 CHAPTERS: dict[str, str] = {
-  "spectral": "experiments.spectral:chapter",
+  "spectral": "experiments.spectral.__main__:chapter",
   "mvlsa": "experiments.mvlsa.chapter:chapter",
-  "rescal": "experiments.rescal:chapter",
+  "rescal": "experiments.rescal.__main__:chapter",
   "elkb": "experiments.elkb.chapter:chapter",
   "nvse": "experiments.nvse.chapter:chapter",
   "cmr": "experiments.cmr.chapter:chapter",
@@ -34,8 +34,8 @@ CHAPTERS: dict[str, str] = {
 _CHAPTERS = flags.DEFINE_list(
   "chapters", None, "Chapters to run, by name and comma; all by default."
 )
-_PRESET = flags.DEFINE_enum(
-  "preset",
+_SIZE = flags.DEFINE_enum(
+  "size",
   "quick",
   ["quick", "full"],
   "quick: minutes on two cores; full: the sizes of the thesis where possible.",
@@ -59,14 +59,14 @@ def select(names: Sequence[str] | None, known: Mapping[str, str]) -> list[str]:
 
 
 def run_chapter(
-  name: str, target: str, preset: str, directory: pathlib.Path, rerun: bool
+  name: str, target: str, size: str, directory: pathlib.Path, rerun: bool
 ) -> report.Chapter:
   """Runs one chapter in a child process, or takes what it left before.
 
   Args:
     name: the chapter's name.
     target: its function as `MODULE:FUNCTION`.
-    preset: "quick" or "full".
+    size: "quick" or "full".
     directory: the chapter's own work directory.
     rerun: run it although it has finished before.
 
@@ -83,7 +83,7 @@ def run_chapter(
     old.unlink(missing_ok=True)
   progress.say(f"{name}: running")
   child = subprocess.Popen(
-    [sys.executable, "-m", chapter_lib.__name__, target, preset, directory],
+    [sys.executable, "-m", chapter_lib.__name__, target, size, directory],
     env={**os.environ, shutdown.PARENT: str(os.getpid())},
   )
   try:
@@ -106,20 +106,20 @@ def run_chapter(
     error = f"ended by signal {-code} (memory may have run out)"
   if failure.exists():
     error = failure.read_text("utf-8")
-  made_by = command(name, preset)
+  made_by = command(name, size)
   return report.Chapter(
     name, "The chapter did not finish.", command=made_by, error=error
   )
 
 
-def command(name: str, preset: str) -> str:
+def command(name: str, size: str) -> str:
   """The command that makes one chapter."""
-  return f"python -m experiments.reproduce --chapters={name} --preset={preset}"
+  return f"python -m experiments.reproduce --chapters={name} --size={size}"
 
 
 def reproduce(
   names: Sequence[str] | None,
-  preset: str,
+  size: str,
   directory: pathlib.Path,
   *,
   rerun: bool = False,
@@ -129,7 +129,7 @@ def reproduce(
 
   Args:
     names: the chapters to run; all if None.
-    preset: "quick" or "full".
+    size: "quick" or "full".
     directory: where chapters and the report go.
     rerun: run chapters again that have finished.
     known: the chapters there are, as `CHAPTERS`.
@@ -139,13 +139,13 @@ def reproduce(
   """
   chapters = {}
   for name in select(names, known):
-    done = run_chapter(name, known[name], preset, directory / name, rerun)
-    done.command = done.command or command(name, preset)
+    done = run_chapter(name, known[name], size, directory / name, rerun)
+    done.command = done.command or command(name, size)
     chapters[name] = done
   cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else "?"
   versions = workdir.versions()
   about = [
-    f"Preset {preset}; {cores} cores; "
+    f"Size {size}; {cores} cores; "
     + ", ".join(f"{package} {version}" for package, version in versions.items())
   ]
   report.write_report(chapters, directory, about)
@@ -156,14 +156,14 @@ def main(argv: list[str]) -> None:
   """Runs the chapters that the flags name."""
   del argv
   names = select(_CHAPTERS.value, CHAPTERS)
-  preset = _PRESET.value
-  folder = runlib.WORKDIR.value or f"runs/reproduce-{preset}"
+  size = _SIZE.value
+  folder = runlib.WORKDIR.value or f"runs/reproduce-{size}"
   volatile = ("chapters", "rerun")
   # The devices are left to the chapters, which may need all of their memory.
   with runlib.Run(
     "reproduce", directory=folder, volatile=volatile, devices=False
   ) as run:
-    chapters = reproduce(names, preset, run.directory, rerun=_RERUN.value)
+    chapters = reproduce(names, size, run.directory, rerun=_RERUN.value)
     for name, chapter in chapters.items():
       print(f"{chapter.title}: {report.summary_line(chapter)}")
       for row in chapter.rows:

@@ -1,6 +1,6 @@
 """Runs one chapter in a process of its own: `reproduce` starts it.
 
-python -m experiments.reproduce.chapter MODULE:FUNCTION PRESET DIRECTORY
+python -m experiments.reproduce.chapter MODULE:FUNCTION SIZE DIRECTORY
 
 A process of its own keeps the flags of one experiment from those of another,
 gives each chapter the whole memory, and lets a chapter crash alone.
@@ -22,12 +22,12 @@ FILE = "chapter.json"
 ERROR = "error.txt"
 
 
-def run(target: str, preset: str, directory: pathlib.Path) -> report.Chapter:
+def run(target: str, size: str, directory: pathlib.Path) -> report.Chapter:
   """Calls `MODULE:FUNCTION` and keeps what it returns in `chapter.json`.
 
   Args:
-    target: the chapter's function, `chapter(preset, workdir)`.
-    preset: "quick" or "full".
+    target: the chapter's function, `chapter(size, workdir)`.
+    size: "quick" or "full".
     directory: the chapter's work directory.
 
   Returns:
@@ -36,10 +36,10 @@ def run(target: str, preset: str, directory: pathlib.Path) -> report.Chapter:
   module, _, function = target.partition(":")
   chapter_function = getattr(importlib.import_module(module), function)
   if not flags.FLAGS.is_parsed():
-    # Flags keep their defaults; a chapter's settings come from its preset.
+    # Flags keep their defaults; a chapter's settings come from its size.
     flags.FLAGS([sys.argv[0]])
   began = time.monotonic()
-  chapter = chapter_function(preset, directory)
+  chapter = chapter_function(size, directory)
   if chapter.seconds is None:
     chapter.seconds = time.monotonic() - began
   report.save(directory / FILE, chapter)
@@ -51,12 +51,12 @@ def main() -> None:
   if len(sys.argv) != 4:
     print(__doc__)
     sys.exit(0 if "--help" in sys.argv else 2)
-  target, preset, directory = sys.argv[1:]
+  target, size, directory = sys.argv[1:]
   shutdown.on_signals()
   shutdown.with_parent()
   logging.set_verbosity(logging.WARNING)
   try:
-    run(target, preset, pathlib.Path(directory))
+    run(target, size, pathlib.Path(directory))
   except KeyboardInterrupt:
     sys.exit(130)
   except Exception as error:

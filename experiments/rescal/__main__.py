@@ -1,6 +1,6 @@
 """RESCAL on a transitive relation, and where it fails (thesis 5.2).
 
-  python -m experiments.rescal --flagfile=experiments/presets/rescal_quick.flags
+  python -m experiments.rescal --preset=rescal_quick
   python -m experiments.rescal --data=wordnet --dims=50 --settings=sub --roles
 
 A model of two relations, presence and absence, is fitted to the closure of a

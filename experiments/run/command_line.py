@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from absl import flags
 
+from experiments.run import presets
 from repr_jax import errors
 
 
@@ -24,7 +25,11 @@ def parse(argv: Sequence[str]) -> list[str]:
       a number that is not finite, which no bound of absl keeps out.
   """
   try:
-    rest = flags.FLAGS(list(argv))
+    program, *arguments = argv
+    arguments = flags.FLAGS.read_flags_from_files(arguments, force_gnu=False)
+    rest = flags.FLAGS(presets.expand([program, *arguments]))
+  except errors.InputError:
+    raise
   except flags.Error as error:
     raise errors.InputError(str(error)) from error
   except RecursionError as error:

@@ -38,6 +38,7 @@ from experiments.run import (
   checkpoints,
   command_line,
   cpu_settings,
+  presets,
   processes,
   progress,
   shutdown,
@@ -363,12 +364,12 @@ def launch(
 
   Args:
     main: the program; what it returns is the exit code.
-    of_a_run: whether the program has a work directory and a seed.
+    of_a_run: whether the program has a work directory, a seed and presets.
     arguments: whether it takes more than flags.
   """
   if not any(argument.startswith("--help") for argument in sys.argv):
     cpu_settings.apply()
-  for holder in (WORKDIR, SEED):
+  for holder in (WORKDIR, SEED, presets.PRESET):
     if of_a_run:
       # --help lists the flags of the program and these.
       flags.FLAGS.register_key_flag_for_module(

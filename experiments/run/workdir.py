@@ -129,7 +129,10 @@ class Lock:
 
 
 def flag_values() -> dict[str, Any]:
-  """The program's own flags by name; those of installed libraries are not."""
+  """The program's own flags by name; those of installed libraries are not.
+
+  A preset is recorded by the flags that it stands for.
+  """
   values = {}
   for module, defined in flags.FLAGS.flags_by_module_dict().items():
     source = getattr(sys.modules.get(module), "__file__", None) or ""
@@ -137,12 +140,13 @@ def flag_values() -> dict[str, Any]:
     if foreign and module.split(".")[0] not in _OURS:
       continue
     values.update({flag.name: flag.value for flag in defined})
+  values.pop("preset", None)
   return values
 
 
 def _commit() -> str | None:
   """The git commit of a checkout, marked where files differ from it."""
-  root = pathlib.Path(__file__).resolve().parent.parent
+  root = pathlib.Path(__file__).resolve().parents[2]
   if not (root / ".git").exists():
     return None
   try:

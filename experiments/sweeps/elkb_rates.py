@@ -1,7 +1,7 @@
 """Step size and penalty of model B with rules on WordNet, three seeds each."""
 
 EXPERIMENT = "experiments.elkb"
-FLAGFILE = "experiments/presets/elkb_fast.flags"
+PRESET = "elkb_fast"
 
 
 def sweep(add):

@@ -1,7 +1,7 @@
 """Runs of multiview LSA over the truncation t of columns."""
 
 EXPERIMENT = "experiments.mvlsa"
-FLAGFILE = "experiments/presets/mvlsa_corpora.flags"
+PRESET = "mvlsa_corpora"
 
 
 def sweep(add):

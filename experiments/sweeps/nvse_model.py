@@ -1,7 +1,7 @@
 """Runs of set expansion over sizes, beta, inputs and decoder."""
 
 EXPERIMENT = "experiments.nvse"
-FLAGFILE = "experiments/presets/nvse_best.flags"
+PRESET = "nvse_best"
 
 
 def sweep(add):

@@ -11,7 +11,6 @@ import sys
 import numpy as np
 import pytest
 
-import experiments
 from experiments.cmr import (
   analysis,
   chapter,
@@ -21,7 +20,7 @@ from experiments.cmr import (
   systems,
 )
 from experiments.cmr import data as task_lib
-from experiments.run import runlib
+from experiments.run import presets, runlib
 from repr_jax.data import trec
 from repr_jax.errors import InputError
 
@@ -347,8 +346,7 @@ def test_specifications():
 
 
 def test_every_setting_of_the_thesis_preset_has_its_figure():
-  folder = pathlib.Path(experiments.__path__[0], "presets")
-  path = folder / "cmr_thesis.flags"
+  path = presets.FOLDER / "cmr_thesis.flags"
   (line,) = (x for x in path.read_text().split("\n") if "--systems=" in x)
   texts = line.partition("=")[2].split(",")
   assert len(texts) == 20

@@ -35,7 +35,7 @@ def test_one_failing_chapter_does_not_take_the_others(tmp_path):
   page = (tmp_path / "report.html").read_text("utf-8")
   assert "1 of 1 figures agree" in page
   assert "the matrix is &lt;singular&gt; &amp; sad" in page
-  assert "--chapters=good --preset=quick" in page
+  assert "--chapters=good --size=quick" in page
   assert "Good chapter" in (tmp_path / "report.md").read_text("utf-8")
 
 
@@ -72,7 +72,8 @@ def test_every_registered_chapter_exists():
 
 def test_the_program_ends_with_1_after_the_report(tmp_path):
   program = (
-    "from experiments import reproduce, runlib\n"
+    "from experiments.reproduce import __main__ as reproduce\n"
+    "from experiments.run import runlib\n"
     "reproduce.CHAPTERS.clear()\n"
     f"reproduce.CHAPTERS.update({_FAKE!r})\n"
     "runlib.launch(reproduce.main)\n"

@@ -125,20 +125,3 @@ def test_bad_flags_end_with_one_line(tmp_path):
   done = _run(tmp_path / "run", "--vertices=100")
   assert done.returncode == 2
   assert "2^h - 1" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_presets_parse():
-  from absl import flags
-
-  import experiments.rescal  # noqa: F401
-
-  folder = pathlib.Path(runlib.__file__).parent / "presets"
-  presets = sorted(folder.glob("rescal_*.flags"))
-  assert len(presets) == 5
-  for preset in presets:
-    values = flags.FLAGS.read_flags_from_files([f"--flagfile={preset}"])
-    assert values
-    for value in values:
-      name = value.lstrip("-").partition("=")[0]
-      assert name in flags.FLAGS, (preset, name)
-  assert runlib.SEED.name == "seed"

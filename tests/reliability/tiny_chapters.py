@@ -12,12 +12,12 @@ _STEPS = 4
 _SECONDS = 0.05
 
 
-def first(preset: str, workdir: pathlib.Path) -> Any:
+def first(size: str, workdir: pathlib.Path) -> Any:
   """A chapter."""
   return _walk("First", workdir)
 
 
-def second(preset: str, workdir: pathlib.Path) -> Any:
+def second(size: str, workdir: pathlib.Path) -> Any:
   """Another one."""
   return _walk("Second", workdir)
 
