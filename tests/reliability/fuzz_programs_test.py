@@ -83,11 +83,15 @@ def test_files_of_flags_that_cannot_be_read_are_named(world, tmp_path):
   given[b"--tolerance=nan\n"] = "--tolerance"
   for data, named in given.items():
     path.write_bytes(data)
-    ended = world.programs.run("experiments.rescal", [f"--flagfile={path}"])
+    ended = world.programs.run(
+      "experiments.rescal.__main__", [f"--flagfile={path}"]
+    )
     _assert_one_line(ended, named)
   path.unlink()
   for _ in range(2):
-    ended = world.programs.run("experiments.rescal", [f"--flagfile={path}"])
+    ended = world.programs.run(
+      "experiments.rescal.__main__", [f"--flagfile={path}"]
+    )
     _assert_one_line(ended, path)
     path.mkdir(exist_ok=True)
 

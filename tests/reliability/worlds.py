@@ -180,7 +180,7 @@ CASES: dict[str, Case] = {
     lambda world, run: [*_mvlsa(world, run), "--study=m", "--values=2,4"],
   ),
   "rescal": Case(
-    "experiments.rescal",
+    "experiments.rescal.__main__",
     lambda world, run: [
       "--vertices=15", "--dims=2,3", "--settings=sub", "--runs=2",
       "--max_steps=3",
@@ -188,7 +188,7 @@ CASES: dict[str, Case] = {
     ],
   ),
   "elkb-pairs": Case(
-    "experiments.elkb",
+    "experiments.elkb.__main__",
     lambda world, run: [
       *_facts_of(world, run), "--model=B", "--negatives=2",
     ],
@@ -200,7 +200,7 @@ CASES: dict[str, Case] = {
     refused=1,
   ),
   "elkb-many": Case(
-    "experiments.elkb",
+    "experiments.elkb.__main__",
     lambda world, run: [
       *_facts_of(world, run), "--model=complex", "--trainer=many",
       "--optimizer=adagrad", "--penalty=n3", "--nonnegative=false",
@@ -208,7 +208,7 @@ CASES: dict[str, Case] = {
     ],
   ),
   "elkb-puzzle": Case(
-    "experiments.elkb",
+    "experiments.elkb.__main__",
     lambda world, run: [
       "--task=puzzle", "--puzzle_runs=2", f"--workdir={run / 'run'}",
     ],
@@ -248,7 +248,7 @@ CASES: dict[str, Case] = {
     early=_SLOW,
   ),
   "relatedness": Case(
-    "experiments.relatedness",
+    "experiments.relatedness.__main__",
     lambda world, run: [
       f"--corpus={world / 'entities.jsonl'}",
       f"--queries={world / 'related.svm'}", "--dim=3", "--steps=2",
