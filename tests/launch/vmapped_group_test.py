@@ -87,7 +87,7 @@ def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
     assert ours["value"] == pytest.approx(theirs["value"], abs=1e-3)
   stored = [json.loads((x / "flags.json").read_text()) for x in (one, two)]
   # Other tests of this process may have brought the flags of their programs.
-  own = flags.FLAGS.flags_by_module_dict()["experiments.elkb"]
+  own = flags.FLAGS.flags_by_module_dict()["experiments.elkb.__main__"]
   names = {flag.name for flag in own} | {"seed"}
   ours, theirs = ({k: x["flags"][k] for k in names} for x in stored)
   assert ours == theirs
