@@ -125,7 +125,7 @@ def test_a_refused_program_leaves_its_directory_free(
   [
     ("-m", "experiments.reproduce", "--help"),
     ("-m", "launch.multihost", "--help"),
-    ("-c", "from experiments import runlib\n"
+    ("-c", "from experiments.run import runlib\n"
      "runlib.launch(lambda argv: [print(i) for i in range(10**6)])"),
   ],
 )  # fmt: skip
@@ -139,7 +139,7 @@ def test_a_program_without_a_reader_ends_quietly(command):
 
 _LONG = """
 import jax, sys
-from experiments import runlib
+from experiments.run import runlib
 
 def main(argv):
   loop = lambda x: jax.lax.while_loop(lambda i: i >= 0, lambda i: i ^ 1, x)
@@ -169,20 +169,20 @@ def test_a_second_signal_does_not_wait_for_a_compiled_program(number):
 
 _PARENT = """
 import os, subprocess, sys
-from experiments import endings
+from experiments.run import shutdown
 
 child = subprocess.Popen(
   [sys.executable, "-c", sys.argv[1]],
-  env={**os.environ, endings.PARENT: str(os.getpid())},
+  env={**os.environ, shutdown.PARENT: str(os.getpid())},
 )
 child.wait()
 """
 _CHILD = """
 import os, time
-from experiments import endings
+from experiments.run import shutdown
 
-endings.with_parent()
-assert endings.PARENT not in os.environ
+shutdown.with_parent()
+assert shutdown.PARENT not in os.environ
 print(os.getpid(), flush=True)
 time.sleep(60)
 """
