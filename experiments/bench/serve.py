@@ -121,7 +121,7 @@ class _Served:
 
     ranking = data.opened.ranking.score
     fitted = ranker.Ranker(data.opened, (), rankings=(ranking,))
-    fitted.warm(answers.MOST_RESULTS)
+    fitted.warm(answers.MAX_RESULTS)
     found = answers.Answers(fitted)
     self.compilations = server.Compilations()
     self.batcher = batching.Batcher(largest)

@@ -12,7 +12,7 @@ from repr_jax.data.entities import features
 from repr_jax.errors import InputError
 from repr_jax.setexp import explain
 
-MOST_RESULTS = 100
+MAX_RESULTS = 100
 _RELEVANT = 40  # Features whose words are marked in sentences.
 
 _LABELS = {
@@ -115,7 +115,7 @@ class Answers:
     """
     first = questions[0][0]
     asked = [query for _, query in questions]
-    return self._ranker.top(first.system, first.ranking, asked, MOST_RESULTS)
+    return self._ranker.top(first.system, first.ranking, asked, MAX_RESULTS)
 
   def expansion(self, question: Question, top: Top, k: int) -> dict[str, Any]:
     """The answer to a question, from its best entities.
@@ -254,7 +254,7 @@ class Answers:
         {"id": name, "label": _RANKINGS[name]} for name in ranker.rankings
       ],
       "ranking": ranker.ranking,
-      "limits": {"members": ranker.members, "k": MOST_RESULTS},
+      "limits": {"members": ranker.members, "k": MAX_RESULTS},
       "examples": self._examples(),
     }
 
@@ -274,7 +274,7 @@ class Answers:
     for start in dict.fromkeys(int(x) for x in starts):
       asked = self._ranker.ask([start], [1.0])
       (top,) = self._ranker.top(
-        "nvse", self._ranker.ranking, [asked], MOST_RESULTS
+        "nvse", self._ranker.ranking, [asked], MAX_RESULTS
       )
       rows = [start, *(x for x in top.rows.tolist() if sizes[x])]
       found.append([self.entities.describe(row) for row in rows[:3]])

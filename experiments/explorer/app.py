@@ -51,7 +51,7 @@ _HEADERS = {
 }
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _KEPT = 256  # Answers that are kept for who asks the same again.
-_Values = dict[str, Any]
+_Answer = dict[str, Any]
 
 
 class _Api:
@@ -67,7 +67,7 @@ class _Api:
     self._batcher = batcher
     self._compilations = compilations
     self._kept: collections.OrderedDict[Any, Any] = collections.OrderedDict()
-    self.handlers: Mapping[str, Callable[[_Values], Awaitable[_Values]]] = {
+    self.handlers: Mapping[str, Callable[[Any], Awaitable[_Answer]]] = {
       "/api/model": self._model,
       "/api/status": self._status,
       "/api/entities": self._entities,
@@ -77,12 +77,12 @@ class _Api:
       "/api/sentences": self._sentences,
     }
 
-  async def _model(self, values: _Values) -> _Values:
-    del values
+  async def _model(self, request: schema.Model) -> _Answer:
+    del request
     return self._answers.model()
 
-  async def _status(self, values: _Values) -> _Values:
-    del values
+  async def _status(self, request: schema.Status) -> _Answer:
+    del request
     counts = self._batcher.counts._asdict()
     return {
       **counts,
@@ -90,62 +90,58 @@ class _Api:
       "resident": _resident(),
     }
 
-  async def _entities(self, values: _Values) -> _Values:
+  async def _entities(self, request: schema.Search) -> _Answer:
     search = self._answers.entities.search
-    return await asyncio.to_thread(search, values["q"], values["limit"])
+    return await asyncio.to_thread(search, request.q, request.limit)
 
-  async def _resolve(self, values: _Values) -> _Values:
-    return await asyncio.to_thread(
-      self._answers.entities.resolve, values["text"]
-    )
+  async def _resolve(self, request: schema.Resolve) -> _Answer:
+    return await asyncio.to_thread(self._answers.entities.resolve, request.text)
 
-  async def _expand(self, values: _Values) -> _Values:
-    question = self._question(values)
+  async def _expand(self, request: schema.Expand) -> _Answer:
+    question = self._question(request)
     asked = self._answers.check(question)
     kind = "expand", question.system, question.ranking
     # The worker has the next call to compute while this thread writes.
     top = await self._ask(
-      "expand", {**values, "k": 0}, kind, self._answers.tops, (question, asked)
+      ("expand", question), kind, self._answers.tops, (question, asked)
     )
-    return self._answers.expansion(question, top, values["k"])
+    return self._answers.expansion(question, top, request.k)
 
-  async def _rationale(self, values: _Values) -> _Values:
-    question = self._question(values)
+  async def _rationale(self, request: schema.Rationale) -> _Answer:
+    question = self._question(request)
     self._answers.check(question)
-    if values["previous"]:
-      self._answers.check(question._replace(members=values["previous"]))
-    argument = (
-      question, values["features"], values["relative"], values["previous"],
-    )  # fmt: skip
+    previous = _pairs(request.previous)
+    if previous:
+      self._answers.check(question._replace(members=previous))
+    argument = question, request.features, request.relative, previous
 
     def run(jobs):
       return [self._answers.rationale(*job) for job in jobs]
 
-    return await self._ask("rationale", values, None, run, argument)
+    return await self._ask(("rationale", argument), None, run, argument)
 
-  async def _sentences(self, values: _Values) -> _Values:
-    question = self._question(values)
+  async def _sentences(self, request: schema.Sentences) -> _Answer:
+    question = self._question(request)
     self._answers.check(question)
-    entities = values["entities"]
+    entities = tuple(request.entities)
     if len(set(entities)) < len(entities):
       raise InputError("entities names an entity twice")
     for entity in entities:
       self._answers.entities.row(entity)
-    argument = question, entities, values["sentences"]
+    argument = question, entities, request.sentences
 
     def run(jobs):
       return [self._answers.sentences(*job) for job in jobs]
 
-    return await self._ask("sentences", values, None, run, argument)
+    return await self._ask(("sentences", argument), None, run, argument)
 
-  def _question(self, values: _Values) -> Question:
+  def _question(self, request: schema.Query) -> Question:
     return self._answers.question(
-      values["members"], values["system"], values["ranking"]
+      _pairs(request.members), request.system, request.ranking
     )
 
-  async def _ask(self, name, values, kind, run, argument) -> Any:
+  async def _ask(self, key, kind, run, argument) -> Any:
     """The answer of the worker, or the one that it gave before."""
-    key = name, tuple(values.items())
     if key in self._kept:
       self._kept.move_to_end(key)
       return self._kept[key]
@@ -154,6 +150,10 @@ class _Api:
     if len(self._kept) > _KEPT:
       self._kept.popitem(last=False)
     return answer
+
+
+def _pairs(members: list[schema.Member]) -> tuple[tuple[str, float], ...]:
+  return tuple((member.id, member.weight) for member in members)
 
 
 def _resident() -> int:
@@ -206,11 +206,11 @@ def _endpoint(handler, endpoint: schema.Endpoint):
     try:
       if endpoint.method == "GET":
         pairs = request.query_params.multi_items()
-        values = schema.from_text(endpoint.fields, pairs)
+        values: schema.Request = schema.check_text(endpoint.request, pairs)
       else:
         if request.query_params:
           raise InputError("values belong into the body, not the address")
-        values = schema.check(endpoint.fields, await _body(request))
+        values = schema.check(endpoint.request, await _body(request))
       return _json(await handler(values))
     except InputError as error:
       return _error(422, str(error))
@@ -228,9 +228,9 @@ async def _body(request: Request) -> dict[str, Any]:
   try:
     async for chunk in request.stream():
       body += chunk
-      if len(body) > schema.LARGEST_BODY:
+      if len(body) > schema.MAX_BODY:
         raise HTTPException(
-          413, f"the body has more than {schema.LARGEST_BODY} bytes"
+          413, f"the body has more than {schema.MAX_BODY} bytes"
         )
   except ClientDisconnect:
     raise HTTPException(400, "the body ended early") from None

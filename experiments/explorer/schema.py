@@ -1,276 +1,200 @@
-"""What each address of the API takes: one table checks input and documents it.
-
-`ENDPOINTS` is the only description; `check` holds a request to it, and
-`openapi.document` writes it down.
-"""
+"""Requests of the API, as pydantic models that check and describe them."""
 
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from experiments.explorer.answers import MOST_RESULTS
+import pydantic
+from pydantic import Field
+
+from experiments.explorer.answers import MAX_RESULTS
 from repr_jax.errors import InputError
 from repr_jax.setexp.systems import RANKINGS, SYSTEMS
 
-LARGEST_BODY = 64 * 1024
-LARGEST_WEIGHT = 100.0
-_MEMBERS = 1000
+MAX_BODY = 64 * 1024
+_MAX_MEMBERS = 1000
 
 
-class Field(NamedTuple):
-  """One value of a request.
+class Request(pydantic.BaseModel):
+  """A request whose values are checked strictly: "1" is no number."""
 
-  Attributes:
-    kind: "string", "integer", "number", "boolean", "strings" or "members".
-    text: what it means.
-    default: taken where it is absent; None if it must be there.
-    least: smallest value, or length.
-    most: greatest value, or length.
-    choices: the strings that there are, where not every one is.
-  """
+  model_config = pydantic.ConfigDict(
+    strict=True, extra="forbid", frozen=True, allow_inf_nan=False
+  )
 
-  kind: str
-  text: str
-  default: Any = None
-  least: float = 0
-  most: float = 0
-  choices: tuple[str, ...] = ()
+
+R = TypeVar("R", bound=Request)
+Id = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class Member(Request):
+  """An entity of a query."""
+
+  id: Id
+  weight: float = Field(1.0, ge=-100, le=100)
+
+
+class Search(Request):
+  """Entities whose names begin like a text or are similar to it."""
+
+  q: str = Field(description="Text to look for.", min_length=1, max_length=200)
+  limit: int = Field(
+    10, description="Most entities.", ge=1, le=50, strict=False
+  )
+
+
+class Resolve(Request):
+  """Entities of a pasted list of names."""
+
+  text: str = Field(
+    description="Names or ids on lines or between commas; weights as in "
+    "Bach:2.",
+    min_length=1,
+    max_length=20_000,
+  )
+
+
+class Query(Request):
+  """A weighted set of entities, put to one system."""
+
+  members: list[Member] = Field(
+    description="Entities of the query.", min_length=1, max_length=_MAX_MEMBERS
+  )
+  system: Literal[SYSTEMS] = Field(  # type: ignore[valid-type]
+    "nvse", description="System to ask."
+  )
+  ranking: Literal[("", *RANKINGS)] = Field(  # type: ignore[valid-type]
+    "", description="Score that nvse ranks by; its usual one by default."
+  )
+
+
+class Expand(Query):
+  """The best entities for a query, its own members left out."""
+
+  k: int = Field(10, description="Most entities.", ge=1, le=MAX_RESULTS)
+
+
+class Rationale(Query):
+  """The features that a query stands for, and its concept."""
+
+  features: int = Field(10, description="Most features.", ge=1, le=100)
+  relative: bool = Field(
+    False, description="Weigh features against the average entity's."
+  )
+  previous: list[Member] = Field(
+    [],
+    description="Members of the query before; the answer says which features "
+    "entered and left.",
+    max_length=_MAX_MEMBERS,
+  )
+
+
+class Sentences(Query):
+  """The sentences that support entities most, with words marked."""
+
+  entities: list[Id] = Field(
+    description="Ids of entities.", min_length=1, max_length=25
+  )
+  sentences: int = Field(1, description="Most for each entity.", ge=1, le=10)
+
+
+class Model(Request):
+  """Systems, ranking scores, limits and two example queries."""
+
+
+class Status(Request):
+  """Requests, calls and compilations since the start; bytes of memory."""
 
 
 class Endpoint(NamedTuple):
-  """One address: its method, what it does, and its values by name."""
+  """The method of an address, and the requests that it takes."""
 
   method: str
-  text: str
-  fields: Mapping[str, Field]
+  request: type[Request]
 
 
-_QUERY = {
-  "members": Field(
-    "members", "Entities of the query with weights.", None, 1, _MEMBERS
-  ),
-  "system": Field("string", "Who is asked.", "nvse", 1, 20, SYSTEMS),
-  "ranking": Field(
-    "string",
-    "Score that nvse ranks by; its usual one by default.",
-    "",
-    0,
-    20,
-    ("", *RANKINGS),
-  ),
-}
 ENDPOINTS = {
-  "/api/model": Endpoint(
-    "GET", "Systems, ranking scores, limits and two example queries.", {}
-  ),
-  "/api/status": Endpoint(
-    "GET",
-    "Requests, calls and compilations since the start; bytes of memory.",
-    {},
-  ),
-  "/api/entities": Endpoint(
-    "GET",
-    "Entities whose names begin like a text or are similar to it.",
-    {
-      "q": Field("string", "What was typed.", None, 1, 200),
-      "limit": Field("integer", "Entities at most.", 10, 1, 50),
-    },
-  ),
-  "/api/resolve": Endpoint(
-    "POST",
-    "Entities of a pasted list of names.",
-    {
-      "text": Field(
-        "string",
-        "Names or ids on lines or between commas, weights as in Bach:2.",
-        None,
-        1,
-        20_000,
-      )
-    },
-  ),
-  "/api/expand": Endpoint(
-    "POST",
-    "The best entities for a query, its own members left out.",
-    {**_QUERY, "k": Field("integer", "Entities.", 10, 1, MOST_RESULTS)},
-  ),
-  "/api/rationale": Endpoint(
-    "POST",
-    "The features that a query stands for, and its concept.",
-    {
-      **_QUERY,
-      "features": Field("integer", "Features.", 10, 1, 100),
-      "relative": Field(
-        "boolean", "Weigh features against what any entity has.", False
-      ),
-      "previous": Field(
-        "members",
-        "Members of the query before: what entered and left is told.",
-        (),
-        0,
-        _MEMBERS,
-      ),
-    },
-  ),
-  "/api/sentences": Endpoint(
-    "POST",
-    "The sentences that speak best for entities, words marked.",
-    {
-      **_QUERY,
-      "entities": Field("strings", "Ids of entities.", None, 1, 25),
-      "sentences": Field("integer", "Sentences of each.", 1, 1, 10),
-    },
-  ),
+  "/api/model": Endpoint("GET", Model),
+  "/api/status": Endpoint("GET", Status),
+  "/api/entities": Endpoint("GET", Search),
+  "/api/resolve": Endpoint("POST", Resolve),
+  "/api/expand": Endpoint("POST", Expand),
+  "/api/rationale": Endpoint("POST", Rationale),
+  "/api/sentences": Endpoint("POST", Sentences),
 }
 
 
 def read_json(body: bytes) -> dict[str, Any]:
-  """An object of a request's body.
+  """Reads a request's body; refuses NaN and keys that come twice.
 
   Args:
-    body: UTF-8; NaN, infinities and names that come twice are refused.
+    body: a JSON object in UTF-8.
   """
 
   def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({name for name, _ in items}) < len(items):
+    values = dict(items)
+    if len(values) < len(items):
       raise ValueError("a name comes twice in an object")
-    return dict(items)
+    return values
 
   def constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
   try:
-    found = json.loads(
+    values = json.loads(
       body.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant
     )
   except (ValueError, RecursionError) as error:
     raise InputError(f"the body is not JSON: {error}") from None
-  if not isinstance(found, dict):
+  if not isinstance(values, dict):
     raise InputError("the body is not a JSON object")
-  return found
+  return values
 
 
-def check(
-  fields: Mapping[str, Field], values: Mapping[str, Any]
-) -> dict[str, Any]:
-  """The values of a request, whole and in range.
+def check(kind: type[R], values: dict[str, Any]) -> R:
+  """Checks the values of a request.
 
   Args:
-    fields: what is asked for.
-    values: what came.
+    kind: the request.
+    values: by name.
 
-  Returns:
-    A value for each field; anything else is an `InputError`.
+  Raises:
+    InputError: one line that names the first wrong field.
   """
-  for name in values:
-    if name not in fields:
-      known = ", ".join(fields) or "none"
-      raise InputError(f"there is no field {name[:100]!r}; there are {known}")
-  found = {}
-  for name, field in fields.items():
-    if name in values:
-      found[name] = _CHECKS[field.kind](name, field, values[name])
-    elif field.default is None:
-      raise InputError(f"{name} is missing")
-    else:
-      found[name] = field.default
-  return found
+  try:
+    return kind.model_validate(values)
+  except pydantic.ValidationError as error:
+    raise InputError(_first_error(error)) from None
 
 
-def from_text(
-  fields: Mapping[str, Field], pairs: Iterable[tuple[str, str]]
-) -> dict[str, Any]:
-  """Values of an address' query string, integers read as such.
+def check_text(kind: type[R], pairs: Iterable[tuple[str, str]]) -> R:
+  """Checks the values of an address' query string.
 
   Args:
-    fields: what is asked for.
-    pairs: names and values as they came.
+    kind: the request.
+    pairs: names and values.
   """
-  found: dict[str, Any] = {}
+  values: dict[str, str] = {}
   for name, value in pairs:
-    if name in found:
+    if name in values:
       raise InputError(f"{name[:100]} comes twice")
-    found[name] = value
-    if name in fields and fields[name].kind == "integer":
-      plain = value.isascii() and value.isdecimal() and len(value) < 10
-      found[name] = int(value) if plain else value
-  return check(fields, found)
+    values[name] = value
+  return check(kind, values)
 
 
-def _string(name: str, field: Field, value: Any) -> str:
-  if not isinstance(value, str):
-    raise InputError(f"{name} must be a string")
-  if not field.least <= len(value) <= field.most:
-    raise InputError(
-      f"{name} must have {field.least:g} to {field.most:g} characters, not "
-      f"{len(value)}"
-    )
-  if field.choices and value not in field.choices:
-    known = ", ".join(filter(None, field.choices))
-    raise InputError(f"{name} must be one of {known}, not {value!r}")
-  return value
-
-
-def _integer(name: str, field: Field, value: Any) -> int:
-  if isinstance(value, bool) or not isinstance(value, int):
-    raise InputError(f"{name} must be a whole number")
-  if not field.least <= value <= field.most:
-    raise InputError(f"{name} must be from {field.least:g} to {field.most:g}")
-  return value
-
-
-def _boolean(name: str, field: Field, value: Any) -> bool:
-  del field
-  if not isinstance(value, bool):
-    raise InputError(f"{name} must be true or false")
-  return value
-
-
-def _list(name: str, field: Field, value: Any) -> list[Any]:
-  if not isinstance(value, list):
-    raise InputError(f"{name} must be a list")
-  if not field.least <= len(value) <= field.most:
-    raise InputError(
-      f"{name} must have {field.least:g} to {field.most:g} entries, not "
-      f"{len(value)}"
-    )
-  return value
-
-
-def _strings(name: str, field: Field, value: Any) -> tuple[str, ...]:
-  each = Field("string", "", None, 1, 1000)
-  return tuple(
-    _string(f"{name}[{i}]", each, x)
-    for i, x in enumerate(_list(name, field, value))
-  )
-
-
-def _members(
-  name: str, field: Field, value: Any
-) -> tuple[tuple[str, float], ...]:
-  found = []
-  each = Field("string", "", None, 1, 1000)
-  for i, item in enumerate(_list(name, field, value)):
-    place = f"{name}[{i}]"
-    if not isinstance(item, dict) or set(item) - {"id", "weight"}:
-      raise InputError(f"{place} must be an object of id and weight")
-    entity = _string(f"{place}.id", each, item.get("id"))
-    weight = item.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-      raise InputError(f"{place}.weight must be a number")
-    if not abs(weight) <= LARGEST_WEIGHT or not math.isfinite(weight):
-      raise InputError(
-        f"{place}.weight must be from -{LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
-      )
-    found.append((entity, float(weight)))
-  return tuple(found)
-
-
-_CHECKS: dict[str, Callable[[str, Field, Any], Any]] = {
-  "string": _string,
-  "integer": _integer,
-  "boolean": _boolean,
-  "strings": _strings,
-  "members": _members,
+_MESSAGES = {
+  "missing": "is missing",
+  "extra_forbidden": "is not a field of this request",
+  "model_type": "should be an object",
 }
+
+
+def _first_error(error: pydantic.ValidationError) -> str:
+  first = error.errors(include_url=False, include_input=False)[0]
+  place = "".join(
+    f"[{part}]" if isinstance(part, int) else f".{part[:100]}"
+    for part in first["loc"]
+  )
+  text = re.sub("^(Input|List|String) ", "", first["msg"])
+  return f"{place[1:] or 'a name'} {_MESSAGES.get(first['type'], text)}"

@@ -21,11 +21,10 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 def require() -> None:
   """Refuses to start where the packages of the server are not installed."""
-  for name in ("starlette", "uvicorn"):
+  for name in ("pydantic", "starlette", "uvicorn"):
     if importlib.util.find_spec(name) is None:
       raise InputError(
-        f"the explorer needs the package {name}: pip install "
-        "'repr_jax[serve]', or pip install starlette uvicorn"
+        f"the explorer needs the package {name}: pip install 'repr_jax[serve]'"
       )
 
 
@@ -102,7 +101,7 @@ def application(
   fitted = ranker.Ranker(opened, baselines, members, say=say)
   began = time.monotonic()
   counted = Compilations()
-  fitted.warm(answers.MOST_RESULTS)
+  fitted.warm(answers.MAX_RESULTS)
   found = answers.Answers(fitted)
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")
