@@ -20,13 +20,21 @@ def max_product(
   edges: jax.Array | None = None,
   *,
   iterations: int = 10,
-  damping: float = 0.5,
+  damping: float | jax.Array = 0.5,
 ) -> jax.Array:
   """Approximate max-marginals; exact on trees once messages have arrived.
 
   A message from i to j is max over x_i of unary, pairwise and the messages
   that i had from others; it is normalized to probabilities and averaged with
   the one before it: new = log(damping old + (1 - damping) softmax(message)).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> unary = jnp.array([[0.0, 2.0], [1.0, 0.0]])
+  >>> agree = jnp.broadcast_to(5.0 * jnp.eye(2), (2, 2, 2, 2))
+  >>> mask = jnp.ones((2, 2), bool)
+  >>> ops.max_product(unary, agree, mask).argmax(1)  # the pair agrees
+  Array([1, 1], dtype=int32)
 
   Args:
     unary: scores of states, [m, c].
@@ -36,7 +44,7 @@ def max_product(
       no part. What stands in masked places is never read.
     edges: which pairs interact, bool [m, m] and symmetric; all where None.
     iterations: rounds of messages.
-    damping: share of the old message that stays, 0 for none.
+    damping: share of the old message that stays, 0 for none, scalar.
 
   Returns:
     Beliefs [m, c], each variable's log-probabilities; 0 in masked places. A
@@ -80,11 +88,8 @@ def _round(unary, pairwise, received, damping, messages):
   heard = belief[:, :, None] - messages.swapaxes(1, 2)
   new = jnp.max(heard[:, None] + pairwise, axis=0)
   new = _normalize(new, received)
-  if damping:
-    new = jnp.logaddexp(
-      messages + jnp.log(jnp.asarray(damping, new.dtype)),
-      new + jnp.log(jnp.asarray(1 - damping, new.dtype)),
-    )
+  damping = jnp.asarray(damping, new.dtype)
+  new = jnp.logaddexp(messages + jnp.log(damping), new + jnp.log1p(-damping))
   return jnp.where(received, new, 0)
 
 

@@ -26,7 +26,14 @@ class Natural(NamedTuple):
 
 
 def to_natural(mean: jax.Array, variance: jax.Array) -> Natural:
-  """Natural parameters of a Gaussian (thesis eq. 4.5).
+  """Natural parameters: xi = mean / variance, precision = 1 / variance.
+
+  Thesis eq. 4.5.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.to_natural(jnp.array([3.0]), jnp.array([2.0])).xi
+  Array([1.5], dtype=float32)
 
   Args:
     mean: [..., d].
@@ -40,7 +47,15 @@ def to_natural(mean: jax.Array, variance: jax.Array) -> Natural:
 
 
 def to_moments(natural: Natural) -> tuple[jax.Array, jax.Array]:
-  """Mean and variance; a precision of 0 counts as the smallest there is.
+  """Mean xi / precision and variance 1 / precision.
+
+  A precision of 0 counts as the smallest positive one, so that the results
+  stay finite.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.to_moments(ops.Natural(jnp.array([1.5]), jnp.array([0.5])))
+  (Array([3.], dtype=float32), Array([2.], dtype=float32))
 
   Args:
     natural: the parameters, fields [..., d].
@@ -57,15 +72,22 @@ def to_moments(natural: Natural) -> tuple[jax.Array, jax.Array]:
 
 
 def product_of_experts(natural: Natural, weights: jax.Array) -> Natural:
-  """Posterior of a weighted query: natural parameters add (thesis eq. 4.12).
+  """Multiplies the members' Gaussians into the query's (thesis eq. 4.12).
 
-  xi_Q = sum tau xi and precision_Q = sum |tau| precision: a member with a
-  negative weight draws the mean away from its own, and adds certainty all
-  the same.
+  Natural parameters add: xi_Q = sum tau xi, precision_Q = sum |tau| precision.
+  A member with a negative weight draws the mean away from its own and still
+  adds precision.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> members = ops.Natural(jnp.ones((2, 1)), jnp.ones((2, 1)))
+  >>> query = ops.product_of_experts(members, jnp.array([1.0, 1.0]))
+  >>> ops.to_moments(query)  # mean, variance
+  (Array([1.], dtype=float32), Array([0.5], dtype=float32))
 
   Args:
     natural: the members' parameters, fields [q, d].
-    weights: signed influence of each member, [q]; 0 for padding, whose
+    weights: signed weight of each member, [q]; 0 marks padding, whose
       parameters may hold anything, NaN too.
 
   Returns:
@@ -78,6 +100,33 @@ def product_of_experts(natural: Natural, weights: jax.Array) -> Natural:
   return Natural(weights @ xi, jnp.abs(weights) @ precision)
 
 
+def reparameterize(
+  mean: jax.Array, log_variance: jax.Array, key: jax.Array
+) -> jax.Array:
+  """Samples z = mean + exp(log_variance / 2) * noise, noise ~ N(0, 1).
+
+  The gradient passes through mean and log_variance (thesis 4.4; Kingma and
+  Welling 2014). For several samples, vmap over keys.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> mean, log_variance = jnp.ones(2), jnp.full(2, -jnp.inf)
+  >>> ops.reparameterize(mean, log_variance, jax.random.key(0))
+  Array([1., 1.], dtype=float32)
+
+  Args:
+    mean: [..., d].
+    log_variance: [..., d].
+    key: random key.
+
+  Returns:
+    A sample, [..., d].
+  """
+  chex.assert_equal_shape([mean, log_variance])
+  noise = jax.random.normal(key, mean.shape, mean.dtype)
+  return mean + jnp.exp(log_variance / 2) * noise
+
+
 def kl(
   mean_p: jax.Array,
   variance_p: jax.Array,
@@ -85,6 +134,15 @@ def kl(
   variance_q: jax.Array,
 ) -> jax.Array:
   """Kullback-Leibler divergence KL(p || q) in nats.
+
+  1/2 sum_i (r_i - log r_i - 1 + (mean_p - mean_q)_i^2 / variance_q_i) with
+  r = variance_p / variance_q.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> one = jnp.ones(3)
+  >>> ops.kl(2 * one, one, one, one)
+  Array(1.5, dtype=float32)
 
   Args:
     mean_p: [d].
@@ -103,20 +161,28 @@ def kl(
 
 
 def kl_to_prior(
-  mean: jax.Array, log_variance: jax.Array, prior_variance: float
+  mean: jax.Array,
+  log_variance: jax.Array,
+  prior_variance: float | jax.Array,
 ) -> jax.Array:
   """KL(N(mean, exp(log_variance)) || N(0, prior_variance)) in nats.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.kl_to_prior(jnp.ones(2), jnp.zeros(2), 1.0)
+  Array(1., dtype=float32)
 
   Args:
     mean: [d].
     log_variance: [d].
-    prior_variance: the same in every coordinate.
+    prior_variance: the same in every coordinate, scalar.
 
   Returns:
     Scalar, not negative.
   """
   chex.assert_rank([mean, log_variance], 1)
-  log_ratio = log_variance - jnp.log(prior_variance).astype(mean.dtype)
+  prior_variance = jnp.asarray(prior_variance, mean.dtype)
+  log_ratio = log_variance - jnp.log(prior_variance)
   distance = mean**2 / prior_variance
   return 0.5 * jnp.sum(jnp.expm1(log_ratio) - log_ratio + distance)
 
@@ -131,6 +197,12 @@ def log_product_kernel(
 
   It equals log N(mean_p - mean_q; 0, variance_p + variance_q), whose
   log-determinant has the factor 1/2 that the thesis' appendix leaves out.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> zero, half = jnp.zeros(1), jnp.full(1, 0.5)
+  >>> round(float(ops.log_product_kernel(zero, half, zero, half)), 4)
+  -0.9189
 
   Args:
     mean_p: [d].
@@ -148,7 +220,7 @@ def log_product_kernel(
 
 
 def log_evidence_ratio(
-  p: Natural, q: Natural, prior_variance: float
+  p: Natural, q: Natural, prior_variance: float | jax.Array
 ) -> jax.Array:
   """Log of int p(z) q(z) / prior(z) dz, with prior = N(0, prior_variance).
 
@@ -162,16 +234,22 @@ def log_evidence_ratio(
   log-concave likelihood (each is at least as precise as the prior); below
   1e-3 / s2 the sum's precision is raised to that, so the result is finite.
 
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> prior = ops.Natural(jnp.zeros(2), jnp.ones(2))
+  >>> ops.log_evidence_ratio(prior, prior, 1.0)  # nothing observed
+  Array(0., dtype=float32)
+
   Args:
     p: natural parameters of one posterior, fields [d].
     q: of the other, fields [d].
-    prior_variance: s2.
+    prior_variance: s2, scalar.
 
   Returns:
     Scalar.
   """
   chex.assert_rank([*p, *q], 1)
-  prior = 1 / prior_variance
+  prior = 1 / jnp.asarray(prior_variance, p.xi.dtype)
   both = jnp.maximum(p.precision + q.precision - prior, 1e-3 * prior)
 
   def normalizer(xi, precision):
@@ -181,6 +259,6 @@ def log_evidence_ratio(
     normalizer(p.xi + q.xi, both)
     - normalizer(*p)
     - normalizer(*q)
-    - 0.5 * jnp.log(prior).astype(both.dtype)
+    - 0.5 * jnp.log(prior)
   )
   return jnp.sum(terms)

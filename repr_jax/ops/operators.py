@@ -1,4 +1,4 @@
-"""Linear operators: what spectral code sees of a matrix.
+"""Linear operators: a matrix by its products alone.
 
 An operator is three products. Dense, sparse, centered and row-weighted views
 share every algorithm of `repr_jax.ops.spectral`, and no matrix is ever formed.

@@ -46,13 +46,29 @@ class PCA(NamedTuple):
 def pca_fit(
   x: Array | Sparse, k: int, key: Array, *, tolerance: float = 1e-3
 ) -> PCA:
-  """Fits k components to the rows of x [n, d], dense or sparse.
+  """Fits k components to the rows of x, dense or sparse.
+
+  The components are the eigenvectors of (1/N) sum_i (x_i - mean)(x_i - mean)'
+  with the largest eigenvalues.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> x = jnp.array([[1.0, 1.0], [-1.0, -1.0], [3.0, 3.0]])
+  >>> model = ops.pca_fit(x, 1, jax.random.key(0))
+  >>> model.mean
+  Array([1., 1.], dtype=float32)
+  >>> again = ops.pca_inverse(model, ops.pca_transform(model, x))
+  >>> bool(jnp.allclose(again, x, atol=1e-5))
+  True
 
   Args:
-    x: data, one example per row.
+    x: data, one example per row, [n, d].
     k: number of components, less than d for a positive noise variance.
     key: random key of the SVD's starting block.
     tolerance: relative error at which the SVD stops.
+
+  Returns:
+    The fitted model.
   """
   n, d = x.shape
   if k > min(n, d):
@@ -71,12 +87,42 @@ def pca_fit(
 
 
 def pca_transform(model: PCA, x: Array | Sparse | Operator) -> Array:
-  """Coordinates of the rows of x [n, d] along the components, [n, k]."""
+  """Coordinates z = U'(x - mean) of the rows of x.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> axis = jnp.array([[0.0], [1.0]])
+  >>> model = ops.PCA(jnp.ones(2), axis, jnp.ones(1), jnp.zeros(()))
+  >>> ops.pca_transform(model, jnp.array([[5.0, 3.0]]))
+  Array([[2.]], dtype=float32)
+
+  Args:
+    model: a fitted model.
+    x: dense or sparse, [n, d].
+
+  Returns:
+    Coordinates, [n, k].
+  """
   return as_operator(x).matmat(model.components) - model.mean @ model.components
 
 
 def pca_inverse(model: PCA, z: Array) -> Array:
-  """Data [n, d] with the given coordinates [n, k]."""
+  """Data with the given coordinates: x = U z + mean.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> axis = jnp.array([[0.0], [1.0]])
+  >>> model = ops.PCA(jnp.ones(2), axis, jnp.ones(1), jnp.zeros(()))
+  >>> ops.pca_inverse(model, jnp.array([[2.0]]))
+  Array([[1., 3.]], dtype=float32)
+
+  Args:
+    model: a fitted model.
+    z: coordinates, [n, k].
+
+  Returns:
+    Data, [n, d].
+  """
   return z @ model.components.T + model.mean
 
 
@@ -88,7 +134,21 @@ def ppca_loading(model: PCA) -> Array:
 
 
 def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
-  """Posterior of the latent z of each row of x [n, d].
+  """Posterior of the latent z of each row under probabilistic PCA.
+
+  N(W^(-1) M'(x - mean), s2 W^(-1)) with W = M'M + s2 I and loadings M
+  (thesis 2.1.1; Tipping and Bishop 1999).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> axis = jnp.array([[0.0], [1.0]])
+  >>> model = ops.PCA(jnp.zeros(2), axis, jnp.full(1, 5.0), jnp.ones(()))
+  >>> ops.ppca_posterior(model, jnp.array([[0.0, 5.0]]))
+  (Array([[2.]], dtype=float32), Array([[0.2]], dtype=float32))
+
+  Args:
+    model: a fitted model.
+    x: data, [n, d].
 
   Returns:
     Means [n, k], and the covariance that all rows share, [k, k].
@@ -101,10 +161,24 @@ def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
 
 
 def ppca_log_likelihood(model: PCA, x: Array) -> Array:
-  """log N(x; mean, M M' + s2 I) of each row of x [n, d], as [n].
+  """Log-density log N(x; mean, M M' + s2 I) of each row.
 
-  Without noise there is no such density: the smallest noise there is stands
-  for none, and rows beside the components' plane get -inf.
+  A noise of 0 counts as the smallest positive one: rows beside the plane of
+  the components then get -inf.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> axis = jnp.array([[0.0], [1.0]])
+  >>> model = ops.PCA(jnp.zeros(2), axis, jnp.ones(1), jnp.ones(()))
+  >>> round(float(ops.ppca_log_likelihood(model, jnp.zeros((1, 2)))[0]), 4)
+  -1.8379
+
+  Args:
+    model: a fitted model.
+    x: data, [n, d].
+
+  Returns:
+    Log-densities, [n].
   """
   chex.assert_rank(x, 2)
   d, k = model.components.shape

@@ -1,8 +1,8 @@
-"""Euclidean projections onto the convex sets that logical rules lead to.
+"""Euclidean projections onto convex sets: P(x) = argmin_y norm(y - x).
 
-Simple sets (orthant, box, ball, halfspace) are in `optax.projections`. Here
-are the ones that are not: vectors tied to one another by factors, systems of
-linear inequalities that many vectors share, the part of a ball that lies in
+Simple sets are the orthant, a box, a ball and a halfspace. Logical rules lead
+to others: vectors tied to one another by factors, vectors in a given order,
+systems of linear inequalities that many vectors share, the part of a ball in
 the orthant, and any intersection of sets with known projections.
 """
 
@@ -43,6 +43,93 @@ class Planes(NamedTuple):
   index: jax.Array  # type: ignore[assignment]
   normal: jax.Array
   bound: jax.Array
+
+
+def nonnegative(x: jax.Array) -> jax.Array:
+  """Nearest point of the nonnegative orthant: max(x, 0).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.project_nonnegative(jnp.array([-1.0, 2.0]))
+  Array([0., 2.], dtype=float32)
+
+  Args:
+    x: any shape.
+
+  Returns:
+    The projection, the shape of x.
+  """
+  return jnp.maximum(x, 0)
+
+
+def box(x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
+  """Nearest point of a box: min(max(x, lower), upper).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.project_box(jnp.array([-1.0, 0.5, 3.0]), 0.0, 1.0)
+  Array([0. , 0.5, 1. ], dtype=float32)
+
+  Args:
+    x: any shape.
+    lower: least values, of a shape that broadcasts.
+    upper: largest values, of a shape that broadcasts.
+
+  Returns:
+    The projection, the shape of x.
+  """
+  lower, upper = (jnp.asarray(end, x.dtype) for end in (lower, upper))
+  return jnp.clip(x, lower, upper)
+
+
+def ball(x: jax.Array, radius: jax.Array, center: jax.Array = 0.0) -> jax.Array:
+  """Nearest point of a ball: c + (x - c) min(1, radius / norm(x - c)).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.project_ball(jnp.array([6.0, 8.0]), 5.0)
+  Array([3., 4.], dtype=float32)
+
+  Args:
+    x: [d].
+    radius: not negative, scalar.
+    center: c, [d] or scalar.
+
+  Returns:
+    The projection, [d].
+  """
+  chex.assert_rank(x, 1)
+  radius, center = (jnp.asarray(v, x.dtype) for v in (radius, center))
+  apart = x - center
+  square = jnp.sum(apart * apart)
+  outside = square > radius * radius
+  # The root's slope at 0 is infinite: points inside take another value.
+  length = jnp.sqrt(jnp.where(outside, square, 1))
+  return jnp.where(outside, center + apart * (radius / length), x)
+
+
+def halfspace(x: jax.Array, normal: jax.Array, bound: jax.Array) -> jax.Array:
+  """Nearest point with <normal, x> <= bound.
+
+  x - normal max(<normal, x> - bound, 0) / norm2(normal).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.project_halfspace(jnp.array([2.0, 5.0]), jnp.array([1.0, 0.0]), 1.0)
+  Array([1., 5.], dtype=float32)
+
+  Args:
+    x: [d].
+    normal: [d]; 0 for no condition.
+    bound: scalar.
+
+  Returns:
+    The projection, [d].
+  """
+  chex.assert_rank([x, normal], 1)
+  square = normal @ normal
+  excess = jnp.maximum(normal @ x - jnp.asarray(bound, x.dtype), 0)
+  return x - normal * (excess / jnp.where(square > 0, square, 1))
 
 
 def tied(
@@ -99,6 +186,16 @@ def polyhedron(
   one multiplier per inequality: a sweep corrects each inequality in turn and
   takes back what an earlier sweep corrected too much, so it converges to the
   projection itself and not just to a feasible point.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> index, coef = jnp.array([[0, 1]]), jnp.array([[1.0, -1.0]])
+  >>> rows = ops.Rows(index, coef, jnp.zeros((1, 1)))  # z[0] <= z[1]
+  >>> planes = ops.Planes(index[:0], jnp.zeros((0, 2, 1)), jnp.zeros(0))
+  >>> z = jnp.array([[3.0], [1.0]])
+  >>> nearest, violation = ops.project_polyhedron(z, jnp.ones(2), rows, planes)
+  >>> nearest.ravel()
+  Array([2., 2.], dtype=float32)
 
   Args:
     z: vectors, [n, d].
@@ -158,6 +255,47 @@ def polyhedron(
   return x, violation(x, rows, planes)
 
 
+def order(
+  z: jax.Array,
+  below: jax.Array,
+  above: jax.Array,
+  tolerance: float = 1e-6,
+  max_sweeps: int = 2000,
+) -> tuple[jax.Array, jax.Array]:
+  """Nearest vectors with z[below[i]] <= z[above[i]] in every coordinate.
+
+  For the pairs (0, 1), (1, 2), ... this is isotonic regression.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> z = jnp.array([[1.0], [4.0], [2.0]])
+  >>> ops.project_order(z, jnp.array([0, 1]), jnp.array([1, 2]))[0].ravel()
+  Array([1., 3., 3.], dtype=float32)
+
+  Args:
+    z: vectors, [n, d].
+    below: the smaller vector of each pair, [m].
+    above: the larger one, [m]; equal to `below` for padding.
+    tolerance: stop when a sweep moves nothing by more than this.
+    max_sweeps: stop at the latest then.
+
+  Returns:
+    The projection [n, d] and the largest violation left, scalar.
+  """
+  chex.assert_rank([z, below, above], [2, 1, 1])
+  pairs = jnp.stack([below, above], axis=1)
+  real = jnp.where(below == above, 0, 1).astype(z.dtype)
+  coef = jnp.stack([real, -real], axis=1)
+  rows = Rows(pairs, coef, jnp.zeros((pairs.shape[0], z.shape[1]), z.dtype))
+  planes = Planes(
+    jnp.zeros((0, 2), pairs.dtype),
+    jnp.zeros((0, 2, z.shape[1]), z.dtype),
+    jnp.zeros(0, z.dtype),
+  )
+  weight = jnp.ones(z.shape[0], z.dtype)
+  return polyhedron(z, weight, rows, planes, tolerance, max_sweeps)
+
+
 def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
   """Largest amount by which a row or plane fails; 0 where all hold.
 
@@ -182,9 +320,9 @@ def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
 def lower_first(z: jax.Array, rows: Rows) -> jax.Array:
   """One pass that lowers the first vector of each row until the row holds.
 
-  For rows a <= b in an order in which every b comes to rest before it is
-  used (consequents first), the result meets all of them up to rounding. It
-  removes the last digits that an iterative projection leaves, no more.
+  For rows a <= b sorted so that b is final before it is used (consequents
+  first), the result meets all of them up to rounding. It removes the small
+  violations that an iterative projection leaves.
 
   Args:
     z: vectors, [n, d].
@@ -209,9 +347,16 @@ def orthant_ball(
 ) -> jax.Array:
   """Nearest point of the nonnegative orthant within a ball.
 
-  The optimum is max(0, (x + mu c) / (1 + mu)); the one unknown, mu >= 0, is
-  found by bisection on mu / (1 + mu). (Clipping, then shrinking to the ball,
-  gives a feasible point but not the nearest one.)
+  The optimum is max(0, (1 - s) x + s c). Bisection on s in [0, 1] tells which
+  coordinates are positive, and with these the boundary's equation gives s.
+  (Clipping, then shrinking to the ball, gives a feasible point but not the
+  nearest one.)
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> center = jnp.array([1.0, 0.0])
+  >>> ops.project_orthant_ball(jnp.array([4.0, -3.0]), center, 1.0)
+  Array([2., 0.], dtype=float32)
 
   Args:
     x: [d].
@@ -223,6 +368,7 @@ def orthant_ball(
     The projection, [d].
   """
   chex.assert_rank([x, center], [1, 1])
+  radius = jnp.asarray(radius, x.dtype)
 
   def point(share):
     return jnp.maximum((1 - share) * x + share * center, 0)
@@ -238,7 +384,15 @@ def orthant_ball(
 
   zero = jnp.zeros((), x.dtype)
   _, high = jax.lax.fori_loop(0, steps, halve, (zero, zero + 1))
-  return point(jnp.where(inside(zero), zero, high))
+  # norm2(point - c) = (1 - s)^2 norm2(x - c) on positive coordinates, and
+  # c^2 on the others; bisection alone would hide how s depends on x.
+  positive = jax.lax.stop_gradient(point(high)) > 0
+  reach = radius**2 - jnp.sum(jnp.where(positive, 0, center**2))
+  square = jnp.sum(jnp.where(positive, (x - center) ** 2, 0))
+  solvable = (reach > 0) & (square > 0)
+  kept = jnp.where(reach > 0, reach, 1) / jnp.where(square > 0, square, 1)
+  share = jnp.where(solvable, 1 - jnp.sqrt(kept), jax.lax.stop_gradient(high))
+  return jnp.where(inside(zero), point(zero), point(jnp.clip(share, 0, 1)))
 
 
 def dykstra(
@@ -249,9 +403,15 @@ def dykstra(
 ) -> jax.Array:
   """Projection onto an intersection of convex sets (Boyle and Dykstra 1986).
 
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> sets = (ops.project_nonnegative, lambda x: ops.project_ball(x, 1.0))
+  >>> ops.project_intersection(jnp.array([2.0, -1.0]), sets)
+  Array([1., 0.], dtype=float32)
+
   Args:
     x: the point, any shape.
-    projections: the projection onto each set.
+    projections: the projection onto each set; of the jitted function, a tuple.
     tolerance: stop when a sweep moves nothing by more than this.
     max_sweeps: stop at the latest then.
 

@@ -121,6 +121,28 @@ def count_listed(
   return Counts(per_row(~(listed <= target)), per_row(listed == target))
 
 
+def tie_ranks(scores: jax.Array, target: jax.Array) -> RankBounds:
+  """Rank of one candidate among all, counted from 1, with ties both ways.
+
+  optimistic = 1 + #(s_i > s_t), pessimistic = #(s_i >= s_t).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ranks = ops.tie_ranks(jnp.array([3.0, 1.0, 2.0, 2.0]), 2)
+  >>> ranks.optimistic, ranks.realistic
+  (Array(2, dtype=int32), Array(2.5, dtype=float32))
+
+  Args:
+    scores: of all candidates, [n]; a NaN counts as above the target.
+    target: index of the ranked candidate, scalar.
+
+  Returns:
+    The rank's bounds, fields [].
+  """
+  chex.assert_rank(scores, 1)
+  return rank_bounds(count_candidates(scores, scores[target]))
+
+
 def rank_bounds(counts: Counts) -> RankBounds:
   """Turns counts, the target counted as level with itself, into ranks.
 

@@ -79,6 +79,11 @@ def from_scipy(
 ) -> Sparse:
   """Builds a `Sparse` from a scipy matrix (or a small dense one) on the host.
 
+  >>> import numpy as np, scipy.sparse
+  >>> from repr_jax import ops
+  >>> ops.from_scipy(scipy.sparse.csr_array(np.eye(3))).shape
+  (3, 3)
+
   Args:
     matrix: [n, d], any scipy sparse format; entries must be finite.
     blocks: how many blocks of rows (rounded to what n allows).
@@ -170,7 +175,14 @@ def pack(
 
 
 def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
-  """Brings a matrix back to the host as scipy CSR, [n, d]."""
+  """Brings a matrix back to the host as scipy CSR, [n, d].
+
+  >>> import numpy as np
+  >>> from repr_jax import ops
+  >>> ops.to_scipy(ops.from_scipy(np.eye(2))).toarray()
+  array([[1., 0.],
+         [0., 1.]], dtype=float32)
+  """
   blocks, rows = x.indptr.shape[0], x.indptr.shape[1] - 1
   n, d = x.shape
   parts = []
@@ -192,15 +204,22 @@ def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
   return stacked[(row % blocks) * rows + row // blocks]
 
 
-def select_columns(x: Sparse, columns: np.ndarray) -> Sparse:
-  """Keeps the given columns in the given order (on the host), [n, c]."""
-  chosen = to_scipy(x)[:, np.asarray(columns)]
-  blocks = x.indptr.shape[0]
-  return from_scipy(chosen, blocks=blocks, dtype=x.values.dtype)
-
-
 def matmat(x: Sparse, q: Array) -> Array:
-  """X Q for a dense Q [d, k], as [n, k]."""
+  """X Q for a sparse X and a dense Q.
+
+  >>> import jax.numpy as jnp, numpy as np
+  >>> from repr_jax import ops
+  >>> x = ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]]))
+  >>> ops.matmat(x, jnp.ones((2, 1))).ravel()
+  Array([1., 5.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+    q: Q [d, k].
+
+  Returns:
+    The product, [n, k].
+  """
   chex.assert_rank(q, 2)
   n, d = x.shape
   rows = x.indptr.shape[1] - 1
@@ -214,7 +233,21 @@ def matmat(x: Sparse, q: Array) -> Array:
 
 
 def rmatmat(x: Sparse, p: Array) -> Array:
-  """X' P for a dense P [n, k], as [d, k]."""
+  """X' P for a sparse X and a dense P.
+
+  >>> import jax.numpy as jnp, numpy as np
+  >>> from repr_jax import ops
+  >>> x = ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]]))
+  >>> ops.rmatmat(x, jnp.ones((2, 1))).ravel()
+  Array([3., 3.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+    p: P [n, k].
+
+  Returns:
+    The product, [d, k].
+  """
   chex.assert_rank(p, 2)
   rows = x.indptr.shape[1] - 1
   p_blocks = _to_blocks(p, x.indptr.shape[0], rows)
@@ -234,7 +267,21 @@ def rmatmat(x: Sparse, p: Array) -> Array:
 
 
 def normal_matmat(x: Sparse, q: Array) -> Array:
-  """X'X Q for a dense Q [d, k], as [d, k]; no [n, k] array is formed."""
+  """X'X Q for a sparse X and a dense Q; no [n, k] array is formed.
+
+  >>> import jax.numpy as jnp, numpy as np
+  >>> from repr_jax import ops
+  >>> x = ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]]))
+  >>> ops.normal_matmat(x, jnp.ones((2, 1))).ravel()
+  Array([11., 15.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+    q: Q [d, k].
+
+  Returns:
+    The product, [d, k].
+  """
   chex.assert_rank(q, 2)
   d = x.shape[1]
   rows = x.indptr.shape[1] - 1
@@ -256,10 +303,9 @@ def normal_matmat(x: Sparse, q: Array) -> Array:
 
 
 def map_values(x: Sparse, function: Callable[[Array], Array]) -> Sparse:
-  """Applies an elementwise count transform to the stored entries of [n, d].
+  """Applies an elementwise transform to the stored entries of X [n, d].
 
-  The function must map 0 to 0 in spirit: entries that are not stored stay zero
-  whatever it does to zero.
+  Entries that are not stored stay zero, whatever the function does to zero.
   """
   values, t_values = function(x.values), function(x.t_values)
   used = jnp.arange(x.values.shape[1]) < x.indptr[:, -1:]
@@ -271,7 +317,21 @@ def map_values(x: Sparse, function: Callable[[Array], Array]) -> Sparse:
 
 
 def scale_rows(x: Sparse, scale: Array) -> Sparse:
-  """diag(scale) X for a scale [n]."""
+  """diag(scale) X: row i times scale_i.
+
+  >>> import jax.numpy as jnp, numpy as np
+  >>> from repr_jax import ops
+  >>> x = ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]]))
+  >>> ops.row_sums(ops.scale_rows(x, jnp.array([1.0, 10.0])))
+  Array([ 1., 50.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+    scale: factors, [n].
+
+  Returns:
+    The matrix, [n, d].
+  """
   chex.assert_shape(scale, (x.shape[0],))
   blocks, rows = x.indptr.shape[0], x.indptr.shape[1] - 1
   by_block = _to_blocks(scale[:, None], blocks, rows)[..., 0]
@@ -285,7 +345,21 @@ def scale_rows(x: Sparse, scale: Array) -> Sparse:
 
 
 def scale_columns(x: Sparse, scale: Array) -> Sparse:
-  """X diag(scale) for a scale [d]."""
+  """X diag(scale): column j times scale_j.
+
+  >>> import jax.numpy as jnp, numpy as np
+  >>> from repr_jax import ops
+  >>> x = ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]]))
+  >>> ops.row_sums(ops.scale_columns(x, jnp.array([1.0, 10.0])))
+  Array([ 1., 32.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+    scale: factors, [d].
+
+  Returns:
+    The matrix, [n, d].
+  """
   chex.assert_shape(scale, (x.shape[1],))
   column_of = jax.vmap(_owner, in_axes=(0, None))(
     x.t_indptr, x.t_values.shape[1]
@@ -298,24 +372,55 @@ def scale_columns(x: Sparse, scale: Array) -> Sparse:
 
 
 def row_sums(x: Sparse) -> Array:
-  """Sum of each row's entries, [n]."""
+  """Sum of each row: X 1.
+
+  >>> import numpy as np
+  >>> from repr_jax import ops
+  >>> ops.row_sums(ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]])))
+  Array([1., 5.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+
+  Returns:
+    The sums, [n].
+  """
   sums = jax.vmap(_segment_sums)(x.values, x.indptr)
   return _from_blocks(sums[..., None], x.shape[0])[:, 0]
 
 
 def column_sums(x: Sparse) -> Array:
-  """Sum of each column's entries, [d]."""
+  """Sum of each column: X' 1.
+
+  >>> import numpy as np
+  >>> from repr_jax import ops
+  >>> ops.column_sums(ops.from_scipy(np.array([[1.0, 0.0], [2.0, 3.0]])))
+  Array([3., 3.], dtype=float32)
+
+  Args:
+    x: X [n, d].
+
+  Returns:
+    The sums, [d].
+  """
   return jax.vmap(_segment_sums)(x.t_values, x.t_indptr).sum(0)
 
 
 def observed_rows(x: Sparse) -> Array:
-  """Which rows have a nonzero entry, bool [n] (the diagonal of K_j)."""
+  """Which rows have a nonzero entry: the diagonal of K_j (thesis 3.3.2).
+
+  >>> import numpy as np
+  >>> from repr_jax import ops
+  >>> ops.observed_rows(ops.from_scipy(np.array([[0.0, 0.0], [2.0, 3.0]])))
+  Array([False,  True], dtype=bool)
+
+  Args:
+    x: X [n, d].
+
+  Returns:
+    The mask, bool [n].
+  """
   return row_sums(map_values(x, lambda v: (v != 0).astype(v.dtype))) > 0
-
-
-def square_norm(x: Sparse) -> Array:
-  """Squared Frobenius norm, a scalar []."""
-  return jnp.sum(jnp.sum(x.values**2, axis=1))
 
 
 def _csr_product(values, indices, indptr, dense, shape):

@@ -81,7 +81,14 @@ def truncated_svd(
   basis: int | None = None,
   max_cycles: int = 12,
 ) -> tuple[SVD, SVDInfo]:
-  """The k leading singular triples of an operator.
+  """The k leading singular triples of an operator, X ~ U diag(s) V'.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> x = jnp.diag(jnp.array([3.0, 2.0, 1.0]))
+  >>> svd, info = ops.truncated_svd(x, 2, jax.random.key(0))
+  >>> [round(float(x), 3) for x in svd.s]
+  [3.0, 2.0]
 
   Args:
     x: matrix or operator [n, d]; squares of an operator's entries must be in
@@ -203,16 +210,6 @@ def without_noise(svd: SVD, level: Array) -> SVD:
   """Sets values of s [k] that are not above their level [k] to zero."""
   s = _above(svd.s, level)
   return SVD(jnp.where(s == 0, 0, svd.u), s, svd.v)
-
-
-def check_rank(svd: SVD, what: str) -> None:
-  """Raises `InputError` where fewer than the k values in s [k] are nonzero."""
-  rank = int((svd.s > 0).sum())
-  if rank < svd.s.shape[0]:
-    raise InputError(
-      f"{what} has numerical rank {rank}, less than k = {svd.s.shape[0]}; "
-      f"choose k <= {rank}"
-    )
 
 
 class _Plan(NamedTuple):

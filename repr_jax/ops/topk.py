@@ -5,7 +5,6 @@ the same list on every backend and for every block width.
 """
 
 import functools
-from collections.abc import Callable
 
 import chex
 import jax
@@ -47,7 +46,6 @@ def _row_maxima(x: jax.Array) -> jax.Array:
   return lax.reduce(lax.stop_gradient(x), _lowest(x.dtype), larger, (1,))
 
 
-@functools.partial(jax.jit, static_argnames=("k", "width"))
 def top_k(
   scores: jax.Array, k: int, *, width: int = _WIDTH
 ) -> tuple[jax.Array, jax.Array]:
@@ -57,6 +55,11 @@ def top_k(
   largest maxima (otherwise k others would precede it), so only k * width
   entries are sorted; the rest is one vectorized pass. A NaN sorts first:
   it shows instead of hiding.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import ops
+  >>> ops.top_k(jnp.array([1.0, 3.0, 2.0, 3.0]), 2)
+  (Array([3., 3.], dtype=float32), Array([1, 3], dtype=int32))
 
   Args:
     scores: [n]; vmap over queries.
@@ -90,29 +93,6 @@ def top_k(
   return values, indices.astype(jnp.int32)
 
 
-def merge_top_k(
-  left: tuple[jax.Array, jax.Array],
-  right: tuple[jax.Array, jax.Array],
-  k: int,
-) -> tuple[jax.Array, jax.Array]:
-  """The k best of two lists, such as those of two shards.
-
-  Args:
-    left: values [a], floating, and their indices [a], in any order.
-    right: values [b] and indices [b].
-    k: how many to keep, at most a + b.
-
-  Returns:
-    Values [k] and indices [k], ordered as in `top_k`.
-  """
-  chex.assert_rank([*left, *right], 1)
-  _check_k(k, left[0].shape[0] + right[0].shape[0])
-  values = jnp.concatenate([left[0], right[0]])
-  indices = jnp.concatenate([left[1], right[1]])
-  falling, indices = lax.sort((-_plain_zero(values), indices), num_keys=2)
-  return -falling[:k], indices[:k]
-
-
 def collected_top_k(
   values: jax.Array, indices: jax.Array, k: int, axes: tuple[str, ...]
 ) -> tuple[jax.Array, jax.Array]:
@@ -136,14 +116,19 @@ def collected_top_k(
   return -falling[:, :k], indices[:, :k]
 
 
-@functools.partial(jax.jit, static_argnames=("k", "mesh"))
 def sharded_top_k(
   scores: jax.Array, k: int, *, mesh: Mesh
 ) -> tuple[jax.Array, jax.Array]:
-  """`top_k` of scores that go over the devices of a mesh.
+  """`top_k` of b queries whose scores are sharded over a mesh.
+
+  >>> import jax, jax.numpy as jnp, numpy as np
+  >>> from repr_jax import ops
+  >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("items",))
+  >>> ops.sharded_top_k(jnp.array([[1.0, 3.0, 2.0]]), 2, mesh=mesh)
+  (Array([[3., 2.]], dtype=float32), Array([[1, 2]], dtype=int32))
 
   Args:
-    scores: of b queries, floating, [b, n], with n over all axes of the mesh.
+    scores: floating, [b, n], with n over all axes of the mesh.
     k: how many to return, 1 <= k <= n.
     mesh: the mesh (static).
 
@@ -163,48 +148,3 @@ def sharded_top_k(
   one = PartitionSpec(None, axes)
   both = PartitionSpec(), PartitionSpec()
   return meshes.shard_map(local, mesh, (one,), both)(scores)
-
-
-def streamed_top_k(
-  score_block: Callable[[jax.Array], jax.Array],
-  n: int,
-  k: int,
-  *,
-  block: int,
-  dtype: jax.typing.DTypeLike = jnp.float32,
-) -> tuple[jax.Array, jax.Array]:
-  """Top-k of n scores of which only `block` exist at a time.
-
-  For scores that would not fit, such as those of many queries against half
-  a million words: memory is block + k numbers for each query.
-
-  Args:
-    score_block: maps item ids int32 [block] to scores [block]; ids past the
-      end are clipped to n - 1 and their scores ignored.
-    n: number of items.
-    k: how many to return, 1 <= k <= n.
-    block: items scored at a time.
-    dtype: of the scores, floating.
-
-  Returns:
-    Values [k] and indices int32 [k], as `top_k` of the whole row.
-
-  Raises:
-    ValueError: if k is not between 1 and n.
-  """
-  _check_k(k, n)
-  block = min(block, n)
-
-  def step(best, start):
-    ids = start + jnp.arange(block, dtype=jnp.int32)
-    scores = score_block(jnp.minimum(ids, n - 1))
-    chex.assert_shape(scores, (block,))
-    scores = jnp.where(ids < n, scores.astype(dtype), -jnp.inf)
-    values, positions = top_k(scores, min(k, block))
-    return merge_top_k(best, (values, start + positions), k), None
-
-  # Index n loses the tie against a real -inf.
-  nothing = jnp.full(k, -jnp.inf, dtype), jnp.full(k, n, jnp.int32)
-  starts = jnp.arange(0, n, block, dtype=jnp.int32)
-  best, _ = lax.scan(step, nothing, starts)
-  return best

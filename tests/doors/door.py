@@ -11,10 +11,13 @@ class Door:
 
   Attributes:
     name: "package.function", or "package.function.update" for a function of
-      the pair that `package.function` returns.
+      the pair that `package.function` returns. The function that makes a pair
+      has a row with a `host` reason; its init and update have rows with a
+      `call`, and need not be jitted.
     args: makes the arguments of `call` from a seed and a float dtype. Seeds
       change values, never shapes. None for a host door.
     call: the function with its static arguments bound; by default the door.
+      What a sweep varies is no static argument: it belongs into `args`.
     jitted: gives the jitted function; by default the door itself.
     vmap: `in_axes` of `call`, or the reason why it is not vmapped.
     grad: positions of `args` to differentiate, or the reason for none.

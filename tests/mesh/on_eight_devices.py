@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from launch import cost
-from repr_jax import kb, setexp
+from repr_jax import kb, ops, setexp
 from repr_jax.data import rules as rule_files
 from repr_jax.kb import (
   candidate_training,
@@ -301,9 +301,9 @@ def test_top_k_over_devices():
   placed = meshes.place(scores, mesh, None, "batch")
   for k in (4, 12):
     best = jax.vmap(functools.partial(topk.top_k, k=k))(scores)
-    for ours, theirs in zip(topk.sharded_top_k(placed, k, mesh=mesh), best):
+    for ours, theirs in zip(ops.sharded_top_k(placed, k, mesh=mesh), best):
       np.testing.assert_array_equal(ours, theirs)
-  program = topk.sharded_top_k.lower(placed, 4, mesh=mesh).compile()
+  program = ops.sharded_top_k.lower(placed, 4, mesh=mesh).compile()
   found = collectives.moved(program.as_text(), 8)
   assert found == pytest.approx(
     {"all-gather": cost.top_k_moved(3, 4, 8)}, rel=0.2

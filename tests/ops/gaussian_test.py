@@ -170,3 +170,21 @@ def test_vmapped_equals_single():
     many = jax.vmap(function)(*arrays)
     single = [function(*(x[i] for x in arrays)) for i in range(5)]
     np.testing.assert_allclose(many, single, rtol=1e-12)
+
+
+def test_reparameterized_samples_have_the_moments():
+  mean, log_variance = jnp.array([1.0, -2.0]), jnp.log(jnp.array([4.0, 0.25]))
+  keys = jax.random.split(jax.random.key(0), 20_000)
+  draw = jax.vmap(gaussian.reparameterize, (None, None, 0))
+  samples = np.asarray(draw(mean, log_variance, keys))
+  np.testing.assert_allclose(samples.mean(0), mean, atol=0.06)
+  np.testing.assert_allclose(samples.var(0), jnp.exp(log_variance), rtol=0.05)
+
+
+def test_reparameterized_sample_is_the_noise_moved_and_stretched():
+  mean, log_variance, key = jnp.ones(3), jnp.full(3, 2.0), jax.random.key(1)
+  noise = gaussian.reparameterize(jnp.zeros(3), jnp.zeros(3), key)
+  sample = gaussian.reparameterize(mean, log_variance, key)
+  np.testing.assert_allclose(sample, 1 + np.e * noise, rtol=1e-12)
+  slope = jax.grad(lambda m: gaussian.reparameterize(m, log_variance, key)[0])
+  np.testing.assert_array_equal(slope(mean), [1, 0, 0])

@@ -5,7 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
 
+from repr_jax import ops
 from repr_jax.ops import precision, projections
 
 
@@ -146,3 +148,62 @@ def test_orthant_ball_equals_cvxpy_and_dykstra(seed):
     jnp.asarray(point), [ball, lambda y: jnp.maximum(y, 0)]
   )
   np.testing.assert_allclose(both, x.value, atol=2e-4)
+
+
+def _nearest(point, limits):
+  """The nearest point that meets limits, by cvxpy."""
+  x = cvxpy.Variable(point.shape)
+  loss = cvxpy.sum_squares(x - point)
+  cvxpy.Problem(cvxpy.Minimize(loss), limits(x)).solve(solver="CLARABEL")
+  return x.value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_simple_sets_equal_cvxpy(seed):
+  rng = np.random.default_rng(seed)
+  point, center, normal = 2 * rng.normal(size=(3, 4)).astype(np.float32)
+  for got, limits in (
+    (ops.project_nonnegative(point), lambda x: [x >= 0]),
+    (ops.project_box(point, -0.5, 1.0), lambda x: [x >= -0.5, x <= 1]),
+    (
+      ops.project_ball(point, 0.7, center),
+      lambda x: [cvxpy.norm(x - center) <= 0.7],
+    ),
+    (
+      ops.project_halfspace(point, normal, -1.0),
+      lambda x: [normal @ x <= -1],
+    ),
+  ):
+    np.testing.assert_allclose(got, _nearest(point, limits), atol=2e-4)
+
+
+def test_points_of_simple_sets_stay():
+  point = jnp.array([0.3, 0.4])
+  for got in (
+    ops.project_nonnegative(point),
+    ops.project_box(point, 0.0, 1.0),
+    ops.project_ball(point, 1.0),
+    ops.project_ball(jnp.zeros(2), 0.0),
+    ops.project_halfspace(point, jnp.zeros(2), 0.0),
+    ops.project_halfspace(point, jnp.array([1.0, 0.0]), 0.5),
+  ):
+    assert (np.asarray(got) == np.asarray(point)).all() or not got.any()
+  slope = jax.jacobian(lambda x: ops.project_ball(x, 1.0))(jnp.zeros(2))
+  np.testing.assert_array_equal(slope, np.eye(2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_order_equals_isotonic_regression(seed):
+  z = np.random.default_rng(seed).normal(size=(6, 2)).astype(np.float32)
+  chain = jnp.arange(6)
+  got, left = ops.project_order(z, chain[:-1], chain[1:])
+  for column in range(2):
+    expected = scipy.optimize.isotonic_regression(z[:, column]).x
+    np.testing.assert_allclose(got[:, column], expected, atol=1e-4)
+  assert left < 1e-4
+
+
+def test_order_leaves_padding_alone():
+  z = jnp.array([[3.0], [1.0], [9.0]])
+  got, _ = ops.project_order(z, jnp.array([0, 2]), jnp.array([1, 2]))
+  np.testing.assert_allclose(got, [[2.0], [2.0], [9.0]], atol=1e-5)

@@ -89,3 +89,10 @@ def test_listing_all_others_leaves_rank_one():
   bounds = ranking.rank_bounds(rest)
   np.testing.assert_array_equal(bounds.optimistic, 1)
   np.testing.assert_array_equal(bounds.pessimistic, 1)
+
+
+def test_tie_ranks_of_one_candidate():
+  scores = jnp.array([5.0, 2.0, jnp.nan, 2.0, 1.0])
+  bounds = ranking.tie_ranks(scores, jnp.asarray(3))
+  assert (bounds.optimistic, bounds.pessimistic) == (3, 4)
+  assert ranking.tie_ranks(scores, jnp.asarray(0)).realistic == 2

@@ -34,7 +34,6 @@ def test_round_trip_and_sums(n, d, blocks):
   np.testing.assert_array_equal(
     sparse.observed_rows(x), (dense != 0).any(axis=1)
   )
-  np.testing.assert_allclose(sparse.square_norm(x), (dense**2).sum(), rtol=2e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -78,10 +77,6 @@ def test_scaling_selection_and_transforms():
   logs = sparse.map_values(x, jnp.log1p)
   np.testing.assert_allclose(
     sparse.rmatmat(logs, p), np.log1p(dense).T, rtol=1e-6
-  )
-  chosen = sparse.select_columns(x, np.array([4, 2, 30]))
-  np.testing.assert_array_equal(
-    sparse.to_scipy(chosen).toarray(), dense[:, [4, 2, 30]]
   )
 
 

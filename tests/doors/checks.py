@@ -1,0 +1,155 @@
+"""The promises of a pure JAX function, each as a check of one door.
+
+Each takes the row of a door and the function to call, and raises
+`AssertionError` where the promise is broken.
+"""
+
+import doctest
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import jax.test_util
+import numpy as np
+from doors.door import Door
+
+from repr_jax.ops.precision import enable_x64
+
+_PLATFORMS = ("cuda", "tpu")
+
+
+def _is_key(x: Any) -> bool:
+  return jnp.issubdtype(jnp.asarray(x).dtype, jax.dtypes.prng_key)
+
+
+def _is_float(x: Any) -> bool:
+  return jnp.issubdtype(jnp.asarray(x).dtype, jnp.floating)
+
+
+def _floats(tree: Any) -> list[jax.Array]:
+  return [x for x in map(jnp.asarray, jax.tree.leaves(tree)) if _is_float(x)]
+
+
+def _assert_close(one: Any, other: Any, tolerance: float) -> None:
+  ours, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+  assert jax.tree.structure(one) == jax.tree.structure(other)
+  for x, y in zip(ours, theirs):
+    if _is_key(x):
+      x, y = jax.random.key_data(x), jax.random.key_data(y)
+    x, y = np.asarray(x), np.asarray(y)
+    scale = np.max(np.abs(y), initial=1e-6, where=np.isfinite(y))
+    np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)
+
+
+def example(name: str, function: Callable[..., Any]) -> None:
+  """The docstring has an example, and it gives what it says."""
+  text = inspect.getdoc(function) or ""
+  test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+  assert test.examples, f"{name} has no example"
+  said: list[str] = []
+  flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+  runner = doctest.DocTestRunner(verbose=False, optionflags=flags)
+  runner.run(test, out=said.append)
+  assert not runner.failures, "".join(said)
+
+
+def jit(door: Door, call: Callable[..., Any]) -> None:
+  """Compiled and step by step it gives the same."""
+  arguments = door.args(0, np.float32)
+  with jax.disable_jit():
+    expected = call(*arguments)
+  tolerance = max(door.tolerance, 1e-3)
+  _assert_close(jax.jit(call)(*arguments), expected, tolerance)
+
+
+def one_compilation(door: Door, call: Callable[..., Any], count: Any) -> None:
+  """Other values of equal shapes use the program that is there."""
+  one, two = door.args(0, np.float32), door.args(1, np.float32)
+  assert jax.tree.map(jnp.shape, one) == jax.tree.map(jnp.shape, two)
+  jax.block_until_ready(call(*one))
+  assert count.during(lambda: call(*two)) == 0
+
+
+def vmap(door: Door, call: Callable[..., Any]) -> None:
+  """One call of three stacked examples equals three calls."""
+  calls = [door.args(seed, np.float32) for seed in (0, 1, 2)]
+  axes = (
+    door.vmap if isinstance(door.vmap, tuple) else (door.vmap,) * len(calls[0])
+  )
+  assert any(axis is not None for axis in jax.tree.leaves(axes))
+  stacked = [
+    parts[0] if axis is None else jax.tree.map(lambda *x: jnp.stack(x), *parts)
+    for axis, *parts in zip(axes, *calls)
+  ]
+  many = jax.jit(jax.vmap(call, in_axes=axes))(*stacked)
+  for i, arguments in enumerate(calls):
+    own = [
+      first if axis is None else x
+      for axis, first, x in zip(axes, calls[0], arguments)
+    ]
+    one = jax.tree.map(lambda x, i=i: x[i], many)
+    _assert_close(one, call(*own), door.tolerance)
+
+
+def gradient(door: Door, call: Callable[..., Any]) -> None:
+  """Reverse-mode derivatives equal finite differences, in float64."""
+  with enable_x64():
+    arguments = list(door.args(0, np.float64))
+    chosen = [arguments[place] for place in door.grad]
+    leaves, structure = jax.tree.flatten(chosen)
+    smooth = [i for i, x in enumerate(leaves) if _is_float(x)]
+    assert smooth, "no floating argument"
+
+    def value(*parts):
+      whole = list(leaves)
+      for i, x in zip(smooth, parts):
+        whole[i] = x
+      given = list(arguments)
+      for place, x in zip(door.grad, jax.tree.unflatten(structure, whole)):
+        given[place] = x
+      results = _floats(call(*given))
+      assert results, "no floating result"
+      return sum(
+        jnp.sum(x * jnp.cos(1 + jnp.arange(x.size).reshape(x.shape)))
+        for x in results
+      )
+
+    jax.test_util.check_grads(
+      jax.jit(value), [leaves[i] for i in smooth], order=1, modes=("rev",),
+      atol=1e-4, rtol=1e-4,
+    )  # fmt: skip
+
+
+def float_types(door: Door, call: Callable[..., Any]) -> None:
+  """Results have the float type of the arguments, with 64 bits allowed."""
+  with enable_x64():
+    for dtype in (np.float32, np.float64):
+      arguments = door.args(0, dtype)
+      given = {x.dtype for x in _floats(arguments)}
+      assert given <= {np.dtype(dtype)}, f"the row makes {given}"
+      results = {x.dtype for x in _floats(call(*arguments))}
+      assert results <= {np.dtype(dtype)}, f"{results} from {np.dtype(dtype)}"
+
+
+def mask(door: Door, call: Callable[..., Any]) -> None:
+  """Masked places do not change the result, whatever they hold."""
+  arguments = door.args(0, np.float32)
+  changed = door.mask(*arguments)
+  pairs = zip(jax.tree.leaves(arguments), jax.tree.leaves(changed))
+  differ = [
+    not np.array_equal(np.asarray(x), np.asarray(y))
+    for x, y in pairs
+    if not _is_key(x)
+  ]
+  assert any(differ), "the row's mask changes nothing"
+  _assert_close(call(*changed), call(*arguments), 1e-6)
+
+
+def lowering(door: Door, call: Callable[..., Any]) -> None:
+  """XLA gets a program for CUDA and for TPUs, without either at hand."""
+  export = jax.export.export(jax.jit(call), platforms=_PLATFORMS)
+  lowered = export(*door.args(0, np.float32))
+  assert lowered.platforms == _PLATFORMS
