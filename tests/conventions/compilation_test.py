@@ -11,12 +11,12 @@ import scipy.sparse
 
 from repr_jax import linking, multiview, ops, setexp
 from repr_jax.linking import mention_retrieval
-from repr_jax.ops import topk
+from repr_jax.setexp import autoencoder, expansion, fitting
 
 
 def _top_k(seed: int) -> Any:
   scores = jax.random.normal(jax.random.key(seed), (300,))
-  return topk.top_k(scores, k=5)
+  return ops.top_k(scores, k=5)
 
 
 def _truncated_svd(seed: int) -> Any:
@@ -46,18 +46,18 @@ def _setexp_fit(seed: int) -> Any:
   counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
   config = setexp.Config(latent=2, hidden=(4,))
   key = jax.random.key(seed)
-  return setexp.fitting.fit(counts, config, key, epochs=1, batch=10).params
+  return fitting.fit(counts, config, key, epochs=1, batch=10).params
 
 
 def _setexp_expand(seed: int) -> Any:
   rng = np.random.default_rng(seed)
   counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
   config = setexp.Config(latent=2, hidden=(4,))
-  params = setexp.vae.init_params(config, jax.random.key(seed), counts)
-  inputs = setexp.vae.statistics(counts)
-  model = setexp.expand.build(config, params, inputs, counts)
+  params = autoencoder.init_params(config, jax.random.key(seed), counts)
+  inputs = autoencoder.statistics(counts)
+  model = expansion.build(config, params, inputs, counts)
   query = setexp.make_query(counts, [seed, seed + 1])
-  return setexp.expand.expand(model, query, 5)
+  return expansion.expand(model, query, 5)
 
 
 def _max_margin(seed: int) -> Any:
@@ -90,7 +90,7 @@ _ENTRIES: dict[str, Callable[[int], Any]] = {
   "multiview.fit": _mvlsa_fit,
   "multiview.gcca_exact": _gcca_exact,
   "ops.pca_fit": _pca_fit,
-  "ops.topk.top_k": _top_k,
+  "ops.ops.top_k": _top_k,
   "ops.truncated_svd": _truncated_svd,
   "setexp.expand": _setexp_expand,
   "setexp.fit": _setexp_fit,

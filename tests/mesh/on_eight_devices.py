@@ -25,7 +25,7 @@ from repr_jax.kb import (
 from repr_jax.multiview import gcca, mvlsa, sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, sharded, topk
-from repr_jax.setexp import batches, fitting
+from repr_jax.setexp import autoencoder, batches, expansion, fitting
 from repr_jax.setexp import sharding as vae_placement
 from repr_jax.setexp import train as vae_training
 
@@ -188,7 +188,7 @@ def test_a_step_of_the_autoencoder_costs_what_the_model_says(batch, features):
     f"batch:{batch},features:{features}", vae_placement.AXES, devices
   )
   config, problem = _vae_problem(4096)
-  params = setexp.vae.init_params(config, jax.random.key(0), problem.counts)
+  params = autoencoder.init_params(config, jax.random.key(0), problem.counts)
   state = vae_training.init(params)
   state = vae_placement.place_state(mesh, config, state)
   packed = batches.pack(problem.counts, np.arange(16)[None])
@@ -315,13 +315,13 @@ def test_expansion_over_devices(score):
   mesh = meshes.make_mesh("batch:8", ("batch",))
   config, problem = _vae_problem(50)
   counts = problem.counts[:37]
-  params = setexp.vae.init_params(config, jax.random.key(0), counts)
-  model = setexp.expand.build(config, params, problem.inputs, counts, score)
+  params = autoencoder.init_params(config, jax.random.key(0), counts)
+  model = expansion.build(config, params, problem.inputs, counts, score)
   queries = [setexp.make_query(counts, ids) for ids in ([0, 36], [8, 9, 20])]
-  over = setexp.expand.spread(model, mesh)
+  over = expansion.spread(model, mesh)
   for k in (3, 37):
-    one = setexp.expand.expand_batch(model, queries, k)
-    many = setexp.expand.expand_batch(model, queries, k, over)
+    one = expansion.expand_batch(model, queries, k)
+    many = expansion.expand_batch(model, queries, k, over)
     for ours, theirs in zip(many, one):
       np.testing.assert_array_equal(ours.ids, theirs.ids)
       np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-4)
