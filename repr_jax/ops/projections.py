@@ -12,6 +12,7 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 
 class Rows(NamedTuple):
@@ -62,7 +63,7 @@ def nonnegative(x: jax.Array) -> jax.Array:
   return jnp.maximum(x, 0)
 
 
-def box(x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
+def box(x: jax.Array, lower: ArrayLike, upper: ArrayLike) -> jax.Array:
   """Nearest point of a box: min(max(x, lower), upper).
 
   >>> import jax.numpy as jnp
@@ -82,7 +83,7 @@ def box(x: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
   return jnp.clip(x, lower, upper)
 
 
-def ball(x: jax.Array, radius: jax.Array, center: jax.Array = 0.0) -> jax.Array:
+def ball(x: jax.Array, radius: ArrayLike, center: ArrayLike = 0.0) -> jax.Array:
   """Nearest point of a ball: c + (x - c) min(1, radius / norm(x - c)).
 
   >>> import jax.numpy as jnp
@@ -108,7 +109,7 @@ def ball(x: jax.Array, radius: jax.Array, center: jax.Array = 0.0) -> jax.Array:
   return jnp.where(outside, center + apart * (radius / length), x)
 
 
-def halfspace(x: jax.Array, normal: jax.Array, bound: jax.Array) -> jax.Array:
+def halfspace(x: jax.Array, normal: jax.Array, bound: ArrayLike) -> jax.Array:
   """Nearest point with <normal, x> <= bound.
 
   x - normal max(<normal, x> - bound, 0) / norm2(normal).
@@ -305,7 +306,7 @@ def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
     planes: halfspaces.
 
   Returns:
-    Scalar.
+    ArrayLike.
   """
   worst = jnp.zeros((), z.dtype)
   if rows.index.shape[0]:
