@@ -87,6 +87,7 @@ class Run:
     directory: str | os.PathLike | None = None,
     config: Mapping[str, Any] | None = None,
     volatile: Sequence[str] = (),
+    extendable: Sequence[str] = (),
     keep: int = 2,
     devices: bool = True,
   ):
@@ -98,6 +99,8 @@ class Run:
         that is not given `runs/EXPERIMENT`.
       config: what identifies the run; by default all flags of the program.
       volatile: names in the configuration that may differ on resuming.
+      extendable: names of numbers that may be larger than before, such as
+        `epochs`: a finished run then goes on from its last checkpoint.
       keep: number of checkpoints to keep.
       devices: note the kind of device; False for a program that only starts
         others, since asking JAX for its devices takes hold of them.
@@ -110,6 +113,7 @@ class Run:
     self._config = config
     self._devices = devices
     self._volatile = _VOLATILE | set(volatile)
+    self._extendable = tuple(extendable)
     self._rows: list[dict[str, Any]] = []
     self._checkpoints = checkpoints.Checkpoints(
       self.directory / "checkpoints", keep
@@ -130,7 +134,7 @@ class Run:
       if self._lock is not None:
         config = workdir.flag_values() if self._config is None else self._config
         record = workdir.describe(self._experiment, config, self._devices)
-        workdir.claim(self.directory, record, self._volatile)
+        workdir.claim(self.directory, record, self._volatile, self._extendable)
       finished = (self.directory / "results.json").exists()
       self.finished = processes.agree(finished)
       if self.finished:

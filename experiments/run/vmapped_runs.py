@@ -38,6 +38,7 @@ class Group:
     experiment: str,
     members: Sequence[Member],
     volatile: Sequence[str] = (),
+    extendable: Sequence[str] = (),
   ):
     """Names the runs; nothing is touched before the `with` block.
 
@@ -45,12 +46,17 @@ class Group:
       experiment: name of the experiment, as a run alone has it.
       members: the runs.
       volatile: as for `runlib.Run`.
+      extendable: as for `runlib.Run`.
     """
     self.members = list(members)
     self.failures: list[str | None] = [None for _ in members]
     self.runs = [
       runlib.Run(
-        experiment, directory=x.directory, config=x.flags, volatile=volatile
+        experiment,
+        directory=x.directory,
+        config=x.flags,
+        volatile=volatile,
+        extendable=extendable,
       )
       for x in members
     ]

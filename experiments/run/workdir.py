@@ -220,6 +220,7 @@ def claim(
   directory: pathlib.Path,
   record: Mapping[str, Any],
   volatile: Collection[str],
+  extendable: Collection[str] = (),
 ) -> None:
   """Makes the directory this run's: writes `flags.json` or agrees with it.
 
@@ -227,6 +228,8 @@ def claim(
     directory: the work directory.
     record: the run, from `describe`.
     volatile: flags that may differ.
+    extendable: flags that may grow, such as the number of epochs. Where one
+      has grown, the run is no longer finished and its `flags.json` is new.
 
   Raises:
     InputError: the directory belongs to another run.
@@ -252,9 +255,11 @@ def claim(
     ) from error
   now = {"experiment": record["experiment"], **record["flags"]}
   missing = object()
+  grown = [x for x in extendable if _has_grown(before.get(x), now.get(x))]
   differ = [
     f"--{name} was {_show(before, name)}, now {_show(now, name)}"
-    for name in sorted((set(before) | set(now)) - set(volatile))
+    + " (it may only grow)" * (name in extendable)
+    for name in sorted((set(before) | set(now)) - {*volatile, *grown})
     if before.get(name, missing) != now.get(name, missing)
     and _show(before, name) != _show(now, name)  # a NaN is not itself
   ]
@@ -264,6 +269,14 @@ def claim(
       f"{'; '.join(differ)}. Give these back or another --workdir",
       path=directory,
     )
+  if grown:
+    # In this order, so that a crash leaves no result under larger flags.
+    (directory / "results.json").unlink(missing_ok=True)
+    write_json(path, record)
+
+
+def _has_grown(before: Any, now: Any) -> bool:
+  return is_number(before) and is_number(now) and now > before
 
 
 def free(directory: pathlib.Path) -> None:

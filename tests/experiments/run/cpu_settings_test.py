@@ -10,14 +10,14 @@ import pytest
 
 from experiments.run import cpu_settings
 
-_ROOT = pathlib.Path(__file__).parents[2]
+_ROOT = pathlib.Path(__file__).parents[3]
 _PROGRAM = """
 import json, os, sys
-from experiments import settings
-settings.apply()
+from experiments.run import cpu_settings
+cpu_settings.apply()
 import jax
 jax.numpy.ones(2).block_until_ready()
-print(json.dumps([sys.argv[1:], settings.in_force()]))
+print(json.dumps([sys.argv[1:], cpu_settings.in_force()]))
 """
 
 

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,8 +22,8 @@ from launch import plan
 from repr_jax import errors
 from repr_jax.data import vectors
 
-_ROOT = pathlib.Path(__file__).parents[2]
-_WALK = _ROOT / "tests" / "experiments" / "walk.py"
+_ROOT = pathlib.Path(__file__).parents[3]
+_WALK = pathlib.Path(__file__).parent / "random_walk.py"
 
 
 def _start(workdir: pathlib.Path, *flags: str, **options: Any):
@@ -76,6 +78,9 @@ def test_a_run_leaves_its_record(whole):
   assert flags["seed"] == 0
   assert flags["versions"]["jax"] == jax.__version__
   assert flags["device"]["kind"]
+  head = workdir._commit()
+  if (_ROOT / ".git").exists() and shutil.which("git"):
+    assert head is not None and re.match(r"[0-9a-f]{40}", head)
   assert "verbosity" not in flags["flags"]
   results = json.loads((whole / "results.json").read_text())
   assert results["experiment"] == "walk"
@@ -137,6 +142,45 @@ def test_a_full_disk_leaves_a_resumable_directory(tmp_path, whole):
   code, err = _walk(workdir)
   assert code == 0, err
   _assert_same(workdir, whole)
+
+
+def test_a_finished_run_with_more_steps_goes_on_to_the_same_bits(
+  tmp_path, whole
+):
+  code, err = _walk(tmp_path, "--steps=21")
+  assert code == 0, err
+  code, err = _walk(tmp_path, "--steps=40")
+  assert code == 0 and "resuming after step 20" in err, err
+  _assert_same(tmp_path, whole)
+  record = json.loads((tmp_path / "flags.json").read_text())
+  assert record["flags"]["steps"] == 40
+  code, err = _walk(tmp_path, "--steps=30")
+  assert code == 2
+  assert "--steps was 40, now 30 (it may only grow)" in err
+  assert (tmp_path / "results.json").exists()
+
+
+def test_a_run_that_grows_is_not_finished_before_its_end(tmp_path):
+  def run(epochs):
+    config = {"epochs": epochs, "dim": 3}
+    return runlib.Run(
+      "x", directory=tmp_path, config=config, extendable=["epochs"]
+    )
+
+  with run(2):
+    pass
+  with run(2) as same:
+    assert same.finished
+  with pytest.raises(KeyboardInterrupt), run(5) as larger:
+    assert not larger.finished
+    raise KeyboardInterrupt
+  assert not (tmp_path / "results.json").exists()
+  with pytest.raises(errors.InputError, match=r"was 5, now 2"), run(2):
+    pass
+  with run(5) as again:
+    assert not again.finished
+  with run(5) as done:
+    assert done.finished
 
 
 def test_a_nan_stops_the_run(tmp_path):

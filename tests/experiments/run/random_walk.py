@@ -33,7 +33,9 @@ def _init() -> State:
 
 def main(argv: Any) -> None:
   del argv
-  with runlib.Run("walk", volatile=["hurt", "at", "nap"]) as run:
+  with runlib.Run(
+    "walk", volatile=["hurt", "at", "nap"], extendable=["steps"]
+  ) as run:
     start, state = run.restore(_init()) or (-1, _init())
     for step in run.progress(range(start + 1, _STEPS.value), "walk"):
       key, now = jax.random.split(state.key)
