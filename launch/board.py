@@ -4,10 +4,10 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from experiments.run import workdir
+from experiments.run import directions, workdir
 from repr_jax import errors
 
 _ROWS = 12
@@ -30,16 +30,17 @@ class Best:
     text: the figure with its run, "" before there is one.
   """
 
-  def __init__(self, metric: str | None = None, smallest: bool = False):
+  def __init__(self, metric: str | None = None, smallest: bool | None = None):
     """Chooses the figure.
 
     Args:
       metric: its metric, or "NAME: METRIC"; by default the first figure that
-        the thesis has too, or else the first of all.
-      smallest: whether less is better.
+        the thesis has too and whose better direction is known, or else the
+        first of known direction.
+      smallest: whether less is better; None where the figure says it.
     """
     self._metric = metric
-    self._sign = -1.0 if smallest else 1.0
+    self._smallest = smallest
     self._value: float | None = None
     self.text = ""
 
@@ -50,9 +51,19 @@ class Best:
       return ""
     value = float(row["value"])
     shown = f"{row['metric']} {value:.4g}"
-    if self._value is None or self._sign * (value - self._value) > 0:
+    less = self._less(row)
+    if less is None:
+      return shown
+    gain = 0.0 if self._value is None else value - self._value
+    if self._value is None or (gain < 0 if less else gain > 0):
       self._value, self.text = value, f"{shown} ({name})"
     return shown
+
+  def _less(self, row: Mapping[str, Any]) -> bool | None:
+    if self._smallest is not None:
+      return self._smallest
+    known = directions.lower_is_better(row["metric"])
+    return row.get("lower_is_better", known)
 
   def _row(self, directory: pathlib.Path) -> dict[str, Any] | None:
     try:
@@ -60,8 +71,9 @@ class Best:
     except errors.InputError:
       return None
     if self._metric is None:
-      told = [row for row in rows if "thesis" in row]
-      return (told or rows or [None])[0]
+      known = [row for row in rows if self._less(row) is not None]
+      told = [row for row in known if "thesis" in row]
+      return (told or known or [None])[0]
     for row in rows:
       if self._metric in (row["metric"], f"{row['name']}: {row['metric']}"):
         return row

@@ -10,10 +10,10 @@ python -m launch.collect runs/elkb runs/sweeps/* --output=out
 Runs that differ only in their seed are one line: thesis, ours (the mean over
 seeds), its spread (standard deviation) and the number of seeds. A flag in
 which runs differ is a column. Where settings have three seeds or more, the
-best is bold, and so is what is not significantly worse; the others carry a
-dagger. Each swept flag gets a plot of the figures against it. Directories that
-are empty or broken are named, the others still collected; the exit code is
-then 1.
+best is bold, and so are those not significantly worse; the others carry a
+dagger. A metric whose better direction is unknown gets no marks. Each swept
+flag gets a plot of the figures against it. Directories that are empty or broken
+are named, the others still collected; the exit code is then 1.
 """
 
 import pathlib
@@ -33,11 +33,17 @@ _OUTPUT = flags.DEFINE_string(
 _FIGURES = flags.DEFINE_list(
   "figures", [], 'Parts of "NAME: METRIC" of the figures to take. Default: all.'
 )
-_SMALLEST = flags.DEFINE_list(
-  "less_is_better",
+_LOWER = flags.DEFINE_list(
+  "lower_is_better",
   [],
   "Metrics of which less is better. Losses, perplexities, times, errors, "
   "violations and ranks need not be named.",
+)
+_HIGHER = flags.DEFINE_list(
+  "higher_is_better",
+  [],
+  "Metrics of which more is better. Accuracies, correlations, MRR, MAP, F1 and "
+  "the like need not be named. Of others the best is not marked.",
 )
 _PLOTS = flags.DEFINE_bool("plots", True, "Plot figures against swept flags.")
 
@@ -75,22 +81,24 @@ def main(argv: list[str]) -> int | None:
   folders = [pathlib.Path(argument) for argument in argv[1:]]
   if not folders:
     raise errors.InputError("which directories? python -m launch.collect DIR")
-  found = results.read(folders)
-  for problem in found.broken:
+  runs = results.read(folders)
+  for problem in runs.broken:
     progress.say(f"error: {problem}")
-  if found.unfinished:
-    names = ", ".join(map(str, found.unfinished))
+  if runs.unfinished:
+    names = ", ".join(map(str, runs.unfinished))
     progress.say(f"note: not finished, left out: {names}")
-  if not found.results:
+  if not runs.results:
     raise errors.InputError("no finished run was found")
-  lines = results.lines(found.results, _wanted, _SMALLEST.value)
+  better = dict.fromkeys(_LOWER.value, True)
+  better |= dict.fromkeys(_HIGHER.value, False)
+  lines = results.lines(runs.results, _wanted, better)
   if not lines:
     raise errors.InputError(
-      f"--figures: none of {len(found.results)} runs has such a figure"
+      f"--figures: none of {len(runs.results)} runs has such a figure"
     )
   _write(pathlib.Path(_OUTPUT.value or folders[0]), lines)
   sys.stdout.write(tables.to_markdown(lines))
-  return 1 if found.broken else None
+  return 1 if runs.broken else None
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
+from experiments.run import tables
 from launch import command
 from repr_jax.ops import spectral
 
@@ -322,16 +323,27 @@ def table(machine: Machine, stages: Sequence[Stage]) -> str:
     f"{machine.dense:.0%} of {machine.flops / 1e12:.0f} Tflop/s, "
     f"{machine.gather:.0%} of {machine.read / 1e9:.0f} GB/s, "
     f"{machine.ring:.0%} of {machine.link / 1e9:.0f} GB/s to others",
-    f"{'':22}{'GB a device':>12}{'MB moved a step':>17}{'steps':>9}"
-    f"{'time':>10}",
   ]
-  for stage in stages:
-    fits = "" if stage.memory <= machine.memory else "  does not fit"
-    lines.append(
-      f"{stage.name:22}{stage.memory / 1e9:>12.2f}{stage.moved / 1e6:>17.1f}"
-      f"{stage.steps:>9,.0f}{_clock(stage.seconds):>10}{fits}"
+  columns = (
+    "stage",
+    tables.Column("GB a device", ".2f"),
+    tables.Column("MB moved a step", ".1f"),
+    tables.Column("steps", ",.0f"),
+    tables.Column("time", align="right"),
+    "",
+  )
+  rows = [
+    (
+      stage.name,
+      stage.memory / 1e9,
+      stage.moved / 1e6,
+      stage.steps,
+      _clock(stage.seconds),
+      "" if stage.memory <= machine.memory else "does not fit",
     )
-  return "\n".join(lines)
+    for stage in stages
+  ]
+  return "\n".join([*lines, tables.to_text(columns, rows)])
 
 
 def _clock(seconds: float) -> str:

@@ -8,14 +8,13 @@ test of each against the best one, with Holm's correction.
 import json
 import math
 import pathlib
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from experiments.run import workdir
+from experiments.run import directions, workdir
 from repr_jax import errors
 from repr_jax.data.io import json_files
 
@@ -23,10 +22,6 @@ LEVEL = 0.05
 _LEAST_SEEDS = 3
 # Flags that say nothing about a run's result.
 _APART = frozenset({"workdir", "seed", "log_every", "save_every", "port"})
-_SMALLER = re.compile(
-  r"loss|perplexity|violation|second|time|error|\brank\b|\bp$|bytes|memory",
-  re.IGNORECASE,
-)
 
 
 class Result(NamedTuple):
@@ -38,12 +33,12 @@ class Result(NamedTuple):
   rows: list[dict[str, Any]]
 
 
-class Found(NamedTuple):
-  """What directories hold.
+class Collection(NamedTuple):
+  """The runs below some directories.
 
   Attributes:
     results: finished runs.
-    broken: what could not be read, and why.
+    broken: directories and files that cannot be read, each with the reason.
     unfinished: work directories of runs that have not ended.
   """
 
@@ -65,7 +60,9 @@ class Line(NamedTuple):
     interval: of a figure that has one and a single seed.
     slot: equal for figures that can be compared.
     p_value: of the difference from the best setting, None without a test.
-    best: whether it is the best, or not significantly below it.
+    best: whether it is the best, or not significantly worse.
+    lower_is_better: the better direction; None where it is unknown, and then
+      nothing is marked.
   """
 
   experiment: str
@@ -78,6 +75,7 @@ class Line(NamedTuple):
   slot: Any = None
   p_value: float | None = None
   best: bool = False
+  lower_is_better: bool | None = None
 
   @property
   def mean(self) -> float:
@@ -90,55 +88,55 @@ class Line(NamedTuple):
     return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
 
 
-def read(folders: Iterable[pathlib.Path]) -> Found:
+def read(folders: Iterable[pathlib.Path]) -> Collection:
   """Reads every run below some directories.
 
   Args:
     folders: work directories, or directories above them.
 
   Returns:
-    What is there; each run once, in the order of paths.
+    Each run once, in the order of paths.
   """
-  found = Found([], [], [])
+  collected = Collection([], [], [])
   seen: set[pathlib.Path] = set()
   for folder in folders:
     if not folder.is_dir():
-      found.broken.append(f"{folder}: there is no such directory")
+      collected.broken.append(f"{folder}: there is no such directory")
       continue
     paths = sorted(folder.rglob("results.json"))
     begun = sorted(folder.rglob("flags.json"))
     if not paths and not begun:
-      found.broken.append(f"{folder}: no results.json is here or below")
+      collected.broken.append(f"{folder}: no results.json is here or below")
     for path in paths:
       if path.resolve() not in seen:
         seen.add(path.resolve())
         try:
-          found.results.append(_read_one(path.parent))
+          collected.results.append(_read_one(path.parent))
         except errors.InputError as error:
-          found.broken.append(str(error))
+          collected.broken.append(str(error))
     for path in begun:
       if not (path.parent / "results.json").exists():
-        found.unfinished.append(path.parent)
-  return found
+        collected.unfinished.append(path.parent)
+  return collected
 
 
 def _read_one(directory: pathlib.Path) -> Result:
   path = directory / "results.json"
-  found = workdir.read_results(path)
-  if not isinstance(found.get("experiment"), str):
+  record = workdir.read_results(path)
+  if not isinstance(record.get("experiment"), str):
     raise errors.InputError("names no experiment", path=path)
   return Result(
     directory,
-    found["experiment"],
+    record["experiment"],
     read_flags(directory / "flags.json"),
-    [{**row, "value": float(row["value"])} for row in found["rows"]],
+    [{**row, "value": float(row["value"])} for row in record["rows"]],
   )
 
 
 def read_flags(path: pathlib.Path) -> dict[str, Any]:
   """The flags of a run, by name, from its `flags.json`."""
-  found = json_files.read_json(path)
-  flags = found.get("flags") if isinstance(found, dict) else None
+  record = json_files.read_json(path)
+  flags = record.get("flags") if isinstance(record, dict) else None
   if not isinstance(flags, dict):
     raise errors.InputError("is not a record of flags", path=path)
   return flags
@@ -161,27 +159,27 @@ def _key(value: Any) -> str:
 def lines(
   results: Sequence[Result],
   wanted: Callable[[str], bool] = lambda text: True,
-  smallest: Sequence[str] = (),
+  better: Mapping[str, bool] = {},
 ) -> list[Line]:
   """One line for each figure of each setting, with marks.
 
   Args:
     results: runs of any experiments.
     wanted: which figures to take, by "NAME: METRIC".
-    smallest: metrics of which less is better, besides losses, times, errors,
-      violations and ranks.
+    better: for metrics whose direction is given, whether less is better. For
+      the others the row says it, or the metric's name.
 
   Returns:
     Lines in the order of experiments, figures and settings.
   """
-  found = []
+  every: list[Line] = []
   for experiment in dict.fromkeys(result.experiment for result in results):
     own = [result for result in results if result.experiment == experiment]
-    found += _lines_of(experiment, own, wanted, frozenset(smallest))
-  return found
+    every += _lines_of(experiment, own, wanted, better)
+  return every
 
 
-def _lines_of(experiment, results, wanted, smallest) -> list[Line]:
+def _lines_of(experiment, results, wanted, better) -> list[Line]:
   swept = swept_flags(results)
   metrics = {tuple(row["metric"] for row in x.rows) for x in results}
   # Names may tell of the setting ("B + rules"); where all runs have the same
@@ -199,12 +197,12 @@ def _lines_of(experiment, results, wanted, smallest) -> list[Line]:
         settings = table.setdefault(slot, {})
         settings.setdefault(_key(setting), []).append((setting, row))
   order = sorted(table) if by_place else list(table)
-  found = []
+  every: list[Line] = []
   for slot in order:
-    same = [_line(experiment, slot, x) for x in table[slot].values()]
+    same = [_line(experiment, slot, x, better) for x in table[slot].values()]
     same.sort(key=lambda line: [_order(v) for v in line.setting.values()])
-    found += _marked(same, smallest)
-  return found
+    every += _marked(same)
+  return every
 
 
 def _order(value: Any) -> tuple:
@@ -213,11 +211,15 @@ def _order(value: Any) -> tuple:
   return (1, 0, str(value))
 
 
-def _line(experiment: str, slot: Any, members: list) -> Line:
+def _line(
+  experiment: str, slot: Any, members: list, better: Mapping[str, bool]
+) -> Line:
   setting, first = members[0]
   interval = None
   if len(members) == 1 and "lower" in first and "upper" in first:
     interval = first["lower"], first["upper"]
+  metric = first["metric"]
+  lower = first.get("lower_is_better", directions.lower_is_better(metric))
   return Line(
     experiment,
     first["name"],
@@ -227,16 +229,16 @@ def _line(experiment: str, slot: Any, members: list) -> Line:
     first.get("thesis"),
     interval,
     slot,
+    lower_is_better=better.get(metric, lower),
   )
 
 
-def _marked(same: list[Line], smallest: frozenset[str]) -> list[Line]:
+def _marked(same: list[Line]) -> list[Line]:
   """Marks the best setting and those that are not significantly worse."""
   places = [i for i, x in enumerate(same) if len(x.values) >= _LEAST_SEEDS]
-  if len(places) < 2:
+  less = same[0].lower_is_better
+  if len(places) < 2 or less is None:
     return same
-  metric = same[0].metric
-  less = metric in smallest or bool(_SMALLER.search(metric))
   top = min(places, key=lambda i: same[i].mean if less else -same[i].mean)
   others = [i for i in places if i != top]
   p_values = holm([welch(same[top].values, same[i].values) for i in others])

@@ -66,9 +66,12 @@ _BEST = flags.DEFINE_string(
   "best",
   None,
   'Figure of the best run so far: its metric, or "NAME: METRIC". Default: the '
-  "first that the thesis has too, or the first.",
+  "first that the thesis has too, or the first, among those whose better "
+  "direction is known.",
 )
-_SMALLEST = flags.DEFINE_bool("smallest", False, "The best is the smallest.")
+_SMALLEST = flags.DEFINE_bool(
+  "smallest", None, "The best is the smallest. Default: as its metric says."
+)
 _GPUS = flags.DEFINE_list(
   "gpus", [], "local: ids of GPUs, one for each process at a time."
 )

@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from experiments.run import tables
 from launch import results
 
 DAGGER = "†"
@@ -72,29 +73,31 @@ def to_markdown(lines: Sequence[results.Line]) -> str:
 
 def _table(lines: Sequence[results.Line]) -> str:
   flags = list(lines[0].setting)
-  header = ["figure", "metric", *flags, "thesis", "ours", "spread", "seeds"]
+  right = [*flags, "thesis", "ours", "spread", "seeds"]
+  columns = [
+    tables.Column("figure"),
+    tables.Column("metric"),
+    *(tables.Column(name, align="right") for name in right),
+  ]
   body = [
     [
       line.name,
       line.metric,
       *(_text(line.setting[name]) or "-" for name in flags),
       "-" if line.thesis is None else _number(line.thesis),
-      _ours(line),
+      _number(line.mean) + ("" if line.best else _dagger(line)),
       _spread(line),
-      str(len(line.values)),
+      len(line.values),
     ]
     for line in lines
   ]
-  rule = ["---", "---", *["---:"] * (len(header) - 2)]
-  rows = [[cell.replace("|", "\\|") for cell in row] for row in body]
-  return "".join("| " + " | ".join(x) + " |\n" for x in (header, rule, *rows))
+  ours = len(columns) - 3
+  marked = [(i, ours) for i, line in enumerate(lines) if line.best]
+  return tables.to_markdown(columns, body, marked=marked) + "\n"
 
 
-def _ours(line: results.Line) -> str:
-  shown = _number(line.mean)
-  if line.best:
-    return f"**{shown}**"
-  return shown if line.p_value is None else shown + DAGGER
+def _dagger(line: results.Line) -> str:
+  return "" if line.p_value is None else DAGGER
 
 
 def _spread(line: results.Line) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from experiments.run import cpu_settings, progress, workdir
+from experiments.run import cpu_settings, progress, tables, workdir
 
 _PEERS = (
   "scikit-learn", "gensim", "torch", "pykeen", "cca-zoo", "mvlearn", "bm25s",
@@ -196,17 +196,12 @@ def environment() -> dict[str, Any]:
 def table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
   """Results of cases as lines of text, one for each contender."""
   header = ("case", "contender", "seconds", "peer/ours", "peak MB", "quality")
-  lines: list[Sequence[str]] = [header]
-  for case, contenders in results.items():
-    lines += [(case, name, *_cells(x)) for name, x in contenders.items()]
-  whole = [line for line in lines if len(line) == len(header)]
-  widths = [max(map(len, column)) for column in zip(*whole)]
-  text = []
-  for *cells, last in lines:
-    # A failure says its reason at whatever length.
-    padded = [cell.ljust(width) for cell, width in zip(cells, widths)]
-    text.append("  ".join([*padded, last]).rstrip())
-  return "\n".join(text)
+  rows = [
+    (case, name, *_cells(record))
+    for case, contenders in results.items()
+    for name, record in contenders.items()
+  ]
+  return tables.to_text(header, rows)
 
 
 def _cells(record: Mapping[str, Any]) -> tuple[str, ...]:

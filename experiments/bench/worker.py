@@ -5,46 +5,21 @@ with it in lines of JSON: commands on standard input, answers on a pipe. Only
 one worker works at a time, and no package meets the threads of another.
 """
 
-import contextlib
 import gc
 import importlib
 import json
 import math
 import os
-import pathlib
-import resource
 import sys
 import time
 from typing import Any
+
+from experiments.run import memory
 
 # A sample of at least this long: shorter calls are repeated and averaged.
 _SAMPLE_SECONDS = 0.1
 # After a first call of this length no second is spent on finding out.
 _LONG_SECONDS = 20.0
-
-
-def _status(field: str) -> int | None:
-  """Bytes of a field of this process' status, None where there is none."""
-  with contextlib.suppress(OSError, IndexError, ValueError):
-    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
-      if line.startswith(field + ":"):
-        return 1024 * int(line.split()[1])
-  return None
-
-
-def _peak() -> int:
-  """Largest resident memory since the start or the last reset, in bytes."""
-  # ru_maxrss of a child begins at its parent's, so the status comes first.
-  found = _status("VmHWM")
-  if found is not None:
-    return found
-  unit = 1 if sys.platform == "darwin" else 1024
-  return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _reset_peak() -> None:
-  with contextlib.suppress(OSError):
-    pathlib.Path("/proc/self/clear_refs").write_text("5")
 
 
 def _ready(result: Any) -> Any:
@@ -68,12 +43,12 @@ class _Turns:
   def warm(self) -> dict[str, Any]:
     """Compiles and imports in a first call, and measures memory and quality."""
     gc.collect()
-    _reset_peak()
-    before = _status("VmRSS") or _peak()
+    memory.reset_peak()
+    before = memory.resident_bytes()
     began = time.perf_counter()
     result = _ready(self._function(self._data))
     first = time.perf_counter() - began
-    peak = _peak()
+    peak = memory.peak_bytes()
     answer = {
       "first": first,
       "peak_bytes": peak,

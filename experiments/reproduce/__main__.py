@@ -167,7 +167,7 @@ def main(argv: list[str]) -> None:
     for name, chapter in chapters.items():
       print(f"{chapter.title}: {report.summary_line(chapter)}")
       for row in chapter.rows:
-        keys = ("thesis", "lower", "upper", "tolerance")
+        keys = ("thesis", "lower", "upper", "tolerance", "lower_is_better")
         figures = {key: row.get(key) for key in keys}
         label = f"{name}: {row['name']}"
         run.row(label, row["metric"], row["value"], **figures)

@@ -111,7 +111,7 @@ def _rows(
       values = found[:, part]
       # The thesis rounds to whole points; runs on absent pairs drawn at
       # random are judged by their range, others by one point.
-      limits: dict[str, float] = {"tolerance": 1.0}
+      limits: dict[str, Any] = {"tolerance": 1.0}
       if cell.setting == "sub":
         limits = {"lower": values.min() - 0.5, "upper": values.max() + 0.5}
       thesis = cell.thesis[part] if cell.thesis else None

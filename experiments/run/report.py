@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.run import report_style, runlib
+from experiments.run.tables import format_value
 from repr_jax import errors
 from repr_jax.data.io import files, json_files
 
@@ -57,7 +58,7 @@ class Plot:
 
 @dataclasses.dataclass
 class Chapter:
-  """What one chapter found.
+  """The results of one chapter.
 
   Attributes:
     title: name of the chapter.
@@ -124,10 +125,10 @@ def load(path: str | os.PathLike) -> Chapter:
   Returns:
     The chapter. What is not just as it was written is an `InputError`.
   """
-  found = json_files.read_json(path)
-  value = found.get("chapter") if isinstance(found, dict) else None
+  record = json_files.read_json(path)
+  value = record.get("chapter") if isinstance(record, dict) else None
   try:
-    if not isinstance(value, dict) or found.get(_DIGEST) != _digest(value):
+    if not isinstance(value, dict) or record.get(_DIGEST) != _digest(value):
       raise TypeError
     # Another version of this package may have kept other fields.
     tables = [Table(**table) for table in value.pop("tables")]
@@ -203,23 +204,6 @@ def outcome(chapter: Chapter) -> str:
   return "; ".join(parts)
 
 
-def _format(value: Any) -> str:
-  """A cell: four digits are as many as a reader compares."""
-  if value is None:
-    return ""
-  if hasattr(value, "item"):
-    value = value.item()
-  if isinstance(value, bool):
-    return "yes" if value else "no"
-  if isinstance(value, int):
-    return f"{value:,}"
-  if isinstance(value, float):
-    if value == round(value) and abs(value) < 1e15 and abs(value) >= 1e4:
-      return f"{value:,.0f}"
-    return f"{value:.4g}"
-  return str(value)
-
-
 def _figures(chapter: Chapter) -> Table | None:
   """The chapter's rows as a table, with the columns that they fill."""
   if not chapter.rows:
@@ -243,9 +227,9 @@ def _figures(chapter: Chapter) -> Table | None:
 
 def _interval(row: Mapping[str, Any]) -> str:
   if row.get("lower") is not None and row.get("upper") is not None:
-    return f"{_format(row['lower'])} to {_format(row['upper'])}"
+    return f"{format_value(row['lower'])} to {format_value(row['upper'])}"
   if row.get("tolerance") is not None:
-    return f"± {_format(row['tolerance'])}"
+    return f"± {format_value(row['tolerance'])}"
   return ""
 
 
@@ -332,7 +316,7 @@ def _html_cell(value: Any, marked: bool = False) -> str:
   if marked:
     kinds.append("differs")
   kind = f' class="{" ".join(kinds)}"' if kinds else ""
-  return f"<td{kind}>{_escape(_format(value))}</td>"
+  return f"<td{kind}>{_escape(format_value(value))}</td>"
 
 
 def _html_command(command: str) -> str:
@@ -383,7 +367,9 @@ def _markdown(
 def _markdown_table(table: Table, command: str) -> list[str]:
   lines = ["", f"**{_plain(table.title)}**", ""]
   for cells in (table.header, ["---"] * len(table.header), *table.rows):
-    lines.append("| " + " | ".join(_plain(_format(x)) for x in cells) + " |")
+    lines.append(
+      "| " + " | ".join(_plain(format_value(x)) for x in cells) + " |"
+    )
   return lines + (["", f"Made by `{command}`"] if command else [])
 
 

@@ -254,6 +254,7 @@ class Run:
     lower: float | None = None,
     upper: float | None = None,
     tolerance: float | None = None,
+    lower_is_better: bool | None = None,
   ) -> dict[str, Any]:
     """Adds one figure to `results.json` and returns it.
 
@@ -266,6 +267,8 @@ class Run:
       upper: upper end of our figure's interval.
       tolerance: distance from the thesis' figure that counts as agreement,
         where there is no interval.
+      lower_is_better: the better direction, where the metric's name does not
+        say it (`directions.lower_is_better`).
     """
     row: dict[str, Any] = {"name": name, "metric": metric}
     numbers = {"value": value, "thesis": thesis, "lower": lower}
@@ -275,6 +278,8 @@ class Run:
         row[key] = _plain(number)
         if not _is_finite(row[key]):
           self._stop(f"{name}, {metric}, {key}", row[key], None)
+    if lower_is_better is not None:
+      row["lower_is_better"] = bool(lower_is_better)
     self._rows.append(row)
     return row
 

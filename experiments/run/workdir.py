@@ -71,6 +71,8 @@ def _wrong_in_row(row: Any) -> str | None:
   for name in numbers:
     if (name in row or name == "value") and not is_number(row.get(name)):
       return f"finite number as {name}"
+  if not isinstance(row.get("lower_is_better", False), bool):
+    return "truth value as lower_is_better"
   return None
 
 

@@ -104,6 +104,29 @@ def test_figures_that_do_not_vary_are_compared_too(one, two, p):
   assert results.welch(one, two) == p
 
 
+@pytest.mark.parametrize(
+  ("metric", "declared", "best"),
+  [
+    ("KL, nats", None, None), ("KL, nats", True, 0), ("KL, nats", False, 1),
+    ("perplexity bound", None, 0), ("mean_rank raw both", None, 0),
+    ("recip_rank", None, 1), ("MRR", None, 1), ("MRR", True, 0),
+  ],
+)  # fmt: skip
+def test_the_best_is_marked_only_in_a_known_direction(
+  tmp_path, metric, declared, best
+):
+  more = {} if declared is None else {"lower_is_better": declared}
+  for k, level in enumerate((1.0, 5.0)):
+    for seed in range(3):
+      rows = [("s", metric, level + seed / 100, more)]
+      _write(tmp_path / f"{k}{seed}", rows, k=k, seed=seed)
+  read = results.read([tmp_path]).results
+  lines = results.lines(read)
+  assert [line.best for line in lines] == [best == 0, best == 1]
+  asked = results.lines(read, better={metric: True})
+  assert [line.best for line in asked] == [True, False]
+
+
 def test_holm_is_monotone_and_bounded():
   assert results.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
   assert results.holm([0.9, 0.8]) == [1.0, 1.0]

@@ -233,7 +233,11 @@ def test_the_best_is_by_the_figure_asked_for(tmp_path):
   assert board.Best().add("one", tmp_path) == "MRR 0.25"
   assert board.Best("c: MRR").add("one", tmp_path) == "MRR 0.5"
   assert board.Best("recall").add("one", tmp_path) == ""
-  least = board.Best("loss", smallest=True)
+  unknown = board.Best("KL")
+  kl = {"name": "d", "metric": "KL", "value": 9.0}
+  (tmp_path / "results.json").write_text(json.dumps({"rows": [*rows, kl]}))
+  assert unknown.add("one", tmp_path) == "KL 9" and unknown.text == ""
+  least = board.Best("loss")
   least.add("one", tmp_path)
   rows[0]["value"] = 2.0
   (tmp_path / "results.json").write_text(json.dumps({"rows": rows}))
