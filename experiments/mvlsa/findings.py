@@ -1,0 +1,114 @@
+"""What the figures of multiview LSA say: claims, answer, table and charts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.run import report, report_labels, report_verdicts
+
+QUESTION = "Does WordNet alone, without any text, give good word vectors?"
+_ALL = "all views"
+
+
+def answer(rows: Sequence[Mapping[str, Any]]) -> str:
+  """One sentence on the figures that have a counterpart in the thesis."""
+  parts = [
+    f"{row['value']:.1f} on {_set(row)} (thesis: {row['thesis']:.1f})"
+    for row in _compared(rows)
+  ]
+  return (
+    f"Spearman's correlation with people x 100: {', '.join(parts)}; the "
+    "thesis reads billions of words."
+  )
+
+
+def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
+  """Tests whether WordNet's views reach the thesis' figures.
+
+  Args:
+    rows: figures with all views.
+  """
+  compared = _compared(rows)
+  if not compared:
+    return []
+  parts = [
+    f"{_set(row)} {{ours_{i}:.1f}} (thesis {{thesis_{i}:.1f}})"
+    for i, row in enumerate(compared)
+  ]
+  figures = {}
+  for i, row in enumerate(compared):
+    figures[f"ours_{i}"] = row["value"]
+    figures[f"thesis_{i}"] = row["thesis"]
+  below = [row for row in compared if report_verdicts.verdict(row) == "below"]
+  return [
+    report.claim(
+      "WordNet alone gives word vectors as good as the thesis'",
+      ", ".join(parts),
+      {**figures, "below": len(below)},
+      lambda x: x["below"] == 0,
+    )
+  ]
+
+
+def table(cells: Sequence[Mapping[str, Any]]) -> report.Table:
+  """The ablation: all views, and without each of the seven largest losses."""
+  sets = list(dict.fromkeys(cell["set"] for cell in cells))
+  values = {(cell["system"], cell["set"]): cell["value"] for cell in cells}
+  order = sorted(_losses(cells), key=lambda loss: -abs(loss[2]))
+  groups = list(dict.fromkeys(name for name, *_ in order))[:7]
+  rows = [
+    [system, *(_shown(values.get((system, name))) for name in sets)]
+    for system in (_ALL, *groups)
+  ]
+  title = "With all views, and without one group of views"
+  return report.Table(title, ["views", *sets], rows)
+
+
+def charts(
+  cells: Sequence[Mapping[str, Any]],
+) -> list[report.Forest | report.Lines]:
+  """What each set loses without each group of views."""
+  made: list[report.Forest | report.Lines] = []
+  for name in dict.fromkeys(cell["set"] for cell in cells):
+    losses = [loss for loss in _losses(cells) if loss[1] == name]
+    made.append(
+      report.Forest(
+        f"{_words(name)} if one group of views is left out, less all views. "
+        "Bands: the smallest significant difference (MRDS).",
+        "difference in Spearman x 100",
+        [
+          report.Point(group, -value, -value - mrds, -value + mrds)
+          for group, _, value, mrds in sorted(losses, key=lambda x: -x[2])
+        ],
+        sides=("worse", "better"),
+      )
+    )
+  return made
+
+
+def _losses(
+  cells: Sequence[Mapping[str, Any]],
+) -> list[tuple[str, str, float, float]]:
+  """Group left out, set, loss and MRDS of each cell of differences."""
+  return [
+    (cell["system"].removesuffix(" loss"), cell["set"], cell["value"],
+     cell["mrds"])
+    for cell in cells
+    if cell["system"].endswith(" loss")
+    and None not in (cell["value"], cell["mrds"])
+  ]  # fmt: skip
+
+
+def _compared(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+  return [row for row in rows if report_verdicts.verdict(row) is not None]
+
+
+def _set(row: Mapping[str, Any]) -> str:
+  return _words(row["name"].partition(",")[0])
+
+
+def _shown(value: float | None) -> str:
+  return "-" if value is None else f"{value + 0.0:.1f}"
+
+
+def _words(code: str) -> str:
+  return report_labels.label(code.removeprefix("!")).text

@@ -1,0 +1,79 @@
+"""The report as Markdown: the same sentences and numbers, no pictures."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from experiments.run import report, report_labels, report_verdicts
+
+
+def text(
+  chapters: Mapping[str, report.Chapter],
+  about: Sequence[str],
+  lead: str,
+  title: str,
+) -> str:
+  """The report as Markdown.
+
+  Args:
+    chapters: the chapters by their short names.
+    about: lines for the foot.
+    lead: the sentence below the title.
+    title: of the report.
+
+  Returns:
+    The text; charts are given as tables of their numbers.
+  """
+  lines = [f"# {title}", ""] + [_plain(lead), ""] * bool(lead)
+  for chapter in chapters.values():
+    told = report_verdicts.summary_line(chapter)
+    lines.append(f"- **{_plain(chapter.title)}**: {_plain(told)}")
+  for holds, heading in ((True, "Holds"), (False, "Does not hold here")):
+    claims = [
+      f"- {_plain(claim.sentence)}: {_plain(claim.evidence)}."
+      for chapter in chapters.values()
+      for claim in chapter.claims
+      if claim.holds is holds
+    ]
+    lines += ["", f"## {heading}", "", *claims] if claims else []
+  for chapter in chapters.values():
+    lines += _chapter(chapter)
+  lines += [""] + [f"{_plain(line)}  " for line in about]
+  return "\n".join(lines) + "\n"
+
+
+def _chapter(chapter: report.Chapter) -> list[str]:
+  lines = ["", f"## {_plain(chapter.question or chapter.title)}", ""]
+  lines += [_plain(chapter.answer), ""] * bool(chapter.answer)
+  lines.append(_plain(chapter.summary))
+  if chapter.error is not None:
+    lines += ["", "This chapter failed:", ""]
+    lines += [f"    {line}" for line in chapter.error.splitlines()]
+  tables = [chapter.table] if chapter.table is not None else []
+  tables += [t for t in [report_verdicts.figures(chapter)] if t is not None]
+  tables += [*chapter.tables, *(chart.table() for chart in chapter.charts)]
+  for table in tables:
+    lines += _table(table)
+  for note in chapter.notes:
+    lines += ["", _plain(note)]
+  if chapter.command:
+    lines += ["", f"Made by `{chapter.command}`"]
+  return lines
+
+
+def _table(table: report.Table) -> list[str]:
+  lines = ["", f"**{_plain(table.title)}**", ""]
+  for cells in (table.header, ["---"] * len(table.header), *table.rows):
+    shown = (
+      report_labels.label(x).text
+      if isinstance(x, str)
+      else report_labels.number(x)
+      for x in cells
+    )
+    lines.append("| " + " | ".join(_plain(x) for x in shown) + " |")
+  return lines + (["", f"Made by `{table.command}`"] if table.command else [])
+
+
+def _plain(words: str) -> str:
+  """Text on one line that Markdown leaves as it is."""
+  joined = " ".join(words.split())
+  return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", joined)

@@ -1,0 +1,121 @@
+"""What the figures of the spectral core say: claims, answer and charts."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from experiments.run import report
+
+QUESTION = "Is the spectral core exact, and does it cope with missing rows?"
+# A figure is drawn at this height if it is smaller.
+_FLOOR = 1e-9
+
+
+def answer(
+  errors: Mapping[str, float],
+  shares: Sequence[float],
+  recovered: Mapping[str, Sequence[float]],
+) -> str:
+  """One sentence; the arguments are those of `claims`."""
+  error = errors["implicit centering"]
+  return (
+    f"Centering inside the SVD is right to {error:.0e}; "
+    f"with {shares[-1]:.0%} of the rows missing GCCA still recovers "
+    f"{recovered['left out'][-1]:.0%} of the planted space."
+  )
+
+
+def claims(
+  errors: Mapping[str, float],
+  shares: Sequence[float],
+  recovered: Mapping[str, Sequence[float]],
+) -> list[report.Claim]:
+  """Tests the claims of chapter 3 about centering, missing rows, streams.
+
+  Args:
+    errors: mean relative error of the singular values by method.
+    shares: shares of missing rows.
+    recovered: recovered share of the planted space by treatment of missing
+      rows, for each share.
+  """
+  last = {name: values[-1] for name, values in recovered.items()}
+  return [
+    report.claim(
+      "Centering inside the SVD is exact",
+      "relative error {inside:.1g}; {after:.2g} if a rank-one update centers "
+      "afterwards",
+      {
+        "inside": errors["implicit centering"],
+        "after": errors["rank-one update"],
+      },
+      lambda x: x["inside"] < 1e-4,
+    ),
+    report.claim(
+      "Rows that a view lacks are best left out of its fit",
+      "{out:.0%} of a planted space recovered, {zeros:.0%} if they are zeros, "
+      "at {missing:.0%} missing",
+      {
+        "out": last["left out"],
+        "zeros": last["as zeros"],
+        "missing": shares[-1],
+      },
+      lambda x: x["out"] > x["zeros"],
+    ),
+    report.claim(
+      "GCCA over a stream of views equals GCCA in memory",
+      "{stream:.1%} and {memory:.1%} recovered",
+      {"stream": last["left out, streamed"], "memory": last["left out"]},
+      lambda x: abs(x["stream"] - x["memory"]) < 0.01,
+    ),
+  ]
+
+
+def charts(
+  curve: Mapping[str, np.ndarray],
+  shares: Sequence[float],
+  recovered: Mapping[str, Sequence[float]],
+) -> list[report.Forest | report.Lines]:
+  """Recovery against missing rows; the errors of singular values.
+
+  Args:
+    curve: relative "error" and "bound" of each singular value.
+    shares: shares of missing rows.
+    recovered: recovered share by treatment of missing rows.
+  """
+  percent = [100 * share for share in shares]
+  recovery = report.Lines(
+    "How much of a planted space GCCA recovers as rows go missing.",
+    "missing rows, %",
+    "recovered, %",
+    [
+      report.Series(name, percent, [100 * value for value in values])
+      for name, values in recovered.items()
+    ],
+  )
+  error, bound = (np.maximum(curve[x], _FLOOR) for x in ("error", "bound"))
+  caption = "Relative error of each singular value, and its bound."
+  over = int(np.sum(curve["error"] > curve["bound"]))
+  if over:
+    caption += (
+      f" The bound is that of exact arithmetic: {over} of {len(error)} errors "
+      "are above it, because float32 rounds to about 1e-7."
+    )
+  index = list(range(1, len(error) + 1))
+  return [
+    recovery,
+    report.Lines(
+      caption,
+      "singular value",
+      "relative error",
+      [
+        report.Series("error", index, error.tolist()),
+        report.Series(
+          "bound, without rounding" if over else "bound",
+          index,
+          bound.tolist(),
+          dashed=True,
+        ),
+      ],
+      log=True,
+    ),
+  ]
