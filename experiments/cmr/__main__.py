@@ -20,7 +20,7 @@ from absl import flags
 from experiments.cmr import chapter, comparison
 from experiments.cmr import data as task_lib
 from experiments.nvse.evaluate import to_text as text_table
-from experiments.run import progress, report, runlib
+from experiments.run import progress, report_page, runlib
 from repr_jax.data.documents.corpus_files import FORMS
 
 _DEFAULT = task_lib.Options()
@@ -124,7 +124,7 @@ def main(argv: list[str]) -> None:
       progress.say(f"cmr: finished before; see {run.directory}/results.json")
       return
     found = chapter.make(*comparison.compare(run, chosen), chosen)
-    report.write_report({"cmr": found}, run.directory)
+    report_page.write_report({"cmr": found}, run.directory)
   for table in found.tables:
     print(f"\n{table.title}")
     cells = [[str(cell) for cell in row] for row in table.rows]

@@ -28,10 +28,7 @@ def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
     rows: figures of the puzzle and of link prediction.
   """
   values = _values(rows)
-  lower, thesis = (
-    {(row["name"], row["metric"]): row.get(end) for row in rows}
-    for end in ("lower", "thesis")
-  )
+  lower, thesis = (_values(rows, end) for end in ("lower", "thesis"))
   ruled = [
     (name, value)
     for (name, metric), value in values.items()
@@ -152,9 +149,9 @@ def charts(
 
 
 def _values(
-  rows: Sequence[Mapping[str, Any]],
+  rows: Sequence[Mapping[str, Any]], key: str = "value"
 ) -> dict[tuple[str, str], float]:
-  return {(row["name"], row["metric"]): row["value"] for row in rows}
+  return {(row["name"], row["metric"]): row[key] for row in rows if key in row}
 
 
 def _pairs(values: Mapping[tuple[str, str], float]) -> list[tuple[str, str]]:

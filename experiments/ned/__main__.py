@@ -22,7 +22,7 @@ from absl import flags
 
 from experiments.ned import chapter, data, reporting, systems
 from experiments.ned.config import CONTEXTS, OBJECTIVES, Options
-from experiments.run import report, runlib
+from experiments.run import report, report_page, runlib
 
 _LISTS = {
   "train": "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv. Of "
@@ -114,7 +114,7 @@ def main(argv: list[str]) -> None:
     found = report.Chapter(
       "Entity disambiguation", "", rows, tables, notes=notes
     )
-    report.write_report({"ned": found}, run.directory)
+    report_page.write_report({"ned": found}, run.directory)
   print("\n\n".join(map(reporting.text, tables)))
   print("\n".join(["", *data.describe(results.corpus)]))
 

@@ -26,7 +26,7 @@ from absl import flags
 from experiments.ned import config as ned_options
 from experiments.ned import words as words_lib
 from experiments.relatedness import data
-from experiments.run import progress, report, runlib
+from experiments.run import progress, report, report_page, runlib
 from repr_jax.data import entities, relatedness, wordnet
 from repr_jax.data import vectors as vectors_lib
 from repr_jax.data.documents.corpus_files import FORMS
@@ -265,7 +265,7 @@ def main(argv: list[str]) -> None:
       tables=tables(found),
       notes=[_NOTE],
     )
-    report.write_report({"relatedness": page}, run.directory)
+    report_page.write_report({"relatedness": page}, run.directory)
     for label, name, figures in found:
       thesis = _thesis(label, name)
       for metric, value in figures.means.items():

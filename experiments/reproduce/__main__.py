@@ -18,7 +18,15 @@ from collections.abc import Mapping, Sequence
 from absl import flags
 
 from experiments.reproduce import chapter as chapter_lib
-from experiments.run import progress, report, runlib, shutdown, workdir
+from experiments.run import (
+  progress,
+  report,
+  report_page,
+  report_verdicts,
+  runlib,
+  shutdown,
+  workdir,
+)
 from repr_jax import errors
 
 CHAPTERS: dict[str, str] = {
@@ -148,7 +156,14 @@ def reproduce(
     f"Size {size}; {cores} cores; "
     + ", ".join(f"{package} {version}" for package, version in versions.items())
   ]
-  report.write_report(chapters, directory, about)
+  minutes = sum(chapter.seconds or 0 for chapter in chapters.values()) / 60
+  compared = sum(map(len, map(report_verdicts.comparable, chapters.values())))
+  lead = (
+    f"Chapters of the thesis on data that comes with the packages: "
+    f"{minutes:.1f} minutes on {cores} cores; {compared} figures can be "
+    "compared with the thesis."
+  )
+  report_page.write_report(chapters, directory, about, lead)
   return chapters
 
 
@@ -165,7 +180,7 @@ def main(argv: list[str]) -> None:
   ) as run:
     chapters = reproduce(names, size, run.directory, rerun=_RERUN.value)
     for name, chapter in chapters.items():
-      print(f"{chapter.title}: {report.summary_line(chapter)}")
+      print(f"{chapter.title}: {report_verdicts.summary_line(chapter)}")
       for row in chapter.rows:
         keys = ("thesis", "lower", "upper", "tolerance", "lower_is_better")
         figures = {key: row.get(key) for key in keys}

@@ -213,6 +213,7 @@ class Chapter:
 def save(path: str | os.PathLike, chapter: Chapter) -> None:
   """Writes a chapter as one JSON object."""
   value = dataclasses.asdict(dataclasses.replace(chapter, plots=()))
+  del value["plots"]
   for held, chart in zip(value["charts"], chapter.charts):
     held["kind"] = type(chart).__name__
   plain = json.loads(json.dumps(value, default=_number))

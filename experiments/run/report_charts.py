@@ -44,7 +44,7 @@ def comparison(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     HTML: a line for each figure with its interval, the thesis' figure and
     the verdict in color and in words.
   """
-  parts = []
+  parts: list[str] = []
   for title, rows in groups.items():
     items = "".join(_compared(row) for row in rows)
     if len(parts) == len(groups) - 1:
@@ -60,10 +60,8 @@ def _compared(row: Mapping[str, Any]) -> str:
   if math.isinf(high):
     high = 1.1 * max(row["value"], row["thesis"], row.get("upper") or 0) or 1.0
   low = min(0.0, row["value"], row["thesis"])
-  bounds = [row.get("lower"), row.get("upper")]
-  if None in bounds:
-    bounds = [row["value"] - row["tolerance"], row["value"] + row["tolerance"]]
-  ends = [report_labels.clip(bound, measure) for bound in bounds]
+  bounds = report_verdicts.interval(row)
+  ends = [report_labels.clip(bound, measure) for bound in bounds or ()]
   spots = [_share(x, low, high) for x in (*ends, row["value"], row["thesis"])]
   kind = report_verdicts.verdict(row) or ""
   shown = (report_labels.number(float(row[x]), 3) for x in ("value", "thesis"))

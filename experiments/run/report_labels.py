@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from experiments.run import tables
+
 
 class Label(NamedTuple):
   """Words for a code, and the parameters that it abbreviates."""
@@ -109,17 +111,11 @@ def label(code: str) -> Label:
 
 def number(value: Any, digits: int = 4) -> str:
   """A cell: numbers with a few digits, yes and no, text as it is."""
-  if value is None:
-    return ""
   if hasattr(value, "item"):
     value = value.item()
-  if isinstance(value, bool):
-    return "yes" if value else "no"
-  if isinstance(value, int):
-    return f"{value:,}"
   if not isinstance(value, float):
-    return str(value)
-  if abs(value) >= 1e4 and abs(value) < 1e15:
+    return tables.format_value(value)
+  if 1e4 <= abs(value) < 1e15:
     return f"{value:,.0f}"
   text = f"{value + 0.0:.{digits}g}"  # no negative zero
   return re.sub(r"e([+-])0*(\d)", r"e\1\2", text).replace("e+", "e")

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments.run import report, report_labels, report_verdicts
+from experiments.run import tables as printer
 
 
 def text(
@@ -61,19 +63,21 @@ def _chapter(chapter: report.Chapter) -> list[str]:
 
 
 def _table(table: report.Table) -> list[str]:
+  header = [_cell(name) for name in table.header]
+  rows = [[_cell(value) for value in row] for row in table.rows]
   lines = ["", f"**{_plain(table.title)}**", ""]
-  for cells in (table.header, ["---"] * len(table.header), *table.rows):
-    shown = (
-      report_labels.label(x).text
-      if isinstance(x, str)
-      else report_labels.number(x)
-      for x in cells
-    )
-    lines.append("| " + " | ".join(_plain(x) for x in shown) + " |")
+  lines += [printer.to_markdown(header, rows, missing="")]
   return lines + (["", f"Made by `{table.command}`"] if table.command else [])
+
+
+def _cell(value: Any) -> str:
+  """Words or a number; the printer of tables escapes the bar itself."""
+  if isinstance(value, str):
+    return _plain(report_labels.label(value).text)
+  return report_labels.number(value)
 
 
 def _plain(words: str) -> str:
   """Text on one line that Markdown leaves as it is."""
   joined = " ".join(words.split())
-  return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", joined)
+  return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", joined)

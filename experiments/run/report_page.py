@@ -9,7 +9,7 @@ import html
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.run import (
@@ -78,15 +78,21 @@ def page(
 def _first_screen(chapters: Mapping[str, report.Chapter]) -> str:
   counts = report_verdicts.count(list(chapters.values()))
   tiles = [
-    ("agrees", counts.agrees, "figures agree with the thesis"),
-    ("above", counts.above, "figures above it"),
-    ("below", counts.below, "figures below it"),
-    ("", counts.alone, "chapters have nothing comparable"),
-    ("failed", counts.failed, "chapters failed"),
+    ("agrees", counts.agrees, "figure agrees", "figures agree"),
+    ("above", counts.above, *["above the thesis"] * 2),
+    ("below", counts.below, *["below the thesis"] * 2),
+    (
+      "",
+      counts.alone,
+      "chapter has nothing comparable",
+      "chapters have nothing comparable",
+    ),
+    ("failed", counts.failed, "chapter failed", "chapters failed"),
   ]
   shown = "".join(
-    f'<li class="{kind}"><strong>{value}</strong> {words}</li>\n'
-    for kind, value, words in tiles
+    f'<li class="{kind}"><strong>{value}</strong> '
+    f"{one if value == 1 else many}</li>\n"
+    for kind, value, one, many in tiles
     if value or kind != "failed"
   )
   parts = [f'<ul class="counts">\n{shown}</ul>\n', _failures(chapters)]
@@ -199,8 +205,8 @@ def _tables(
   return seen, ([all_figures] if all_figures else []) + folded
 
 
-def _notes(chapter: report.Chapter) -> Iterator[str]:
-  yield from chapter.notes
+def _notes(chapter: report.Chapter) -> list[str]:
+  """The notes, and the figures of the thesis that are not comparable."""
   other = [
     f"{report_labels.label(row['name']).text}, "
     f"{report_labels.measure(row['metric']).text}: "
@@ -208,8 +214,8 @@ def _notes(chapter: report.Chapter) -> Iterator[str]:
     for row in chapter.rows
     if row.get("thesis") is not None and report_verdicts.verdict(row) is None
   ]
-  if other:
-    yield f"In the thesis, on other data: {'; '.join(other)}."
+  told = f"In the thesis, on other data: {'; '.join(other)}."
+  return [*chapter.notes, *[told] * bool(other)]
 
 
 def _chart(chart: report.Forest | report.Lines) -> str:

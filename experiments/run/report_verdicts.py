@@ -31,18 +31,22 @@ def verdict(row: Mapping[str, Any]) -> str | None:
   around our value. None if there is no figure of the thesis, or neither
   interval nor tolerance: such figures are not comparable.
   """
-  thesis = row.get("thesis")
-  if thesis is None:
+  thesis, bounds = row.get("thesis"), interval(row)
+  if thesis is None or bounds is None:
     return None
-  value, tolerance = row["value"], row.get("tolerance")
-  lower, upper = row.get("lower"), row.get("upper")
-  if lower is None or upper is None:
-    if tolerance is None:
-      return None
-    lower, upper = value - tolerance, value + tolerance
-  if lower <= thesis <= upper:
+  if bounds[0] <= thesis <= bounds[1]:
     return "agrees"
-  return "above" if value > thesis else "below"
+  return "above" if row["value"] > thesis else "below"
+
+
+def interval(row: Mapping[str, Any]) -> tuple[float, float] | None:
+  """The interval of a figure, or its tolerance; None if it has neither."""
+  lower, upper, tolerance = map(row.get, ("lower", "upper", "tolerance"))
+  if lower is not None and upper is not None:
+    return lower, upper
+  if tolerance is not None:
+    return row["value"] - tolerance, row["value"] + tolerance
+  return None
 
 
 def comparable(chapter: report.Chapter) -> list[Mapping[str, Any]]:
@@ -55,8 +59,11 @@ def count(chapters: Sequence[report.Chapter]) -> Counts:
   rows = [row for chapter in chapters for row in comparable(chapter)]
   verdicts = [verdict(row) for row in rows]
   done = [chapter for chapter in chapters if chapter.error is None]
+  agrees, above, below = map(verdicts.count, ("agrees", "above", "below"))
   return Counts(
-    *(verdicts.count(kind) for kind in ("agrees", "above", "below")),
+    agrees,
+    above,
+    below,
     alone=sum(not comparable(chapter) for chapter in done),
     failed=len(chapters) - len(done),
   )

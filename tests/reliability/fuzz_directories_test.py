@@ -215,9 +215,10 @@ def _check_log(content) -> None:
 
 _CHAPTER = report.Chapter(
   "Walks", "A walk.", [{"name": "a", "metric": "far", "value": 1.5}],
-  [report.Table("Steps", ["", "far"], [["a", 1]], marked=[])],
-  [report.Plot("é", b"picture")],
+  [report.Table("Steps", ["", "far"], [["a", 1]])],
+  [report.Forest("é", "far", [report.Point("a", 1.5)])],
   notes=[],
+  claims=[report.claim("It is far", "{x}", {"x": 1.5}, lambda x: x["x"] > 1)],
 )  # fmt: skip
 
 
