@@ -161,5 +161,5 @@ def tail(log: pathlib.Path, lines: int) -> list[str]:
 
 def last_line(log: pathlib.Path) -> str:
   """What a program said last."""
-  found = tail(log, 1)
-  return found[0] if found and not found[0].startswith("[") else ""
+  lines = tail(log, 1)
+  return lines[0] if lines and not lines[0].startswith("[") else ""

@@ -95,11 +95,11 @@ class Local:
 
   def ended(self, handles: Sequence[Any]) -> list[bool]:
     """Which processes have ended."""
-    found = [handle.done() for handle in handles]
-    for handle, over in zip(handles, found):
+    ended = [handle.done() for handle in handles]
+    for handle, over in zip(handles, ended):
       if over and handle.job_id in self._dealt:
         self._free.append(self._dealt.pop(handle.job_id))
-    return found
+    return ended
 
   def stop(self, handles: Sequence[Any]) -> None:
     """Interrupts processes, and waits until they are gone."""
@@ -153,7 +153,7 @@ class Slurm:
   def ended(self, handles: Sequence[Any]) -> list[bool]:
     """Which jobs have an exit code, or are no longer in the queue."""
     queued = self._queued()
-    found = []
+    ended = []
     for handle, job in handles:
       name = handle.job_id
       if queued is None or name in queued:
@@ -162,8 +162,8 @@ class Slurm:
       if queued is not None and name not in queued:
         since = self._missing.setdefault(name, since)
       lost = time.monotonic() - since > _GONE_SECONDS
-      found.append(job.status.exists() or lost)
-    return found
+      ended.append(job.status.exists() or lost)
+    return ended
 
   def _queued(self) -> set[str] | None:
     """Ids of this user's jobs in the queue, None where it does not answer."""

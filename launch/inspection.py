@@ -22,7 +22,7 @@ _CHILD = "from launch import inspection; inspection.answer()"
 
 
 class Answer(NamedTuple):
-  """What the child found.
+  """Flags of an experiment, as the child process reports them.
 
   Attributes:
     vmap_over: flags in which runs of one program may differ.
@@ -37,10 +37,10 @@ def load_experiment(name: str) -> types.ModuleType:
   """Imports the program that `python -m name` runs, without running it."""
   try:
     known = all(part.isidentifier() for part in name.split("."))
-    found = importlib.util.find_spec(name) if known else None
-    if found is None:
+    spec = importlib.util.find_spec(name) if known else None
+    if spec is None:
       raise errors.InputError(f"there is no experiment {name!r}")
-    if found.submodule_search_locations is not None:
+    if spec.submodule_search_locations is not None:
       name = f"{name}.__main__"
     return importlib.import_module(name)
   except ModuleNotFoundError as error:
@@ -85,15 +85,15 @@ def answer() -> None:
   out = os.fdopen(os.dup(1), "w")
   os.dup2(2, 1)  # what an import prints is not the answer
   question = json.load(sys.stdin)
-  found: dict[str, Any] = {}
+  reply: dict[str, Any] = {}
   try:
     module = load_experiment(question["experiment"])
     over = getattr(module, "VMAP_OVER", ())
-    found["vmap_over"] = over if hasattr(module, "run_together") else ()
-    found["runs"] = [_parsed(arguments) for arguments in question["runs"]]
+    reply["vmap_over"] = over if hasattr(module, "run_vmapped") else ()
+    reply["runs"] = [_parsed(arguments) for arguments in question["runs"]]
   except errors.InputError as error:
-    found["error"] = str(error)
-  out.write(json.dumps(found, default=str))
+    reply["error"] = str(error)
+  out.write(json.dumps(reply, default=str))
   out.close()
 
 
@@ -124,17 +124,17 @@ def ask(experiment: str, runs: Sequence[Sequence[str]]) -> Answer | list[str]:
     env={**os.environ, "JAX_PLATFORMS": "cpu"},
   )
   try:
-    found = json.loads(ended.stdout)
+    reply = json.loads(ended.stdout)
   except ValueError:
     last = (ended.stderr.strip().splitlines() or ["no message"])[-1]
     raise errors.InputError(
       f"the experiment {experiment!r} cannot be imported: {last}"
     ) from None
-  if "error" in found:
-    raise errors.InputError(found["error"])
-  wrong = [run.get("error", "") for run in found["runs"]]
+  if "error" in reply:
+    raise errors.InputError(reply["error"])
+  wrong = [run.get("error", "") for run in reply["runs"]]
   if any(wrong):
     return wrong
   return Answer(
-    tuple(found["vmap_over"]), [run["flags"] for run in found["runs"]]
+    tuple(reply["vmap_over"]), [run["flags"] for run in reply["runs"]]
   )

@@ -1,6 +1,6 @@
 """From a sweep file to jobs: runs, their work directories, and their groups.
 
-All that can be wrong with a sweep is found here, before anything starts.
+Every error of a sweep file is reported here, before anything starts.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from experiments.run import presets, progress
+from experiments.run import presets, progress, workdir
 from launch import inspection, results, space
 from repr_jax import errors
 from repr_jax.data.io import json_files
@@ -33,18 +33,20 @@ class Run(NamedTuple):
     directory: its work directory.
     flags: what the sweep sets, by name.
     arguments: of the experiment's command line.
-    finished: whether it has ended here before, with these flags.
+    values: all flags of the experiment, by name.
+    finished: whether it has ended here before, with these values.
   """
 
   name: str
   directory: pathlib.Path
   flags: dict[str, Any]
   arguments: list[str]
+  values: dict[str, Any]
   finished: bool = False
 
 
 class Plan(NamedTuple):
-  """A sweep whose runs are known to be fine.
+  """A sweep whose runs have valid flags.
 
   Attributes:
     experiment: module that `python -m` runs.
@@ -175,7 +177,7 @@ def make(path: str, root: pathlib.Path) -> Plan:
     directory = root / name
     own = [f"--{key}={_text(value)}" for key, value in flags.items()]
     arguments = [*common, *own, f"--workdir={directory}"]
-    runs.append(Run(name, directory, flags, arguments))
+    runs.append(Run(name, directory, flags, arguments, {}))
   answer = inspection.ask(experiment, [run.arguments for run in runs])
   if isinstance(answer, list):
     index = next(i for i, wrong in enumerate(answer) if wrong)
@@ -184,8 +186,8 @@ def make(path: str, root: pathlib.Path) -> Plan:
     )
   _warn_of_twins(runs, answer.flags)
   runs = [
-    run._replace(finished=_is_finished(run.directory, flags))
-    for run, flags in zip(runs, answer.flags)
+    run._replace(values=values, finished=is_finished(root, run.name, values))
+    for run, values in zip(runs, answer.flags)
   ]
   return Plan(experiment, root, runs, answer.vmap_over)
 
@@ -200,38 +202,81 @@ def _warn_of_twins(runs: Sequence[Run], flags: Sequence[dict]) -> None:
     seen.setdefault(code, run.name)
 
 
-def _is_finished(directory: pathlib.Path, flags: Mapping[str, Any]) -> bool:
-  """Whether a run with these flags has ended here.
+def is_finished(
+  root: pathlib.Path, name: str, values: Mapping[str, Any]
+) -> bool:
+  """Whether a run with these flags has ended in its directory.
 
   Where the flags differ the run is started: the experiment knows which of them
   may, and says so where they may not.
+
+  Args:
+    root: directory above all work directories.
+    name: of the run's work directory.
+    values: all flags of the run.
   """
+  directory = root / name
   if not (directory / "results.json").exists():
     return False
   try:
-    stored = results.read_flags(directory / "flags.json")
+    stored = _comparable(results.read_flags(directory / "flags.json"))
   except errors.InputError:
     return False
-  before, now = ({**x, "workdir": None} for x in (stored, flags))
-  # As text, since a NaN is not equal to itself.
-  return before == now or json.dumps(before) == json.dumps(now)
+  now = _comparable(values)
+  if any(now[key] != stored[key] for key in now.keys() & stored.keys()):
+    return False
+  # An experiment may keep fewer flags than it has; then the sweep knows.
+  noted = read_json(_note(root, name)) or {}
+  return stored.keys() >= now.keys() or _comparable(noted) == now
+
+
+def note_finished(root: pathlib.Path, run: Run) -> None:
+  """Keeps the flags of a run that has ended, for the next start of the sweep.
+
+  Args:
+    root: directory above all work directories.
+    run: the run.
+  """
+  path = _note(root, run.name)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  workdir.write_json(path, run.values)
+
+
+def _note(root: pathlib.Path, name: str) -> pathlib.Path:
+  return root / "finished" / f"{name}.json"
+
+
+def _comparable(flags: Mapping[str, Any]) -> dict[str, Any]:
+  """Flags in a form in which 1, 1.0 and "1" are equal, and NaN is itself."""
+  return {k: _plain(v) for k, v in flags.items() if k != "workdir"}
+
+
+def _plain(value: Any) -> Any:
+  if isinstance(value, (list, tuple)):
+    return [_plain(x) for x in value]
+  if value is None or isinstance(value, bool):
+    return value
+  try:
+    return repr(float(value))
+  except (TypeError, ValueError, OverflowError):
+    return str(value)
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any] | None:
   """The object in a file, None where there is none."""
   try:
-    found = json_files.read_json(path)
+    value = json_files.read_json(path)
   except errors.InputError:
     return None
-  return found if isinstance(found, dict) else None
+  return value if isinstance(value, dict) else None
 
 
-def jobs(plan: Plan, together: int) -> list[Job]:
+def jobs(plan: Plan, group_size: int) -> list[Job]:
   """The jobs of the runs that are left to do.
 
   Args:
     plan: the sweep.
-    together: runs in one program at most, where the experiment can do that.
+    group_size: runs in one program at most, where the experiment can do that.
 
   Returns:
     Jobs in the order of their first runs. The file that describes a group is
@@ -243,14 +288,14 @@ def jobs(plan: Plan, together: int) -> list[Job]:
       shared = {k: v for k, v in run.flags.items() if k not in plan.vmap_over}
       # What has results of other flags is the experiment's to refuse, alone.
       stale = (run.directory / "results.json").exists()
-      alone = together < 2 or not plan.vmap_over or stale
+      alone = group_size < 2 or not plan.vmap_over or stale
       key = run.name if alone else json.dumps(shared, default=str)
       groups.setdefault(key, []).append(run)
-  found = []
-  for members in groups.values():
-    for part in _parts(members, together):
-      found.append(_job(plan, part))
-  return found
+  return [
+    _job(plan, part)
+    for members in groups.values()
+    for part in _parts(members, group_size)
+  ]
 
 
 def _parts(members: list[Run], size: int) -> list[list[Run]]:

@@ -112,6 +112,7 @@ class Sweep:
       has = (run.directory / "results.json").exists()
       if has and (code == 0 or len(one.job.runs) > 1):
         self._done += 1
+        plan.note_finished(self._plan.root, run)
         figure = self._best.add(run.name, run.directory)
         self._board.say(f"done     {run.name}  {figure}".rstrip())
         continue

@@ -28,7 +28,7 @@ command again after Ctrl-C, a crash or an edit of the file: what has finished
 is skipped, what broke off is resumed. A run that fails stops no other; the end
 of its log is shown at the end, and the exit code is then 1. Where the
 experiment declares VMAP_OVER, runs that differ only in those flags share one
-compiled program (--together). Logs are in ROOT/logs.
+compiled program (--group_size). Logs are in ROOT/logs.
 """
 
 import pathlib
@@ -55,8 +55,8 @@ _ROOT = flags.DEFINE_string(
   "root", None, "Directory above the work directories. Default: "
   "runs/sweeps/NAME, with the name of the file."
 )  # fmt: skip
-_TOGETHER = flags.DEFINE_integer(
-  "together",
+_GROUP_SIZE = flags.DEFINE_integer(
+  "group_size",
   8,
   "Runs in one compiled program at most, for experiments with VMAP_OVER; 1 for "
   "a process each.",
@@ -86,13 +86,13 @@ _TAIL_LINES = 12
 
 
 def _slurm_options(pairs: list[str]) -> dict[str, Any]:
-  found: dict[str, Any] = {}
+  options: dict[str, Any] = {}
   for pair in pairs:
     name, equals, value = pair.partition("=")
     if not equals:
       raise errors.InputError(f"--slurm: {pair!r} is not NAME=VALUE")
-    found[name] = int(value) if value.isdigit() else value
-  return found
+    options[name] = int(value) if value.isdigit() else value
+  return options
 
 
 def make_executor(root: pathlib.Path) -> executors.Executor:
@@ -129,7 +129,7 @@ def main(argv: list[str]) -> int | None:
   printing = _EXECUTOR.value == "print"
   executor = None if printing else make_executor(root)
   made = plan.make(_SWEEP.value, root)
-  jobs = plan.jobs(made, _TOGETHER.value)
+  jobs = plan.jobs(made, _GROUP_SIZE.value)
   if executor is None:
     for job in jobs:
       print(shlex.join(job.arguments))

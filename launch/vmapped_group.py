@@ -42,10 +42,10 @@ class _Group(NamedTuple):
 
 
 def _read(path: pathlib.Path) -> _Group:
-  found = json_files.read_json(path)
-  if not isinstance(found, dict):
-    found = {}
-  experiment, runs = found.get("experiment"), found.get("runs")
+  record = json_files.read_json(path)
+  if not isinstance(record, dict):
+    record = {}
+  experiment, runs = record.get("experiment"), record.get("runs")
   if not isinstance(experiment, str) or not isinstance(runs, list) or not runs:
     raise errors.InputError(
       "is not a group of runs: it needs the name of an experiment and a list "
@@ -92,7 +92,7 @@ def execute(path: pathlib.Path) -> list[str | None]:
   """
   group = _read(path)
   module = inspection.load_experiment(group.experiment)
-  if not hasattr(module, "VMAP_OVER") or not hasattr(module, "run_together"):
+  if not hasattr(module, "VMAP_OVER") or not hasattr(module, "run_vmapped"):
     raise errors.InputError(
       f"runs of {group.experiment} cannot share a program; start them one by "
       "one",
@@ -114,7 +114,7 @@ def execute(path: pathlib.Path) -> list[str | None]:
         "VMAP_OVER",
         path=path,
       )
-  return module.run_together(members)
+  return module.run_vmapped(members)
 
 
 def main(arguments: list[str]) -> int:

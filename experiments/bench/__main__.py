@@ -45,8 +45,8 @@ _TIMEOUT = flags.DEFINE_float(
 def suites() -> list[str]:
   """Names of the suites there are."""
   own = {"harness", "worker", "__main__"}
-  found = {module.name for module in pkgutil.iter_modules(bench.__path__)}
-  return sorted(found - own)
+  modules = {module.name for module in pkgutil.iter_modules(bench.__path__)}
+  return sorted(modules - own)
 
 
 def choose(

@@ -135,25 +135,25 @@ def run_case(
     the memory after setup and the quality; or `missing`, or `error`.
   """
   with _workers(module, size, case, n, timeout) as workers:
-    found = {name: worker.ask("warm") for name, worker in workers.items()}
-    for record in found.values():
+    records = {name: worker.ask("warm") for name, worker in workers.items()}
+    for record in records.values():
       record["samples"] = []
     for turn in range(repeats):
       # Every other round goes backwards, so that none always follows another.
       for name in list(workers)[:: -1 if turn % 2 else 1]:
-        record = found[name]
+        record = records[name]
         if "missing" not in record and "error" not in record:
           answer = workers[name].ask("run")
           record["samples"].append(answer.pop("seconds", None))
           record.update(answer)
-  return _summaries(found, case.ours)
+  return _summaries(records, case.ours)
 
 
 def _summaries(
-  found: dict[str, dict[str, Any]], ours: str
+  records: dict[str, dict[str, Any]], ours: str
 ) -> dict[str, dict[str, Any]]:
-  reference = found.get(ours, {})
-  for record in found.values():
+  reference = records.get(ours, {})
+  for record in records.values():
     if "missing" in record or "error" in record:
       record.pop("samples")
       continue
@@ -168,7 +168,7 @@ def _summaries(
         "least": min(ratios),
         "greatest": max(ratios),
       }
-  return found
+  return records
 
 
 def environment() -> dict[str, Any]:

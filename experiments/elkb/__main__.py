@@ -31,7 +31,7 @@ from repr_jax.data.io import files
 from repr_jax.kb import scores
 from repr_jax.ops import mesh as meshes
 
-# Flags in which runs of one program may differ; see `run_together`.
+# Flags in which runs of one program may differ; see `run_vmapped`.
 VMAP_OVER = ("seed", "eta", "alpha", "scale")
 
 _VOLATILE = ("ask", "top", "block", "mesh", "combine_with")
@@ -370,7 +370,7 @@ def _puzzle(run: runlib.Run, seed: int) -> None:
   puzzle.puzzle_rows(run, _RUNS.value, seed, _MIXING.value, _CAP.value)
 
 
-def run_together(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
+def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   """Executes runs that differ in the flags of VMAP_OVER in one program.
 
   Args:

@@ -63,8 +63,8 @@ def _is_finite(value: Any) -> bool:
 
 def _file_of(error: BaseException) -> str | None:
   """The file of flags that absl was reading, which its error does not name."""
-  found = None
+  path = None
   for frame, _ in traceback.walk_tb(error.__traceback__):
     name = frame.f_locals.get("filename")
-    found = name if isinstance(name, str) and "\0" not in name else found
-  return found
+    path = name if isinstance(name, str) and "\0" not in name else path
+  return path

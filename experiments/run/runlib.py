@@ -239,10 +239,10 @@ class Run:
 
   def restore(self, like: T) -> tuple[int, T] | None:
     """The last checkpoint as (step, tree of the form of `like`), or None."""
-    found = self._checkpoints.restore(like)
-    if found is not None:
-      progress.say(f"{self._experiment}: resuming after step {found[0]}")
-    return found
+    restored = self._checkpoints.restore(like)
+    if restored is not None:
+      progress.say(f"{self._experiment}: resuming after step {restored[0]}")
+    return restored
 
   def row(
     self,

@@ -46,8 +46,8 @@ def read_results(path: str | os.PathLike) -> dict[str, Any]:
     The object. It has a list of rows as `Run.row` makes them; what is
     anything else is an `InputError`.
   """
-  found = json_files.read_json(path)
-  rows = found.get("rows") if isinstance(found, dict) else None
+  results = json_files.read_json(path)
+  rows = results.get("rows") if isinstance(results, dict) else None
   reason = "" if isinstance(rows, list) else "it has no list of rows"
   for number, row in enumerate(rows if isinstance(rows, list) else (), 1):
     if wrong := _wrong_in_row(row):
@@ -57,7 +57,7 @@ def read_results(path: str | os.PathLike) -> dict[str, Any]:
     raise errors.InputError(
       f"is not a run's results ({reason}); remove it and run again", path=path
     )
-  return found
+  return results
 
 
 def _wrong_in_row(row: Any) -> str | None:
@@ -172,13 +172,13 @@ def _commit() -> str | None:
 
 def versions() -> dict[str, str]:
   """Versions of Python and of the packages that results depend on."""
-  found = {"python": sys.version.split()[0]}
+  installed = {"python": sys.version.split()[0]}
   for name in _PACKAGES:
     try:
-      found[name] = metadata.version(name)
+      installed[name] = metadata.version(name)
     except metadata.PackageNotFoundError:
       continue
-  return found
+  return installed
 
 
 def _device() -> dict[str, Any]:

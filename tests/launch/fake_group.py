@@ -13,10 +13,10 @@ _SIZE = flags.DEFINE_integer("size", 1, "Another.")
 def _figure(run: runlib.Run, values) -> None:
   if values["rate"] < 0:
     raise ValueError("the rate is negative")
-  run.row("group", "figure", values["rate"] * values["size"] + values["seed"])
+  run.row("group", "accuracy", values["rate"] * values["size"] + values["seed"])
 
 
-def run_together(members):
+def run_vmapped(members):
   """Executes the runs one after another; what matters is that one process
   does."""
   with vmapped_runs.Group("group", members) as group:

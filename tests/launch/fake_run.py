@@ -34,7 +34,7 @@ def main(argv):
     with open(memory, "a") as out:
       out.write(f"{step}\n")
     time.sleep(0.1)
-  row = {"name": f"fake {_KIND.value}", "metric": "figure"}
+  row = {"name": f"fake {_KIND.value}", "metric": "accuracy"}
   row["value"] = 10 * _X.value + _SEED.value
   rows = [row, {"name": "fake", "metric": "steps", "value": _STEPS.value}]
   workdir.write_json(

@@ -107,6 +107,33 @@ def test_finished_runs_are_left_out_unless_their_flags_differ(
   assert [run.finished for run in made.runs] == [True, False, False, False]
 
 
+def test_flags_kept_in_another_form_are_the_same(tmp_path):
+  folder = tmp_path / "a"
+  folder.mkdir()
+  stored = {"flags": {"hidden": [500], "rate": 1, "corpus": ["x"]}}
+  (folder / "flags.json").write_text(json.dumps(stored))
+  (folder / "results.json").write_text("{}")
+  now = {"hidden": ["500"], "rate": 1.0, "corpus": ["x"], "workdir": "y"}
+  assert plan.is_finished(tmp_path, "a", now)
+  for change in ({"hidden": ["400"]}, {"rate": 2}, {"corpus": ["x", "y"]}):
+    assert not plan.is_finished(tmp_path, "a", {**now, **change})
+
+
+def test_a_run_that_keeps_fewer_flags_is_known_by_the_sweeps_note(tmp_path):
+  folder = tmp_path / "a"
+  folder.mkdir()
+  (folder / "flags.json").write_text('{"flags": {"x": 1}}')
+  (folder / "results.json").write_text("{}")
+  values = {"x": 1, "mode": "evaluate"}
+  assert not plan.is_finished(tmp_path, "a", values)
+  plan.note_finished(tmp_path, plan.Run("a", folder, {}, [], values))
+  assert plan.is_finished(tmp_path, "a", values)
+  assert not plan.is_finished(tmp_path, "a", {**values, "mode": "train"})
+  assert not plan.is_finished(tmp_path, "a", {**values, "x": 2})
+  (folder / "results.json").unlink()
+  assert not plan.is_finished(tmp_path, "a", values)
+
+
 def test_a_run_has_no_flag_of_the_run_before():
   runs = [["--x=2"], ["--kind=b"], ["--x=3"], [], ["--seed=1"]]
   answer = inspection.ask("fake_run", runs)
@@ -119,7 +146,7 @@ def test_a_run_has_no_flag_of_the_run_before():
 def test_runs_that_differ_in_declared_flags_form_groups(tmp_path):
   root = tmp_path / "root"
   runs = [
-    plan.Run(f"{size}{seed}", root / f"{size}{seed}", flags, [str(flags)])
+    plan.Run(f"{size}{seed}", root / f"{size}{seed}", flags, [str(flags)], {})
     for size in (1, 2)
     for seed in range(5)
     for flags in ({"size": size, "seed": seed},)
@@ -178,6 +205,10 @@ def test_wrong_runs_are_named_with_their_line(
     (
       "EXPERIMENT = 'e'\nFLAGFILE = 'no.flags'\ndef sweep(add): add()",
       "no file 'no.flags'",
+    ),
+    (
+      "EXPERIMENT = 'e'\nPRESET = 'no_such'\ndef sweep(add): add()",
+      "PRESET: there is no 'no_such'.*elkb_fast",
     ),
   ],
 )

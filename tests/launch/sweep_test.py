@@ -44,19 +44,19 @@ def test_a_failure_stops_no_other_and_is_made_good(
     """
   )
   root = tmp_path / "root"
-  first = _start(command_line, path, root, "--best=figure")
+  first = _start(command_line, path, root, "--best=accuracy")
   out, err = first.communicate(timeout=120)
   assert first.returncode == 1, err
   assert _figures(root) == {"x=1": 10, "x=2": 20}
   assert "2 of 3 runs are done, 1 failed" in out
-  assert "best: figure 20 (x=2)" in out
+  assert "best: accuracy 20 (x=2)" in out
   assert "failed: exit code 2" in out
   assert "error: what is needed is not there" in out
   (tmp_path / "needed").touch()
   second = _start(command_line, path, root)
   out, err = second.communicate(timeout=120)
   assert second.returncode == 0, err
-  assert "3 of 3 runs are done" in out and "best: figure 30" in out
+  assert "3 of 3 runs are done" in out and "best: accuracy 30" in out
   assert "2 finished before, 1 to do" in err
   assert err.count("started") == 1
 
@@ -134,7 +134,7 @@ def test_groups_share_a_process(sweep_file, tmp_path):
   ((run, reason, log),) = sweep.failures
   assert run.name == "rate=-1.0,size=2" and reason == "the rate is negative"
   assert "the rate is negative" in log.read_text()
-  assert best.text == "figure 4 (seed=2,size=2)"
+  assert best.text == "accuracy 4 (seed=2,size=2)"
   assert shown.getvalue().count("started") == 1
   again = plan.jobs(plan.make(path, root), 8)
   assert [job.name for job in again] == ["rate=-1.0,size=2"]

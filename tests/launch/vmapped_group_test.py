@@ -29,7 +29,7 @@ _CHANGES = [
 ]
 
 if not flags.FLAGS.is_parsed():
-  flags.FLAGS(["together_test"])
+  flags.FLAGS(["vmapped_group_test"])
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +68,13 @@ def _alone(folder: pathlib.Path, values: dict) -> None:
     elkb.main([])
 
 
-def _together(folder: pathlib.Path, common: dict, changes: list[dict]) -> list:
+def _run_group(folder: pathlib.Path, common: dict, changes: list[dict]) -> list:
   members = [
     _member(folder / str(i), {**common, **change})
     for i, change in enumerate(changes)
   ]
   with flagsaver.flagsaver(**common):
-    return elkb.run_together(members)
+    return elkb.run_vmapped(members)
 
 
 def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
@@ -106,7 +106,7 @@ def test_one_program_equals_separate_runs(tmp_path, facts, alone):
   """Also where one of the runs diverges, and where one cannot begin."""
   wrong = [{**_CHANGES[1], "eta": 1e30}, {"seed": 5}]
   held = workdir.Lock(tmp_path / "4")
-  told = _together(tmp_path, {**facts, **_MANY}, [*_CHANGES, *wrong])
+  told = _run_group(tmp_path, {**facts, **_MANY}, [*_CHANGES, *wrong])
   held.release()
   assert told[:3] == [None] * 3 and "in use" in told[4]
   assert any(x in told[3] for x in ("nan", "inf", "not finite"))
@@ -117,7 +117,7 @@ def test_one_program_equals_separate_runs(tmp_path, facts, alone):
 
 def test_the_thesis_trainer_in_one_program(tmp_path, facts):
   common = {**facts, **_PAIRS}
-  assert _together(tmp_path / "all", common, _CHANGES[:2]) == [None] * 2
+  assert _run_group(tmp_path / "all", common, _CHANGES[:2]) == [None] * 2
   _alone(tmp_path / "alone", {**common, **_CHANGES[1]})
   _assert_same(tmp_path / "all" / "1", tmp_path / "alone")
 
@@ -142,7 +142,7 @@ def test_runs_at_different_checkpoints_go_on_together(
   with pytest.raises(KeyboardInterrupt):
     _alone(whole / "1", {**common, **_CHANGES[1]})
   monkeypatch.undo()
-  assert _together(whole, common, _CHANGES) == [None] * 3
+  assert _run_group(whole, common, _CHANGES) == [None] * 3
   for i, folder in enumerate(alone):
     _assert_same(whole / str(i), folder)
 
@@ -187,10 +187,10 @@ def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
     seen.append(seed)
     run.row("puzzle", "MRR", 0.5 + seed)
 
-  monkeypatch.setattr(elkb.kb_puzzle, "puzzle_rows", rows)
+  monkeypatch.setattr(elkb.puzzle, "puzzle_rows", rows)
   common = {"task": "puzzle"}
   changes = [{"seed": 3}, {"seed": 4}]
-  assert _together(tmp_path, common, changes) == [None, None]
+  assert _run_group(tmp_path, common, changes) == [None, None]
   assert seen == [3, 4] and runlib.SEED.value == 0
   results = json.loads((tmp_path / "1" / "results.json").read_text())
   assert results["rows"][0]["value"] == 4.5

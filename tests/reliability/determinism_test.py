@@ -14,7 +14,7 @@ otherwise `test_cores_change_rounding_alone` says how far apart they are, and
 the more, the closer their values are.
 
 Runs that share a program are held against single ones where they are made:
-`tests/launch/together_test.py`, `tests/setexp/training_test.py` and
+`tests/launch/vmapped_group_test.py`, `tests/setexp/train_test.py` and
 `tests/kb/rescal_test.py`; runs over many devices against one in `tests/mesh`.
 """
 

@@ -94,6 +94,10 @@ def test_damaged_runs_are_left_out_or_read(name):
       _try(data, lambda: plan._is_finished(place, _FLAGS["flags"]))
 
 
+def _finished(place: pathlib.Path) -> bool:
+  return plan.is_finished(place.parent, place.name, _FLAGS["flags"])
+
+
 def _try(data: bytes, call: Callable[[], Any]) -> None:
   try:
     call()
