@@ -17,12 +17,15 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT / "tests"))  # for `tiers` and `doors`
-# At the sizes of tests most of the time is compiling, so that little of it is
-# spent on making programs fast; programs that tests start inherit it.
-os.environ["XLA_FLAGS"] = (
-  "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-  + os.environ.get("XLA_FLAGS", "")
-).strip()
+# At the sizes of tests most of the time is compiling, so tests compile without
+# optimizations; programs that they start inherit this. $REPR_JAX_TEST_OPTIMIZED
+# compiles as users do.
+if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
+  os.environ["XLA_FLAGS"] = (
+    "--xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true "
+    + os.environ.get("XLA_FLAGS", "")
+  ).strip()
 _MOST_MAPS = 25_000
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 

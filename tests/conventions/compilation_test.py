@@ -14,22 +14,6 @@ from repr_jax.linking import mention_retrieval
 from repr_jax.setexp import autoencoder, expansion, fitting
 
 
-def _top_k(seed: int) -> Any:
-  scores = jax.random.normal(jax.random.key(seed), (300,))
-  return ops.top_k(scores, k=5)
-
-
-def _truncated_svd(seed: int) -> Any:
-  rng = np.random.default_rng(seed)
-  x = ops.from_scipy(rng.poisson(1, (90, 70)).astype(np.float32) + 1)
-  return ops.truncated_svd(x, 4, jax.random.key(seed))
-
-
-def _pca_fit(seed: int) -> Any:
-  key = jax.random.key(seed)
-  return ops.pca_fit(jax.random.normal(key, (60, 8)), 3, key)
-
-
 def _gcca_exact(seed: int) -> Any:
   keys = jax.random.split(jax.random.key(seed), 2)
   return multiview.gcca_exact([jax.random.normal(k, (40, 6)) for k in keys], 2)
@@ -83,15 +67,13 @@ def _retrieval(seed: int) -> Any:
   return mention_retrieval.rerank(vectors, rows, found.ids)
 
 
-# Public entry points: functions of a seed, which changes values, not shapes.
+# Drivers on the host: functions of a seed, which changes values, not shapes.
+# `tests/api_test.py` checks the doors.
 _ENTRIES: dict[str, Callable[[int], Any]] = {
   "linking.fit_max_margin": _max_margin,
   "linking.retrieval": _retrieval,
   "multiview.fit": _mvlsa_fit,
   "multiview.gcca_exact": _gcca_exact,
-  "ops.pca_fit": _pca_fit,
-  "ops.ops.top_k": _top_k,
-  "ops.truncated_svd": _truncated_svd,
   "setexp.expand": _setexp_expand,
   "setexp.fit": _setexp_fit,
 }

@@ -33,7 +33,9 @@ def _floats(tree: Any) -> list[jax.Array]:
   return [x for x in map(jnp.asarray, jax.tree.leaves(tree)) if _is_float(x)]
 
 
-def _assert_close(one: Any, other: Any, tolerance: float) -> None:
+def _assert_close(
+  one: Any, other: Any, tolerance: float, least: float = 0.0
+) -> None:
   ours, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
   assert jax.tree.structure(one) == jax.tree.structure(other)
   for x, y in zip(ours, theirs):
@@ -41,7 +43,9 @@ def _assert_close(one: Any, other: Any, tolerance: float) -> None:
       x, y = jax.random.key_data(x), jax.random.key_data(y)
     x, y = np.asarray(x), np.asarray(y)
     scale = np.max(np.abs(y), initial=1e-6, where=np.isfinite(y))
-    np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(
+      x, y, rtol=tolerance, atol=max(tolerance * scale, least)
+    )
 
 
 def example(name: str, function: Callable[..., Any]) -> None:
@@ -62,7 +66,7 @@ def jit(door: Door, call: Callable[..., Any]) -> None:
   with jax.disable_jit():
     expected = call(*arguments)
   tolerance = max(door.tolerance, 1e-3)
-  _assert_close(jax.jit(call)(*arguments), expected, tolerance)
+  _assert_close(jax.jit(call)(*arguments), expected, tolerance, door.absolute)
 
 
 def one_compilation(door: Door, call: Callable[..., Any], count: Any) -> None:
@@ -91,7 +95,7 @@ def vmap(door: Door, call: Callable[..., Any]) -> None:
       for axis, first, x in zip(axes, calls[0], arguments)
     ]
     one = jax.tree.map(lambda x, i=i: x[i], many)
-    _assert_close(one, call(*own), door.tolerance)
+    _assert_close(one, call(*own), door.tolerance, door.absolute)
 
 
 def gradient(door: Door, call: Callable[..., Any]) -> None:
@@ -145,7 +149,7 @@ def mask(door: Door, call: Callable[..., Any]) -> None:
     if not _is_key(x)
   ]
   assert any(differ), "the row's mask changes nothing"
-  _assert_close(call(*changed), call(*arguments), 1e-6)
+  _assert_close(call(*changed), call(*arguments), 1e-6, door.absolute)
 
 
 def lowering(door: Door, call: Callable[..., Any]) -> None:

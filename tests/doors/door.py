@@ -25,6 +25,7 @@ class Door:
     host: the reason why this function runs on the host; None for all others.
       Only the example of a host door is checked.
     tolerance: relative, of vmapped against single calls.
+    absolute: tolerance of results that are rounding errors themselves.
     dtypes: whether results keep the float type of the arguments, or the
       reason why not.
   """
@@ -38,4 +39,5 @@ class Door:
   mask: Callable[..., tuple] | str = "takes no mask"
   host: str | None = None
   tolerance: float = 1e-4
+  absolute: float = 0.0
   dtypes: bool | str = True

@@ -214,6 +214,7 @@ DOORS = [
     vmap=(0, None, None, None),
     grad=_ITERATION,
     mask=_padded_pair,
+    absolute=1e-5,
   ),
   Door(
     "ops.project_polyhedron",
@@ -221,6 +222,7 @@ DOORS = [
     vmap=(0, 0, 0, 0, None),
     grad=_ITERATION,
     mask=_garbage_row,
+    absolute=1e-5,
   ),
   Door(
     "ops.project_orthant_ball",
