@@ -166,10 +166,7 @@ def test_counts_matrices_and_vectors(tmp_path):
 
 
 def test_wordnet(tmp_path):
-  try:
-    found, texts = _collect(tmp_path, wordnet_groups=["synset", "lexname"])
-  except errors.InputError as error:
-    pytest.skip(str(error))
+  found, texts = _collect(tmp_path, wordnet_groups=["synset", "lexname"])
   assert list(found) == ["wordnet_synset", "wordnet_lexname"]
   assert _cell(found["wordnet_synset"], "dog", "dog.n.01") == 1
   assert texts == ["wordnet: left out 1 words that WordNet does not have"]

@@ -9,7 +9,6 @@ import pytest
 from repr_jax import errors
 from repr_jax.data import wordnet
 from repr_jax.data.views import wordnet_views
-from repr_jax.data.wordnet import tables
 
 _WORDS = re.findall(
   r"\w+",
@@ -20,11 +19,7 @@ _WORDS = re.findall(
 
 @pytest.fixture(name="wn", scope="module")
 def _wn():
-  try:
-    folder = tables.find_folder()
-  except errors.InputError as error:
-    pytest.skip(str(error))
-  return wordnet.load(folder)
+  return wordnet.load()
 
 
 @pytest.fixture(name="found", scope="module")
