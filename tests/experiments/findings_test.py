@@ -37,19 +37,27 @@ def test_word_vectors_reach_the_thesis_or_do_not(thesis, holds):
   assert mvlsa.claims(rows[1:]) == []
 
 
-def test_the_ablation_is_a_table_of_eight_rows_and_differences():
+def test_the_ablation_is_a_table_and_a_chart_of_differences():
   cells = [_cell("all views", 47.0)]
   for i in range(9):
     cells += [_cell(f"!g{i}", 47.0 - i), _cell(f"!g{i} loss", float(i))]
   cells.append(_cell("!none loss", None))
   table = mvlsa.table(cells)
-  assert len(table.rows) == 8
+  assert len(table.rows) == 10
   assert table.rows[0] == ["all views", "47.0"]
   assert table.rows[1] == ["!g8", "39.0"]
   (chart,) = mvlsa.charts(cells)
   assert [point.label for point in chart.points][:2] == ["!g8", "!g7"]
   first = chart.points[0]
   assert (first.value, first.lower, first.upper) == (-8.0, -10.0, -6.0)
+
+
+def test_sweeps_and_shares_are_charts():
+  chart = mvlsa.sweep("k", [10, 20], {"WS": [50.0, 60.0]})
+  assert "the number of dimensions" in chart.caption
+  assert chart.series[0].y == [50.0, 60.0]
+  chart = mvlsa.shares({"a": 0.1, "b": 0.3})
+  assert [point.label for point in chart.points] == ["b", "a"]
 
 
 def _cell(system, value):
