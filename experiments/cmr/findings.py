@@ -1,4 +1,4 @@
-"""What the figures of mention retrieval say: claims, answer, table, chart."""
+"""Claims, answer, table and charts of mention retrieval for the report."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What the figures of multiview LSA say: claims, answer, table and charts."""
+"""Claims, answer, table and charts of multiview LSA for the report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -71,7 +71,7 @@ def table(cells: Sequence[Mapping[str, Any]]) -> report.Table:
 def charts(
   cells: Sequence[Mapping[str, Any]],
 ) -> list[report.Forest | report.Lines]:
-  """What each set loses without each group of views."""
+  """The difference that each group of views makes to each set."""
   made: list[report.Forest | report.Lines] = []
   for name in dict.fromkeys(cell["set"] for cell in cells):
     losses = [loss for loss in _losses(cells) if loss[1] == name]

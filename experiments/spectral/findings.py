@@ -1,4 +1,4 @@
-"""What the figures of the spectral core say: claims, answer and charts."""
+"""Claims, answer, table and charts of the spectral core for the report."""
 
 from collections.abc import Mapping, Sequence
 
