@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.mvlsa import data, fitting
 from experiments.mvlsa.session import Session
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.data.views import derived, store, vocab
 from repr_jax.data.views import text as text_lib
 from repr_jax.data.views.store import View
@@ -116,13 +116,13 @@ def _kept_skip_gram(session: Session, setting) -> np.ndarray:
   )
   path = pathlib.Path(session.options.store) / f"skip-gram-{mark[:16]}.npz"
   if path.exists():
-    return files.read_npz(path, ["array"])["array"]
+    return array_files.read_npz(path, ["array"])["array"]
   window, epochs, rate, k = setting
   array = skip_gram(
     session.text, session.words, k, window=window, epochs=epochs, rate=rate,
     seed=session.options.seed,
   )  # fmt: skip
-  files.write_npz(path, array=array)
+  array_files.write_npz(path, array=array)
   return array
 
 

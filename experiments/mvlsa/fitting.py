@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.data.views import store
 from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
@@ -135,7 +135,7 @@ def factor(
     )
     path = cache / f"{view.name}-{mark[:16]}.npz"
     if path.exists():
-      kept = files.read_npz(path, ["left", "s"])
+      kept = array_files.read_npz(path, ["left", "s"])
       return Factor(view.name, kept["left"], kept["s"], weights)
   x = to_device(weighted(view, how), how.columns, view.name)
   u, s = _left_factor(
@@ -147,7 +147,7 @@ def factor(
   made = Factor(view.name, left[:, :rank], s[:rank], weights)
   if path is not None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_npz(path, left=made.left, s=made.s)
+    array_files.write_npz(path, left=made.left, s=made.s)
   return made
 
 

@@ -16,7 +16,7 @@ import scipy.sparse
 from scipy.sparse import csr_array as Csr
 
 from repr_jax.data import vectors
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files, files
 from repr_jax.data.views import bitext, counting, dependencies, text, vocab
 from repr_jax.errors import InputError
 from repr_jax.multiview import alignment, weighting
@@ -361,7 +361,7 @@ class _Gather:
 def _read_matrix(path: files.Path) -> Csr:
   """Reads what scipy.sparse.save_npz wrote, whose claims are checked."""
   try:
-    held = files.read_npz(path)
+    held = array_files.read_npz(path)
     kind = bytes(held["format"].item()).decode()
     shape = tuple(held["shape"].tolist())
     inside: Any
