@@ -16,10 +16,8 @@ import numpy as np
 
 from experiments.bench import counting as counting_suite
 from experiments.bench import harness
-from experiments.mvlsa import fitting
+from repr_jax import multiview
 from repr_jax.data.views import counting, text, vocab
-from repr_jax.data.views.store import View
-from repr_jax.multiview.weighting import Weighting
 
 _OFFSETS = range(1, 16)
 _DIMENSIONS = {"small": 50, "full": 300}
@@ -41,18 +39,15 @@ def pipeline(data: counting_suite.Corpus, m: int, k: int) -> np.ndarray:
   names = tuple(f"w{i}" for i in range(data.rows))
   words = vocab.Vocab(names, np.ones(data.rows))
   chunks = text.token_chunks(data.path, words)
-  how = Weighting("power", 0.25, columns=data.columns)
-  factors = []
+  how = multiview.Weighting("power", 0.25, columns=data.columns)
   with counting.count_offsets(
     chunks, data.rows, data.columns, _OFFSETS
   ) as tally:
-    for offset in _OFFSETS:
-      view = View(f"text_behind_{offset:02d}", tally.matrix(offset), ())
-      weights = fitting.row_weights([view], None, 1)[0]
-      factors.append(
-        fitting.factor(view, weights, how, m, tolerance=1e-2, max_cycles=1)
-      )
-  return jax.block_until_ready(fitting.combine(factors, k).embedding)
+    fitted = multiview.fit(
+      [tally.matrix(offset) for offset in _OFFSETS], k, m=m, weighting=how,
+      tolerance=1e-2, max_cycles=1, projections=False,
+    )  # fmt: skip
+  return jax.block_until_ready(fitted.model.embedding)
 
 
 def _skip_gram(data: counting_suite.Corpus, k: int) -> Any:

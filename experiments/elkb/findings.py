@@ -1,4 +1,4 @@
-"""Claims, answer, table and charts of rules for the report."""
+"""What the figures of rules say: claims, answer, table and charts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

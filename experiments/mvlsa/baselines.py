@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from experiments.mvlsa import data, fitting
-from experiments.mvlsa.session import Session
-from repr_jax.data.io import array_files
+from experiments.mvlsa import data
+from experiments.mvlsa.train import Problem
+from repr_jax import ops
+from repr_jax.data.io import files
 from repr_jax.data.views import derived, store, vocab
 from repr_jax.data.views import text as text_lib
 from repr_jax.data.views.store import View
 from repr_jax.errors import InputError
-from repr_jax.multiview import lsa, weighting
+from repr_jax.multiview import host_views, lsa
+from repr_jax.multiview.weighting import Weighting
 
 # Window, epochs, initial rate, dimension; the best on the tuning sets counts.
 SKIP_GRAM = (
@@ -32,7 +34,7 @@ def skip_gram(
   *,
   window: int = 5,
   epochs: int = 5,
-  rate: float = 0.025,
+  learning_rate: float = 0.025,
   workers: int = 2,
   seed: int = 0,
 ) -> np.ndarray:
@@ -44,7 +46,7 @@ def skip_gram(
     k: dimension.
     window: words to either side at most.
     epochs: passes over the text.
-    rate: initial learning rate.
+    learning_rate: at the beginning.
     workers: threads.
     seed: of gensim.
 
@@ -63,8 +65,8 @@ def skip_gram(
     plain.flush()
     model = word2vec.Word2Vec(
       corpus_file=plain.name, vector_size=k, window=window, sg=1, negative=5,
-      sample=1e-3, min_count=1, epochs=epochs, alpha=rate, workers=workers,
-      seed=seed, trim_rule=None,
+      sample=1e-3, min_count=1, epochs=epochs, alpha=learning_rate,
+      workers=workers, seed=seed, trim_rule=None,
     )  # fmt: skip
   array = np.zeros((len(words), k), np.float32)
   places = model.wv.key_to_index
@@ -74,61 +76,63 @@ def skip_gram(
   return array
 
 
-def systems(session: Session) -> Iterator[tuple[str, np.ndarray]]:
+def systems(problem: Problem) -> Iterator[tuple[str, np.ndarray]]:
   """Vectors of each baseline and setting, named SYSTEM (setting).
 
   Args:
-    session: with text views.
+    problem: with text views.
 
   Yields:
     Name and vectors [n, k]. Skip-gram, which takes longest, is kept in the
     store.
   """
-  options = session.options
-  offsets = [v for v in session.counted if data.group(v.name) == "text"]
+  config = problem.config
+  offsets = [v for v in problem.data.counted if data.group(v.name) == "text"]
   if not offsets:
     raise InputError("the baselines of --study=comparison need --text")
-  used = [v for v in session.views if data.group(v.name) == "text"]
-  how = options.weighting("text")
-  parts = [fitting.weighted(view, how) for view in used or offsets]
-  u, s = lsa.factors(lsa.concatenated(parts), options.k, seed=options.seed)
+  used = [v for v in problem.data.views if data.group(v.name) == "text"]
+  how = config.weighting("text")
+  parts = [
+    host_views.weigh(view.matrix, how, view.name) for view in used or offsets
+  ]
+  u, s = lsa.factors(lsa.concatenated(parts), config.k, seed=config.seed)
   for power in _POWERS:
     yield f"LSA (power {power:g})", u * s**power
   furthest = max(int(v.name.rpartition("_")[2]) for v in offsets)
   for width in [w for w in _WINDOWS if w <= furthest] or [furthest]:
     counts = derived.window(offsets, width).matrix
-    weights = weighting.ppmi(weighting.validate(counts), options.smoothing)
-    u, s = lsa.factors(weights, options.k, center=False, seed=options.seed)
+    ppmi = Weighting("ppmi", smoothing=config.smoothing)
+    weights = host_views.weigh(counts, ppmi)
+    u, s = lsa.factors(weights, config.k, center=False, seed=config.seed)
     for power in _POWERS:
       yield f"PPMI-SVD (window {width}, power {power:g})", u * s**power
   for setting in SKIP_GRAM:
     window, epochs, rate, k = setting
     name = f"skip-gram (window {window}, {epochs} epochs, rate {rate}, k={k})"
-    yield name, _kept_skip_gram(session, setting)
+    yield name, _kept_skip_gram(problem, setting)
 
 
-def _kept_skip_gram(session: Session, setting) -> np.ndarray:
+def _kept_skip_gram(problem: Problem, setting) -> np.ndarray:
   """Skip-gram's vectors, trained once for the same text and vocabulary."""
   mark = store.fingerprint(
-    {"skip-gram": setting, "seed": session.options.seed},
-    session.text,
-    session.words.words,
+    {"skip-gram": setting, "seed": problem.config.seed},
+    problem.data.text,
+    problem.data.words.words,
   )
-  path = pathlib.Path(session.options.store) / f"skip-gram-{mark[:16]}.npz"
+  path = pathlib.Path(problem.config.store) / f"skip-gram-{mark[:16]}.npz"
   if path.exists():
-    return array_files.read_npz(path, ["array"])["array"]
+    return files.read_npz(path, ["array"])["array"]
   window, epochs, rate, k = setting
   array = skip_gram(
-    session.text, session.words, k, window=window, epochs=epochs, rate=rate,
-    seed=session.options.seed,
+    problem.data.text, problem.data.words, k, window=window, epochs=epochs,
+    learning_rate=rate, seed=problem.config.seed,
   )  # fmt: skip
-  array_files.write_npz(path, array=array)
+  files.write_npz(path, array=array)
   return array
 
 
 def as_view(name: str, array: np.ndarray) -> View:
   """Vectors [n, d] as a dense view, each word of length one."""
-  length = np.linalg.norm(array, axis=1, keepdims=True)
-  unit = array / np.where(length > 0, length, 1)
+  unit = ops.unit_rows(array.astype(np.float32))
   columns = [f"dimension_{c}" for c in range(array.shape[1])]
-  return View(f"vectors_{name}", unit.astype(np.float32), columns)
+  return View(f"vectors_{name}", unit, columns)

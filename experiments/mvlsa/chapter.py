@@ -10,13 +10,13 @@ numbers of dimensions (k), of singular vectors of a view (m) and of contexts
 import dataclasses
 import pathlib
 
-from experiments.mvlsa import evaluate, plots, session, studies
-from experiments.mvlsa.config import Options
+from experiments.mvlsa import evaluate, plots, studies, train
+from experiments.mvlsa.config import Config
 from experiments.run import progress, report, runlib
 from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.evaluation import significance, similarity
 
-_QUICK = Options(
+_QUICK = Config(
   wordnet=GROUPS,
   walks=True,
   vocabulary_size=12_000,
@@ -58,36 +58,36 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     preset: "quick" or "full".
     workdir: where views and vectors go.
   """
-  options = _QUICK if preset == "quick" else _FULL
-  options = dataclasses.replace(options, store=str(workdir / "store"))
+  settings = _QUICK if preset == "quick" else _FULL
+  settings = dataclasses.replace(settings, store=str(workdir / "store"))
   sets = evaluate.load_sets(None, analogies=preset == "full")
-  config = dataclasses.asdict(options)
+  config = dataclasses.asdict(settings)
   with runlib.Run("mvlsa", directory=workdir, config=config) as run:
 
     def say(text: str) -> None:
       progress.say(f"mvlsa: {text}")
 
-    opened = session.open_session(options, sets, say)
-    study = studies.run("ablation", opened)
+    problem = train.prepare(settings, sets, say)
+    study = studies.run("ablation", problem)
     assert study.vectors is not None
-    run.vectors(opened.words.words, study.vectors)
+    run.vectors(problem.data.words.words, study.vectors)
     rows = [_row(run, result) for result in study.systems["all views"].values()]
     swept = [
-      studies.run(name, opened, values)
+      studies.run(name, problem, values)
       for name, values in _VALUES[preset].items()
     ]
     pictures = plots.figures(study) | plots.sweeps(swept)
     for name, picture in pictures.items():
       run.plot(name, picture)
-  cells = studies.cells(study, opened)
+  cells = studies.cells(study, problem)
   return report.Chapter(
     title="Multiview LSA",
     summary=(
-      f"Word vectors of {len(opened.words):,} words from {len(opened.views)} "
-      "views of WordNet, no text."
+      f"Word vectors of {len(problem.data.words):,} words from "
+      f"{len(problem.data.views)} views of WordNet, no text."
     ),
     rows=rows,
-    tables=[_ablation(cells), _neighbors(opened, study)],
+    tables=[_ablation(cells), _neighbors(problem, study)],
     plots=[report.Plot(_CAPTIONS[name], p) for name, p in pictures.items()],
     notes=[_NOTE],
   )
@@ -123,10 +123,10 @@ def _row(run: runlib.Run, result: similarity.Result) -> dict:
   )  # fmt: skip
 
 
-def _neighbors(opened: session.Session, study: studies.Study) -> report.Table:
+def _neighbors(problem: train.Problem, study: studies.Study) -> report.Table:
   """The nearest words of a few."""
   assert study.vectors is not None
-  near = evaluate.neighbors(opened.words.words, study.vectors, _ASKED)
+  near = evaluate.neighbors(problem.data.words.words, study.vectors, _ASKED)
   return report.Table(
     "Nearest words by cosine",
     ["word", "nearest first"],

@@ -3,78 +3,224 @@
 import dataclasses
 from collections.abc import Sequence
 
+from experiments.run.config import flag
 from repr_jax.data.views.dependencies import RELATIONS
+from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.errors import InputError
-from repr_jax.multiview import weighting
+from repr_jax.multiview.weighting import KINDS, Weighting
+
+SWEEPS = ("n", "t", "m", "k", "v", "r")
+TABLES = (*SWEEPS, "ablation", "comparison")
+_WORDS = {"study": ("fit", *TABLES)}
+_SCALE = {"study": "scale"}
+_SETS = {"study": ("fit", *TABLES), "evaluate": True}
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
-  """Inputs, preprocessing and fit; each field is a flag of the same name.
+class Config:
+  """Inputs, preprocessing and fit; each field is a flag of the same name."""
 
-  The flags' help says what each means.
-  """
-
-  text: Sequence[str] = ()
-  tokenize: bool = False
-  vocabulary: str | None = None
-  vocabulary_size: int = 60_000
-  min_count: int = 2
-  offsets: int = 15
-  ahead: int = 0
-  windows: Sequence[int] = ()
-  columns: int = 20_000
-  bitext: Sequence[str] = ()
-  align_iterations: int = 5
-  dependencies: Sequence[str] = ()
-  relations: Sequence[str] = RELATIONS
-  layout: str = "conllu"
-  wordnet: Sequence[str] = ()
-  wordnet_path: str | None = None
-  walks: bool = False
-  counts: Sequence[str] = ()
-  matrices: Sequence[str] = ()
-  vectors: Sequence[str] = ()
-  drop_views: Sequence[str] = ()
-  min_rows: int = 1
-  store: str = "runs/views"
-  nonlinearity: str = "power"
-  power: float = 0.25
-  smoothing: float = 0.75
-  t: int = 12_500
-  group_nonlinearity: Sequence[str] = ()
-  group_weights: Sequence[str] = ()
-  balance: bool = False
-  row_power: float = 0.0
-  min_support: int = 1
-  m: int = 300
-  k: int = 300
-  ridge: float = 1e-8
-  relative_ridge: bool = False
-  eigenvalue_power: float = 0.0
-  method: str = "memory"
-  svd_cycles: int = 2
-  tolerance: float = 1e-2
-  keep_factors: bool = False
-  mesh: str | None = None
+  study: str = flag(
+    "fit",
+    "One fit, a table of the chapter, or the run at its scale on synthetic "
+    "views.",
+    choices=("fit", *TABLES, "scale"),
+  )
+  values: Sequence[str] = flag(
+    (), "Settings that the study tries.", only={"study": SWEEPS}
+  )
+  text: Sequence[str] = flag(
+    (), "Files of text, one sentence on a line, for word-order views.",
+    only=_WORDS,
+  )  # fmt: skip
+  tokenize: bool = flag(
+    False, "Separate punctuation in --text first, into --store.", only=_WORDS
+  )
+  vocabulary: str | None = flag(
+    None, "File of word<TAB>count lines; by default made from --text.",
+    only=_WORDS,
+  )  # fmt: skip
+  vocabulary_size: int = flag(
+    60_000, "Words in the vocabulary at most.", minimum=1, only=_WORDS
+  )
+  min_count: int = flag(
+    2, "Words of the text seen fewer times are dropped.", minimum=0,
+    only=_WORDS,
+  )  # fmt: skip
+  offsets: int = flag(
+    15, "Words behind, one view for each distance.", minimum=0, only=_WORDS
+  )
+  ahead: int = flag(
+    0, "Words ahead, one view for each distance.", minimum=0, only=_WORDS
+  )
+  windows: Sequence[int] = flag(
+    (), "Widths of windows: sums of offset views, one view each.", minimum=1,
+    only=_WORDS,
+  )  # fmt: skip
+  columns: int = flag(
+    20_000, "Most frequent words that are columns of text views.", minimum=1,
+    only=_WORDS,
+  )  # fmt: skip
+  bitext: Sequence[str] = flag(
+    (), "Bitexts, source:target or source:target:alignments.", only=_WORDS
+  )
+  align_iterations: int = flag(
+    5, "Steps of EM for a bitext without alignments.", minimum=0, only=_WORDS
+  )
+  dependencies: Sequence[str] = flag(
+    (), "CoNLL files for dependency views.", only=_WORDS
+  )
+  relations: Sequence[str] = flag(
+    RELATIONS, "Dependency relations, one view each.", only=_WORDS
+  )
+  layout: str = flag(
+    "conllu", "Layout of --dependencies.",
+    choices=("conllu", "word-tag-head"), only=_WORDS,
+  )  # fmt: skip
+  wordnet: Sequence[str] = flag(
+    (), "WordNet views to make.", choices=GROUPS, only=_WORDS
+  )
+  wordnet_path: str | None = flag(
+    None, "Folder of WordNet; by default the usual places.", only=_WORDS
+  )
+  walks: bool = flag(
+    False, "Add the view of random walks on WordNet's graph.", only=_WORDS
+  )
+  counts: Sequence[str] = flag(
+    (), "Files of word<TAB>feature<TAB>count.", only=_WORDS
+  )
+  matrices: Sequence[str] = flag(
+    (), "scipy matrices with the names of rows: FILE.npz:ROWS.txt.",
+    only=_WORDS,
+  )  # fmt: skip
+  vectors: Sequence[str] = flag(
+    (), "Other systems' vectors as dense views.", only=_WORDS
+  )
+  sources: Sequence[str] = flag(
+    (), "Sources of your own, module:NAME of a data.views.source.Source.",
+    only=_WORDS,
+  )  # fmt: skip
+  drop_views: Sequence[str] = flag(
+    (), "Views or groups of views to leave out.", only=_WORDS
+  )
+  min_rows: int = flag(
+    1, "Views that observe fewer words are left out.", minimum=0, only=_WORDS
+  )
+  store: str = flag(
+    "runs/views", "Directory where counts are kept and found again.",
+    only=_WORDS,
+  )  # fmt: skip
+  nonlinearity: str = flag(
+    "power", "n: what is done to each count.", choices=KINDS
+  )
+  power: float = flag(0.25, "Exponent of the nonlinearity `power`.", above=0)
+  smoothing: float = flag(
+    0.75, "Exponent of the column totals in `ppmi`.", above=0
+  )
+  t: int = flag(
+    12_500, "Most frequent columns of each view that are kept.", minimum=1
+  )
+  group_nonlinearity: Sequence[str] = flag(
+    (), "GROUP:KIND where a group differs from --nonlinearity.", only=_WORDS
+  )
+  group_weights: Sequence[str] = flag(
+    (), "GROUP:WEIGHT in the objective; 1 where not given, 0 leaves it out.",
+    only=_WORDS,
+  )  # fmt: skip
+  balance: bool = flag(
+    False, "Share a group's weight among its views.", only=_WORDS
+  )
+  row_power: float = flag(
+    0.0, "Exponent of the row weights W (thesis: 0.75); 0 for none.",
+    minimum=0, only=_WORDS,
+  )  # fmt: skip
+  min_support: int = flag(
+    1, "v: in how many views a word must be observed.", minimum=1, only=_WORDS
+  )
+  m: int = flag(300, "Rank of each view's SVD.", minimum=1)
+  k: int = flag(300, "Dimension of the vectors.", minimum=1)
+  ridge: float = flag(1e-8, "r of every view.", minimum=0)
+  relative_ridge: bool = flag(
+    False, "--ridge is in units of the mean squared singular value.",
+    only={"study": ("fit", "n", "t", "m", "k", "v", "ablation", "comparison")},
+  )  # fmt: skip
+  eigenvalue_power: float = flag(
+    0.0,
+    "Columns of the vectors are scaled by this power of their eigenvalues; 0 "
+    "as in the thesis.",
+    minimum=0,
+    only=_WORDS,
+  )
+  method: str = flag(
+    "memory", "Hold all factors, or one view at a time.",
+    choices=("memory", "stream"), only={"study": "fit"},
+  )  # fmt: skip
+  svd_cycles: int = flag(2, "How often an SVD may fill its basis.", minimum=1)
+  tolerance: float = flag(
+    1e-2, "Relative error at which an SVD stops.", minimum=0
+  )
+  keep_factors: bool = flag(
+    False, "Keep the SVD factors in --store.",
+    only={**_WORDS, "method": "memory"},
+  )  # fmt: skip
+  mesh: str | None = flag(
+    None, "Devices, as rows:4,views:2, that share the fit.",
+    only={"study": ("fit", "scale")},
+  )  # fmt: skip
+  evaluate: bool = flag(
+    True, "Score the vectors on test sets.", only={"study": "fit"}
+  )
+  testsets: str | None = flag(
+    None,
+    "Directory of test sets: NAME.tsv and AN-*.txt; by default the sets that "
+    "come with gensim.",
+    only=_SETS,
+  )
+  similarity: Sequence[str] = flag((), "Further similarity sets.", only=_SETS)
+  analogies: bool = flag(True, "Evaluate analogies too.", only=_SETS)
+  neighbors: Sequence[str] = flag(
+    ("dog", "car", "happy", "run", "government"),
+    "Words whose nearest neighbors are shown.", only=_WORDS,
+  )  # fmt: skip
+  scale_words: int = flag(500_000, "Words.", minimum=1, only=_SCALE)
+  scale_views: int = flag(46, "Views.", minimum=1, only=_SCALE)
+  scale_entries: int = flag(
+    10_000_000, "Nonzero counts in each view.", minimum=1, only=_SCALE
+  )
   seed: int = 0
 
   def __post_init__(self):
-    for name in ("m", "k", "t", "svd_cycles", "min_support"):
-      if getattr(self, name) < 1:
-        raise InputError(f"--{name} must be 1 or more")
-    if not 0 <= self.ridge < float("inf"):
-      raise InputError(f"--ridge must not be negative: {self.ridge}")
-    self.weighting("")
     for entry in self.group_nonlinearity:
-      weighting.Weighting(_pair(entry)[1], self.power, self.smoothing)
+      Weighting(_pair(entry)[1], self.power, self.smoothing)
     self.group_weight("")
+    if self.keep_factors and self.mesh:
+      raise InputError("--keep_factors is not read with --mesh; leave it out")
+    if self.tokenize and not self.text:
+      raise InputError("--tokenize is not read without --text; leave it out")
+    kinds = {_pair(entry)[1] for entry in self.group_nonlinearity}
+    used = self.study == "n" or "power" in kinds | {self.nonlinearity}
+    if self.power != 0.25 and not used:
+      raise InputError(
+        f"--power is not read with --nonlinearity={self.nonlinearity}; leave "
+        "it out"
+      )
 
-  def weighting(self, group: str) -> weighting.Weighting:
+    kind = {"n": str, "r": float}.get(self.study, int)
+    for value in self.values:
+      try:
+        number = kind(value)
+      except ValueError:
+        number = 0
+      if number not in KINDS if kind is str else not 0 < float(number) < 1e30:
+        raise InputError(
+          f"--values: {value!r} is not a setting of --study={self.study}"
+        )
+
+  def weighting(self, group: str) -> Weighting:
     """Nonlinearity and truncation of a group of views."""
     kinds = dict(_pair(entry) for entry in self.group_nonlinearity)
     kind = kinds.get(group, self.nonlinearity)
-    return weighting.Weighting(kind, self.power, self.smoothing, self.t)
+    return Weighting(kind, self.power, self.smoothing, self.t)
 
   def group_weight(self, group: str) -> float:
     """Weight of a group of views in the objective, 1 unless told."""

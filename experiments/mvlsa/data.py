@@ -1,17 +1,32 @@
 """From flags to a vocabulary and its views, counted once and reused."""
 
+import functools
 import pathlib
 import shutil
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from experiments.mvlsa import corpus
-from experiments.mvlsa.config import Options
+from experiments.mvlsa.config import Config
+from experiments.run import extension
 from repr_jax.data import wordnet
-from repr_jax.data.views import collection, derived, store, vocab
+from repr_jax.data.views import collection, counts, derived, store, vocab
 from repr_jax.data.views.collection import View
+from repr_jax.data.views.source import Source
+from repr_jax.data.views.sources import (
+  bitext_source,
+  dependency_source,
+  text_source,
+  wordnet_source,
+)
+from repr_jax.data.views.table_sources import (
+  counts_source,
+  matrix_source,
+  vectors_source,
+)
 from repr_jax.data.wordnet import tables
 from repr_jax.errors import InputError
-from repr_jax.multiview import weighting
+from repr_jax.multiview import alignment
 
 # Groups by the beginnings of view names; the first that fits counts.
 _GROUPS = (
@@ -36,111 +51,148 @@ _GROUPS = (
 )
 
 
+class Data(NamedTuple):
+  """What a run counts.
+
+  Attributes:
+    words: the vocabulary.
+    text: paths of tokenized text.
+    counted: every view that was counted.
+    views: those of the fit.
+  """
+
+  words: vocab.Vocab
+  text: Sequence[str]
+  counted: Sequence[View]
+  views: Sequence[View]
+
+
 def group(name: str) -> str:
-  """The group of a view, for ablations and weights."""
-  for start, found in _GROUPS:
+  """The group of a view, for ablations and weights.
+
+  A view of another source is in the group of its name up to the first "_".
+  """
+  for start, known in _GROUPS:
     if name.startswith(start):
-      return found
-  return "other"
+      return known
+  return name.partition("_")[0]
 
 
-def prepare_text(options: Options) -> list[str]:
+def prepare_text(config: Config) -> list[str]:
   """The paths of the text as it is counted: tokenized copies if asked."""
-  if options.text and options.tokenize:
-    return corpus.tokenized(options.text, pathlib.Path(options.store) / "text")
-  return list(options.text)
+  if config.text and config.tokenize:
+    return corpus.tokenized(config.text, pathlib.Path(config.store) / "text")
+  return list(config.text)
 
 
-def vocabulary(options: Options, text: Sequence[str]) -> vocab.Vocab:
+def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
   """The vocabulary: of a file, of the text or, without text, of WordNet.
 
   Args:
-    options: what was asked for.
+    config: what was asked for.
     text: tokenized text.
   """
-  if options.vocabulary:
-    return vocab.read_vocab(options.vocabulary)
-  size = options.vocabulary_size
+  if config.vocabulary:
+    return vocab.read_vocab(config.vocabulary)
+  size = config.vocabulary_size
   if text:
-    return corpus.text_vocabulary(text, size, options.min_count)
-  if options.wordnet or options.walks:
-    return corpus.wordnet_vocabulary(options.wordnet_path, size)
+    return corpus.text_vocabulary(text, size, config.min_count)
+  if config.wordnet or config.walks:
+    return corpus.wordnet_vocabulary(config.wordnet_path, size)
   raise InputError(
     "no vocabulary: give --text or --wordnet, or --vocabulary with a file of "
     "word<TAB>count lines"
   )
 
 
-def collect(
-  options: Options, words: vocab.Vocab, text: Sequence[str]
-) -> list[View]:
+def sources(config: Config, text: Sequence[str]) -> list[Source]:
+  """The sources of views that were asked for.
+
+  Args:
+    config: what was asked for.
+    text: tokenized text.
+  """
+  made: list[Source] = []
+  if text:
+    made.append(
+      text_source(
+        text, offsets=config.offsets, ahead=config.ahead,
+        columns=config.columns,
+      )
+    )  # fmt: skip
+  symmetry = "intersection"
+  align = functools.partial(
+    alignment.align, iterations=config.align_iterations, symmetry=symmetry
+  )
+  for entry in config.bitext:
+    aligner = [config.align_iterations, symmetry]
+    made.append(bitext_source(entry.split(":"), align=align, aligner=aligner))
+  if config.dependencies:
+    made.append(
+      dependency_source(
+        config.dependencies, relations=config.relations,
+        columns=config.columns, layout=config.layout,
+      )
+    )  # fmt: skip
+  if config.wordnet:
+    made.append(wordnet_source(config.wordnet, config.wordnet_path))
+  made += [counts_source(path) for path in config.counts]
+  made += [matrix_source(entry.split(":")) for entry in config.matrices]
+  made += [vectors_source(path) for path in config.vectors]
+  made += [extension.load(x, Source, "sources") for x in config.sources]
+  return made
+
+
+def load(config: Config, words: vocab.Vocab, text: Sequence[str]) -> Data:
   """Every view that was asked for, mapped from the store.
 
   Args:
-    options: what was asked for.
+    config: what was asked for.
     words: the vocabulary.
     text: tokenized text.
   """
-  root = pathlib.Path(options.store) / "views"
-  found: list[View] = []
-  specification = collection.Specification(
-    text=text,
-    offsets=options.offsets,
-    ahead=options.ahead,
-    columns=options.columns,
-    bitext=options.bitext,
-    align_iterations=options.align_iterations,
-    dependencies=options.dependencies,
-    relations=options.relations,
-    layout=options.layout,
-    wordnet_groups=options.wordnet,
-    wordnet_path=options.wordnet_path,
-    counts=options.counts,
-    matrices=options.matrices,
-    vectors=options.vectors,
-  )
-  if any(
-    (text, options.bitext, options.dependencies, options.wordnet,
-     options.counts, options.matrices, options.vectors)
-  ) or not options.walks:  # fmt: skip
-    found = collection.collect(words, specification, root)
-  for width in options.windows:
-    found.append(_window(root, found, width))
-  if options.walks:
-    found.append(_walks(root, options, words))
-  return found
+  root = pathlib.Path(config.store) / "views"
+  counted: list[View] = []
+  named = sources(config, text)
+  if named or not config.walks:
+    counted = collection.collect(words, named, root)
+  for width in config.windows:
+    counted.append(_window(root, counted, width))
+  if config.walks:
+    counted.append(_walks(root, config, words))
+  return Data(words, text, counted, choose(config, counted))
 
 
-def choose(options: Options, found: Sequence[View]) -> list[View]:
+def choose(config: Config, counted: Sequence[View]) -> list[View]:
   """The views of the fit: all but those that are dropped or too small.
 
   Args:
-    options: what was asked for.
-    found: every view.
+    config: what was asked for.
+    counted: every view.
   """
-  kept = _without(found, options.drop_views)
-  known = [int(weighting.observed(view.matrix).sum()) for view in kept]
-  large = [v for v, rows in zip(kept, known) if rows >= options.min_rows]
+  kept = _without(counted, config.drop_views)
+  known = [int(counts.observed(view.matrix).sum()) for view in kept]
+  large = [v for v, rows in zip(kept, known) if rows >= config.min_rows]
   if not large:
     raise InputError(
-      f"no view knows {options.min_rows} words; the largest knows {max(known)}:"
+      f"no view observes {config.min_rows} words; the largest {max(known)}:"
       " lower --min_rows"
     )
   return large
 
 
-def _without(found: Sequence[View], dropped: Sequence[str]) -> list[View]:
+def _without(counted: Sequence[View], dropped: Sequence[str]) -> list[View]:
   """The views that are neither named nor in a named group."""
-  known = {view.name for view in found} | {group(v.name) for v in found}
+  known = {view.name for view in counted} | {group(v.name) for v in counted}
   unknown = sorted(set(dropped) - known)
   if unknown:
     raise InputError(
       f"--drop_views: there is no view or group {', '.join(unknown)}; there "
-      f"are {', '.join(sorted({group(v.name) for v in found}))}"
+      f"are {', '.join(sorted({group(v.name) for v in counted}))}"
     )
   kept = [
     view
-    for view in found
+    for view in counted
     if view.name not in dropped and group(view.name) not in dropped
   ]
   if not kept:
@@ -157,20 +209,23 @@ def _stored(root, name: str, mark: str, make: Callable[[], View]) -> View:
   return view
 
 
-def _window(root: pathlib.Path, found: Sequence[View], width: int) -> View:
+def _window(root: pathlib.Path, counted: Sequence[View], width: int) -> View:
   headers = [
     view.path / "header.json"
-    for view in found
+    for view in counted
     if view.path is not None and group(view.name) == "text"
   ]
   mark = store.fingerprint({"window": width}, headers)
   return _stored(
-    root, f"text_window_{width:02d}", mark, lambda: derived.window(found, width)
+    root,
+    f"text_window_{width:02d}",
+    mark,
+    lambda: derived.window(counted, width),
   )
 
 
-def _walks(root: pathlib.Path, options: Options, words: vocab.Vocab) -> View:
-  folder = tables.find_folder(options.wordnet_path)
+def _walks(root: pathlib.Path, config: Config, words: vocab.Vocab) -> View:
+  folder = tables.find_folder(config.wordnet_path)
   paths = [folder / "data.noun", folder / "data.verb", folder / "data.adj"]
   mark = store.fingerprint({"walks": 1}, paths, words.words)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from repr_jax import ops
 from repr_jax.data import testsets
 from repr_jax.errors import InputError
 from repr_jax.evaluation import analogy, similarity, tables
@@ -38,40 +39,68 @@ def load_sets(
   Returns:
     The sets in the order of the thesis' tables.
   """
-  found: list[TestSet] = []
+  sets: list[TestSet] = []
   if folder is None:
     bundled = testsets.bundled
-    found.append(
+    sets.append(
       testsets.read_similarity(bundled("simlex999.txt"), name="SIMLEX")
     )
-    found.append(testsets.read_similarity(bundled("wordsim353.tsv"), name="WS"))
+    sets.append(testsets.read_similarity(bundled("wordsim353.tsv"), name="WS"))
     if analogies:
       path = bundled("questions-words.txt")
-      found += testsets.read_analogies(path, name="AN").split()
+      sets += testsets.read_analogies(path, name="AN").split()
   else:
-    found += _of_folder(pathlib.Path(folder), analogies)
-  found += [testsets.read_similarity(path) for path in paths]
+    sets += _of_folder(pathlib.Path(folder), analogies)
+  sets += [testsets.read_similarity(path) for path in paths]
   place = {name: i for i, name in enumerate(_ORDER)}
-  return sorted(found, key=lambda s: place.get(s.name, len(_ORDER)))
+  return sorted(sets, key=lambda s: place.get(s.name, len(_ORDER)))
 
 
 def _of_folder(folder: pathlib.Path, analogies: bool) -> list[TestSet]:
   if not folder.is_dir():
     raise InputError("--testsets: there is no such directory", path=folder)
-  found: list[TestSet] = []
+  sets: list[TestSet] = []
   for path in sorted(folder.iterdir()):
     stem = path.name.split(".")[0]
     name = _NAMES.get(stem, stem)
     if stem.startswith("AN-"):
       if analogies:
-        found.append(testsets.read_analogies(path, name=name))
+        sets.append(testsets.read_analogies(path, name=name))
     elif path.name == "TOEFL.tsv":
-      found.append(testsets.read_choices(path, name=name))
+      sets.append(testsets.read_choices(path, name=name))
     elif path.name.endswith((".tsv", ".tsv.gz")):
-      found.append(testsets.read_similarity(path, name=name))
-  if not found:
+      sets.append(testsets.read_similarity(path, name=name))
+  if not sets:
     raise InputError("--testsets: holds no .tsv or AN-*.txt", path=folder)
-  return found
+  return sets
+
+
+def check_known(sets: Sequence[TestSet], words: Sequence[str]) -> None:
+  """Raises `InputError` where no set can be scored with a vocabulary.
+
+  Args:
+    sets: the test sets; none at all are accepted.
+    words: the vocabulary.
+  """
+  known = set(words)
+  for test_set in sets:
+    items: Sequence[tuple[str, ...]]
+    if isinstance(test_set, testsets.SimilaritySet):
+      items = test_set.pairs
+    elif isinstance(test_set, testsets.AnalogySet):
+      items = test_set.questions
+    else:
+      items = [
+        (word, *choices)
+        for word, choices in zip(test_set.questions, test_set.choices)
+      ]
+    if any(known.issuperset(item) for item in items):
+      return
+  if sets:
+    raise InputError(
+      "no test set has words of the vocabulary; check case and language, name "
+      "others with --testsets or --similarity, or give --evaluate=false"
+    )
 
 
 def evaluate(
@@ -116,16 +145,15 @@ def neighbors(
     asked: words.
     count: how many neighbors.
   """
-  length = np.linalg.norm(array, axis=1, keepdims=True)
-  unit = array / np.where(length > 0, length, 1)
+  unit = ops.unit_rows(np.asarray(array))
   index = {word: i for i, word in enumerate(words)}
-  found = {}
+  nearest = {}
   for word in asked:
-    if word in index and length[index[word]] > 0:
+    if word in index and unit[index[word]].any():
       near = np.argsort(-(unit @ unit[index[word]]))
       names = [words[i] for i in near[: count + 1].tolist()]
-      found[word] = [name for name in names if name != word][:count]
-  return found
+      nearest[word] = [name for name in names if name != word][:count]
+  return nearest
 
 
 def table(

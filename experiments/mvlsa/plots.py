@@ -12,14 +12,14 @@ def figures(study: studies.Study) -> dict[str, Any]:
     from matplotlib import figure
   except ImportError:
     return {}
-  found = {}
+  pictures = {}
   if len(study.axis) > 1:
-    found[study.name] = _lines(study, figure.Figure(figsize=(7, 4)))
+    pictures[study.name] = _lines(study, figure.Figure(figsize=(7, 4)))
   elif len(study.systems) > 1:
-    found[study.name] = _bars(study, figure.Figure(figsize=(9, 4)))
+    pictures[study.name] = _bars(study, figure.Figure(figsize=(9, 4)))
   if study.shares:
-    found["shares"] = _shares(study, figure.Figure(figsize=(7, 6)))
-  return found
+    pictures["shares"] = _shares(study, figure.Figure(figsize=(7, 6)))
+  return pictures
 
 
 def sweeps(swept: Sequence[studies.Study]) -> dict[str, Any]:

@@ -7,8 +7,6 @@ one view, its factor and the [n, k + 2 m] of the streamed combination. Each
 stage reports its time and the peak of the process' memory.
 """
 
-import resource
-import sys
 import time
 from typing import NamedTuple
 
@@ -16,14 +14,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.mvlsa.config import Options
-from experiments.run import progress, runlib
+from experiments.mvlsa.config import Config
+from experiments.run import memory, progress, runlib
 from repr_jax.data import synthetic
+from repr_jax.data.views import counts as check
 from repr_jax.errors import InputError
-from repr_jax.multiview import gcca, sharding, weighting
+from repr_jax.multiview import (
+  factoring,
+  gcca,
+  host_views,
+  sharding,
+  streaming,
+)
 from repr_jax.multiview.weighting import Weighting
 from repr_jax.ops import mesh as meshes
-from repr_jax.ops import operators, spectral
 
 
 class Stages(NamedTuple):
@@ -32,12 +36,6 @@ class Stages(NamedTuple):
   draw: float
   svd: float
   merge: float
-
-
-def peak_gigabytes() -> float:
-  """The most memory that this process ever had."""
-  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  return peak / (1e9 if sys.platform == "darwin" else 1e6)
 
 
 def draw(view: int, words: int, columns: int, entries: int, seed: int):
@@ -56,28 +54,25 @@ def draw(view: int, words: int, columns: int, entries: int, seed: int):
   return synthetic.zipf_counts(rng, words, columns, entries, exponent)
 
 
-def run(
-  run: runlib.Run, options: Options, words: int, views: int, entries: int
-) -> None:
+def run(run: runlib.Run, config: Config) -> None:
   """Streams the views into k dimensions and reports each stage.
 
   Args:
     run: the run.
-    options: m, k, t, ridge and the nonlinearity are used.
-    words: n.
-    views: J.
-    entries: nonzero counts of each view.
+    config: m, k, t, ridge, the nonlinearity and the sizes are used.
   """
-  n, m, k = words, options.m, options.k
-  if views < 1 or not 0 < entries <= n * options.t:
+  n, m, k = config.scale_words, config.m, config.k
+  views, entries = config.scale_views, config.scale_entries
+  if entries > n * config.t:
     raise InputError(
       f"--scale_views and --scale_entries must fit {n} words and t = "
-      f"{options.t} columns"
+      f"{config.t} columns"
     )
   # Every word is in every view here, so K = J I and its root is a constant.
   place = sharding.make(
-    meshes.make_mesh(options.mesh, sharding.AXES),
-    np.full((1, n), np.sqrt(views), np.float32),
+    meshes.make_mesh(config.mesh, sharding.AXES),
+    np.ones((1, n), np.float32),
+    np.full(1, views, np.float32),
   )
   # As in `mvlsa.fit`: with k alone the shared directions would be lost.
   state = place.stream(min(k + m, n))
@@ -88,13 +83,13 @@ def run(
   stages: list[Stages] = []
   groups = [[j for j in g if j > start] for g in place.groups(views)]
   for group in run.progress([g for g in groups if g], "views"):
-    state, times = _group(state, group, options, n, entries, place)
+    state, times = _group(state, group, config, n, entries, place)
     for view in group:
       stages.append(times)
-      run.log(view, **times._asdict(), peak_gb=peak_gigabytes())
+      run.log(view, **times._asdict(), peak_gb=memory.peak_bytes() / 1e9)
     progress.say(
       f"view {view}: draw {times.draw:.1f} s, SVD {times.svd:.1f} s, merge "
-      f"{times.merge:.1f} s, peak {peak_gigabytes():.1f} GB"
+      f"{times.merge:.1f} s, peak {memory.peak_bytes() / 1e9:.1f} GB"
     )
     if any(view % 8 == 7 for view in group):
       run.save(view, state, check=False)
@@ -105,7 +100,7 @@ def run(
     seconds = [getattr(times, stage) for times in stages]
     run.row(name, f"{stage}, median s per view", float(np.median(seconds)))
     run.row(name, f"{stage}, s in all", float(np.sum(seconds)))
-  run.row(name, "peak memory, GB", peak_gigabytes())
+  run.row(name, "peak memory, GB", memory.peak_bytes() / 1e9)
   run.row(name, "energy dropped by streaming", float(state.lost / state.total))
   _extrapolate(run, name, stages, m, views)
 
@@ -125,21 +120,21 @@ def _extrapolate(run, name, stages, m: int, views: int) -> None:
   )  # fmt: skip
 
 
-def _group(state, group, options: Options, n: int, entries: int, place):
+def _group(state, group, config: Config, n: int, entries: int, place):
   """Draws, decomposes and merges views, as many as the mesh has parts."""
   began = time.monotonic()
-  drawn = [_draw(view, options, n, entries, place) for view in group]
+  drawn = [_draw(view, config, n, entries, place) for view in group]
   drawn = jax.block_until_ready(drawn)
   loaded = time.monotonic()
   bases = []
   for view, (x, seen) in zip(group, drawn):
-    key = jax.random.key(options.seed + view)
-    bases.append(
-      _basis(
-        x, seen, place.scale_of(view), options.ridge, key, m=options.m,
-        tolerance=options.tolerance, cycles=options.svd_cycles,
-      )
+    key = jax.random.key(config.seed + view)
+    factor, _ = factoring.factor_view(
+      x, config.m, seen, key, tolerance=config.tolerance,
+      max_cycles=config.svd_cycles,
     )  # fmt: skip
+    bases.append(_view_block(factor, place.scale_of(view), config.ridge))
+    del factor
   del x, drawn
   bases = jax.block_until_ready(place.spread(bases))
   done = time.monotonic()
@@ -150,26 +145,14 @@ def _group(state, group, options: Options, n: int, entries: int, place):
   return state, Stages(*(times / len(group)).tolist())
 
 
-def _draw(view: int, options: Options, n: int, entries: int, place):
+def _draw(view: int, config: Config, n: int, entries: int, place):
   """A view and which words it has, on the devices."""
-  counts = draw(view, n, options.t, entries, options.seed)
-  how = Weighting(
-    options.nonlinearity, options.power, options.smoothing, options.t
-  )
-  matrix = weighting.apply(counts, how, f"view {view}")
-  seen = weighting.observed(matrix).astype(np.float32)
+  counts = draw(view, n, config.t, entries, config.seed)
+  how = Weighting(config.nonlinearity, config.power, config.smoothing, config.t)
+  matrix = host_views.weigh(counts, how, f"view {view}")
+  seen = check.observed(counts).astype(np.float32)
   return place.load(matrix, view), place.rows_of(seen, view)
 
 
-def _basis_of(x, seen, scale, ridge, key, *, m, tolerance, cycles):
-  """A view's block of M~, [n, m]; the right factor is not kept."""
-  op = operators.centered(x, operators.column_means(x, seen), seen)
-  svd, _ = spectral.truncated_svd(
-    op, m, key, tolerance=tolerance, max_cycles=cycles
-  )
-  factor = gcca.ViewFactor(svd.u, svd.s, svd.v[:0], svd.s[:0])
-  return gcca.weighted_basis(factor, seen, scale, ridge)
-
-
-_basis = jax.jit(_basis_of, static_argnames=("m", "tolerance", "cycles"))
-_merge = jax.jit(gcca.combine_update, donate_argnums=0)
+_view_block = jax.jit(gcca.view_block)
+_merge = jax.jit(streaming.stream_update, donate_argnums=0)

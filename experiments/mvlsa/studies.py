@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.mvlsa import baselines, data, evaluate, thesis
-from experiments.mvlsa.config import Options
-from experiments.mvlsa.fitting import Combination
-from experiments.mvlsa.session import Session
+from experiments import thesis
+from experiments.mvlsa import baselines, data, evaluate, train
+from experiments.mvlsa.config import Config
+from experiments.mvlsa.train import Factors, Problem
+from repr_jax import multiview
 from repr_jax.evaluation import similarity, tables
-
-NAMES = ("n", "t", "m", "k", "v", "r", "ablation", "comparison")
 
 Results = Mapping[str, similarity.Result]
 
@@ -39,12 +38,12 @@ class Study(NamedTuple):
   notes: Sequence[str] = ()
 
 
-def run(name: str, session: Session, values: Sequence[str] = ()) -> Study:
+def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
   """Runs a study.
 
   Args:
-    name: one of `NAMES`.
-    session: views and test sets.
+    name: one of `config.TABLES`.
+    problem: views and test sets.
     values: settings to try; by default those of the thesis' table as far as
       the views have them.
 
@@ -52,45 +51,67 @@ def run(name: str, session: Session, values: Sequence[str] = ()) -> Study:
     The study; `cells` makes a table of it.
   """
   if name == "ablation":
-    return _ablation(session)
+    return _ablation(problem)
   if name == "comparison":
-    return _comparison(session)
-  found: dict[str, Results] = {}
+    return _comparison(problem)
+  results: dict[str, Results] = {}
   axis = []
-  best = None
-  settings = list(_settings(name, session, values))
+  best: tuple[float, np.ndarray, dict[str, float]] | None = None
+  settings = list(_settings(name, problem, values))
   # One SVD of each view at the largest rank, one combination at the largest
   # dimension: smaller ones are cut from them.
-  rank = max(options.m for _, _, options in settings)
-  whole = None
-  for label, place, options in settings:
-    factors = session.factors(dataclasses.replace(options, m=rank))
+  rank = max(config.m for _, _, config in settings)
+  most = max(config.k for _, _, config in settings)
+  whole: multiview.MVLSA | None = None
+  for label, place, config in settings:
     if name != "k" or whole is None:
-      most = max(options.k for _, _, options in settings)
-      whole = session.combine(factors, dataclasses.replace(options, k=most))
-    combined = _cut(whole, options.k)
-    found[label] = session.score(combined.embedding)
+      made = train.factors(problem, dataclasses.replace(config, m=rank))
+      whole = train.fit(made, dataclasses.replace(config, k=most))
+    vectors = train.vectors(whole.truncate(config.k), config)
+    results[label] = problem.score(vectors)
     axis.append(place)
-    session.report(f"{label}: tuning {evaluate.mean(found[label]):.1f}")
-    figure = evaluate.mean(found[label])
+    figure = evaluate.mean(results[label])
+    problem.report(f"{label}: tuning {figure:.1f}")
     if best is None or figure > best[0]:
-      best = (figure, combined)
+      best = (figure, vectors, train.shares(whole, _names(made, config)))
   assert best is not None
   plot = () if name == "n" else axis
-  return Study(name, found, (), plot, best[1].embedding, best[1].shares)
+  return Study(name, results, (), plot, best[1], best[2])
 
 
-def cells(study: Study, session: Session) -> list[dict]:
+def fit(problem: Problem) -> Study:
+  """One fit with the run's own settings; scored if there are test sets."""
+  config = problem.config
+  fitted = train.fit_views(problem)
+  vectors = train.vectors(fitted, config)
+  names = [view.name for view in problem.data.views]
+  weights = train.view_weights(names, config)
+  names = [name for name in names if weights[name] > 0]
+  dropped = int((~fitted.kept).sum())
+  notes = [
+    f"{dropped:,} of {len(fitted.kept):,} words are in fewer than "
+    f"{config.min_support} views and have no vector."
+  ]
+  if config.method == "stream":
+    notes.append(
+      f"Streaming dropped {100 * fitted.lost:.2f} % of the views' energy."
+    )
+  return Study(
+    "comparison", {}, (), (), vectors, train.shares(fitted, names), notes
+  )
+
+
+def cells(study: Study, problem: Problem) -> list[dict]:
   """The study as a table with the thesis' figures and the marks of MRDS."""
-  published = thesis.FIGURES.get(study.name)
-  return evaluate.table(study.systems, session.sets, published, study.gains)
+  published = thesis.WORD_VECTORS.get(study.name)
+  return evaluate.table(study.systems, problem.sets, published, study.gains)
 
 
 def _settings(
-  name: str, session: Session, values: Sequence[str]
-) -> Iterator[tuple[str, float, Options]]:
-  """Label, place on the axis and options of each system."""
-  base = session.options
+  name: str, problem: Problem, values: Sequence[str]
+) -> Iterator[tuple[str, float, Config]]:
+  """Label, place on the axis and configuration of each system."""
+  base = problem.config
   change = dataclasses.replace
   if name == "n":
     kinds = values or ("log", "identity", "power", "ppmi")
@@ -108,7 +129,7 @@ def _settings(
     for k in map(int, values or (10, 25, 50, 100, 200, 300)):
       yield f"k={k}", k, change(base, k=k)
   elif name == "v":
-    most = len(session.views)
+    most = len(problem.data.views)
     default = sorted({1, max(1, most // 4), max(1, most // 2)})
     for v in map(int, values or default):
       yield f"v={v}", v, change(base, min_support=v)
@@ -117,98 +138,102 @@ def _settings(
       yield f"r={r:g}", r, change(base, ridge=r, relative_ridge=False)
 
 
-def _cut(combined: Combination, k: int) -> Combination:
-  """The first k dimensions."""
-  return combined._replace(
-    embedding=combined.embedding[:, :k], values=combined.values[:k]
-  )
+def _names(made: Factors, config: Config) -> list[str]:
+  """Views that have a weight."""
+  weights = train.view_weights(list(made), config)
+  return [name for name in made if weights[name] > 0]
 
 
-def _ablation(session: Session) -> Study:
+def _ablation(problem: Problem) -> Study:
   """All views, and all but one group at a time."""
-  factors = session.factors()
-  whole = session.combine(factors)
-  found = {"all views": session.score(whole.embedding)}
-  groups = list(dict.fromkeys(data.group(f.name) for f in factors))
+  config = problem.config
+  made = train.factors(problem)
+  whole = train.fit(made, config)
+  vectors = train.vectors(whole, config)
+  results = {"all views": problem.score(vectors)}
+  groups = list(dict.fromkeys(map(data.group, _names(made, config))))
   left_out = {"!" + group: {group} for group in groups} if groups[1:] else {}
   if {"text", "window"} <= set(groups):
     left_out["!text !window"] = {"text", "window"}
   for label, dropped in left_out.items():
-    kept = [f for f in factors if data.group(f.name) not in dropped]
+    kept = {n: f for n, f in made.items() if data.group(n) not in dropped}
     if not kept:
       continue
-    found[label] = session.score(session.combine(kept).embedding)
-    session.report(f"{label}: tuning {evaluate.mean(found[label]):.1f}")
+    other = train.vectors(train.fit(kept, config), config)
+    results[label] = problem.score(other)
+    problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
   gains = [
     tables.Gain(f"{label} loss", "all views", label)
-    for label in list(found)[1:]
+    for label in list(results)[1:]
   ]
-  return Study("ablation", found, gains, (), whole.embedding, whole.shares)
+  shares = train.shares(whole, _names(made, config))
+  return Study("ablation", results, gains, (), vectors, shares)
 
 
-def _comparison(session: Session) -> Study:
+def _comparison(problem: Problem) -> Study:
   """Baselines, their fusion, text views, all views, and all of it fused."""
+  config = problem.config
   tried: dict[str, tuple[Results, np.ndarray]] = {}
-  for name, vectors in baselines.systems(session):
-    tried[name] = (session.score(vectors), vectors)
-    session.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
-  found: dict[str, Results] = {}
+  for name, vectors in baselines.systems(problem):
+    tried[name] = (problem.score(vectors), vectors)
+    problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
+  results: dict[str, Results] = {}
   fused, notes = [], []
   for system in ("LSA", "PPMI-SVD", "skip-gram"):
     names = [name for name in tried if name.startswith(system)]
     best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
     notes.append(f"{system} at its best of {len(names)} on {_TUNED}: {best}.")
-    found[system] = tried[best][0]
+    results[system] = tried[best][0]
     fused.append(baselines.as_view(system, tried[best][1]))
-  own = session.factors()
-  others = session.factors(views=fused)
-  text = [f for f in own if data.group(f.name) in ("text", "window")]
-  # k is cut where there are fewer singular vectors in all.
-  for label, factors in {
+  own = train.factors(problem)
+  others = train.factors(problem, views=fused)
+  text = {n: f for n, f in own.items() if data.group(n) in ("text", "window")}
+  for label, made in {
     "baselines fused": others,
     "text views": text,
     "all views": own,
-    "all fused": [*own, *others],
+    "all fused": {**own, **others},
   }.items():
-    combined = session.combine(factors)
-    found[label] = session.score(combined.embedding)
-    session.report(f"{label}: tuning {evaluate.mean(found[label]):.1f}")
+    fitted = train.fit(made, config)
+    vectors = train.vectors(fitted, config)
+    results[label] = problem.score(vectors)
+    problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
     if label == "all views":
-      kept = combined
-  strongest = _best_of(found, ("LSA", "PPMI-SVD", "skip-gram"))
-  found = {**found, "best baseline": strongest}
+      kept = vectors, train.shares(fitted, _names(made, config))
+  strongest = _best_of(results, ("LSA", "PPMI-SVD", "skip-gram"))
+  results = {**results, "best baseline": strongest}
   gains = [
     tables.Gain("views gain", "all views", "text views"),
     tables.Gain("gain over best baseline", "all views", "best baseline"),
     tables.Gain("fusion gain", "all fused", "all views"),
   ]
-  notes += _correlations(found)
-  return Study(
-    "comparison", found, gains, (), kept.embedding, kept.shares, notes
-  )
+  notes += _correlations(results)
+  return Study("comparison", results, gains, (), *kept, notes)
 
 
 _TUNED = ", ".join(evaluate.TUNING)
 
 
-def _best_of(found: Mapping[str, Results], names: Sequence[str]) -> Results:
+def _best_of(results: Mapping[str, Results], names: Sequence[str]) -> Results:
   """On each set the result of whichever system is best there."""
-  sets = dict.fromkeys(s for name in names for s in found[name])
+  sets = dict.fromkeys(s for name in names for s in results[name])
   return {
-    s: max((found[n][s] for n in names if s in found[n]), key=lambda r: r.value)
+    s: max(
+      (results[n][s] for n in names if s in results[n]), key=lambda r: r.value
+    )
     for s in sets
   }
 
 
-def _correlations(found: Mapping[str, Results]) -> list[str]:
+def _correlations(results: Mapping[str, Results]) -> list[str]:
   """How much fusing brings the vectors closer to the baselines."""
   notes = []
   for system in ("PPMI-SVD", "skip-gram"):
-    for name, result in found[system].items():
+    for name, result in results[system].items():
       if name.startswith("AN-") or name == "TOEFL":
         continue
       before, after = (
-        100 * similarity.system_correlation(found[label][name], result)
+        100 * similarity.system_correlation(results[label][name], result)
         for label in ("all views", "all fused")
       )
       notes.append(

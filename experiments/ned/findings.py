@@ -1,4 +1,4 @@
-"""Claims, answer, table and charts of disambiguation for the report."""
+"""What the figures of disambiguation say: claims, answer, table, chart."""
 
 from collections.abc import Mapping
 

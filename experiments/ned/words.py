@@ -22,10 +22,9 @@ from experiments.ned.config import Options
 from repr_jax import multiview
 from repr_jax.data import vectors
 from repr_jax.data.documents.linked_documents import LinkedDocument
-from repr_jax.data.io import array_files, files
+from repr_jax.data.io import files
 from repr_jax.data.views import counting, text, vocab
 from repr_jax.errors import InputError
-from repr_jax.multiview import weighting
 
 _BESIDE = 5
 _COLUMNS = 20_000
@@ -70,7 +69,7 @@ def fit(
   """
   kept = folder / "words.npz"
   if kept.exists():
-    stored = array_files.read_npz(kept, ["words", "counts", "vectors"])
+    stored = files.read_npz(kept, ["words", "counts", "vectors"])
     known = vocab.Vocab(tuple(stored["words"].tolist()), stored["counts"])
     return _words(known, stored["vectors"], options)
   folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +91,7 @@ def fit(
     raise
   table = _unit(table)
   names = np.asarray(known.words, dtype=np.str_)
-  array_files.write_npz(kept, words=names, counts=known.counts, vectors=table)
+  files.write_npz(kept, words=names, counts=known.counts, vectors=table)
   return _words(known, table, options)
 
 
@@ -164,12 +163,12 @@ def _mvlsa(
   path: pathlib.Path, known: vocab.Vocab, total: int, options: Options
 ) -> np.ndarray:
   size = len(known)
-  how = weighting.Weighting("ppmi", smoothing=0.75)
-  weighted = [weighting.apply(view, how) for view in _views(path, known, total)]
+  how = multiview.Weighting("ppmi", smoothing=0.75)
+  views = list(_views(path, known, total))
   rank = max(1, min(options.dim, size - 1))
   fitted = multiview.fit(
-    weighted, rank, m=min(2 * rank, size - 1), projections=False,
-    max_cycles=2, seed=options.seed,
+    views, rank, m=min(2 * rank, size - 1), projections=False,
+    max_cycles=2, key=options.seed, weighting=how,
   )  # fmt: skip
   return np.asarray(fitted.model.embedding)
 
@@ -181,7 +180,7 @@ def _views(
   size = len(known)
   yield _by_document(_chunks(path, known, total, _IN_DOCUMENTS), size)
   offsets = [*range(1, _BESIDE + 1), *range(-1, -_BESIDE - 1, -1)]
-  with multiview.count_offsets(
+  with counting.count_offsets(
     _chunks(path, known, total, _IN_SIDES), size, min(_COLUMNS, size), offsets,
     limit=_HELD, piece=_CHUNK, spill=path.parent, workers=2,
   ) as tally:  # fmt: skip

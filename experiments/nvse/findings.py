@@ -1,4 +1,4 @@
-"""Claims, answer, table and charts of set expansion for the report."""
+"""What the figures of set expansion say: claims, answer, table and charts."""
 
 from collections.abc import Mapping, Sequence
 

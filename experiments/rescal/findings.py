@@ -1,4 +1,4 @@
-"""Claims, answer, table and charts of RESCAL for the report."""
+"""What the figures of RESCAL say: claims, answer and charts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

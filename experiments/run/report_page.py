@@ -214,9 +214,7 @@ def _notes(chapter: report.Chapter) -> list[str]:
     for row in chapter.rows
     if row.get("thesis") is not None and report_verdicts.verdict(row) is None
   ]
-  told = (
-    f"Figures of the thesis that are not compared here: {'; '.join(other)}."
-  )
+  told = f"In the thesis, on other data: {'; '.join(other)}."
   return [*chapter.notes, *[told] * bool(other)]
 
 

@@ -1,4 +1,4 @@
-"""Claims, answer, table and charts of the spectral core for the report."""
+"""What the figures of the spectral core say: claims, answer and charts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -98,7 +98,7 @@ def charts(
   if over:
     caption += (
       f" The bound is that of exact arithmetic: {over} of {len(error)} errors "
-      "are above it, because float32 rounds."
+      "are above it, because float32 rounds to about 1e-7."
     )
   index = list(range(1, len(error) + 1))
   return [

@@ -259,7 +259,7 @@ def mvlsa(
     Vectors, float32 [n, k]; zero for a mention without features.
   """
   views = [weigh(field, min_mentions) for field in fields]
-  found = mvlsa_lib.fit(views, k, m=m, projections=False, seed=seed)
+  found = mvlsa_lib.fit(views, k, m=m, projections=False, key=seed)
   return np.asarray(found.model.embedding)
 
 

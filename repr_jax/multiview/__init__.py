@@ -1,24 +1,82 @@
-"""Word vectors from many views at once: CCA, GCCA and multiview LSA."""
+"""Word vectors from many views at once: CCA, GCCA and multiview LSA.
+
+| door | what it computes |
+|---|---|
+| `fit` | vectors of words from many views, sparse or dense |
+| `cca_fit`, `cca_transform` | canonical correlations of two views |
+| `gcca_exact` | generalized CCA of complete dense views |
+| `factor_view` | rank-m SVD of one weighted, centered view |
+| `combine` | common space of factored views |
+| `support_scale`, `view_block` | a view's block for a streamed combination |
+| `stream_init`, `stream_update`, `stream_remove` | one view at a time |
+| `gcca_transform` | embeddings of unseen rows |
+| `predict_view` | rows of one view from the others |
+| `explained_shares` | how much each view explains of the embedding |
+| `log_counts`, `power_counts`, `ppmi` | weighting of counts |
+| `row_weights`, `observed_rows` | weighting of rows |
+
+Doors are jitted, but for `fit`, the driver; the un-jitted functions stay
+in the modules. Jitted functions propagate NaN; they cannot raise.
+"""
 
 import jax
 
-from repr_jax.data.views.collection import Specification as Specification
-from repr_jax.data.views.collection import View as View
-from repr_jax.data.views.collection import collect as collect
-from repr_jax.data.views.counting import Tally as Tally
-from repr_jax.data.views.counting import count_offsets as count_offsets
-from repr_jax.data.views.counting import count_pairs as count_pairs
-from repr_jax.multiview import cca, gcca
-from repr_jax.multiview.cca import CCA as CCA
-from repr_jax.multiview.gcca import GCCA as GCCA
-from repr_jax.multiview.mvlsa import MVLSA as MVLSA
-from repr_jax.multiview.mvlsa import fit as fit
-from repr_jax.multiview.weighting import Weighting as Weighting
-from repr_jax.multiview.weighting import ppmi as ppmi
-from repr_jax.multiview.weighting import row_weights as row_weights
-from repr_jax.multiview.weighting import supported as supported
+from repr_jax.multiview import cca, exact, gcca, model, streaming, weighting
+from repr_jax.multiview.cca import CCA
+from repr_jax.multiview.gcca import Combination, ViewFactor
+from repr_jax.multiview.model import GCCA
+from repr_jax.multiview.mvlsa import MVLSA, fit
+from repr_jax.multiview.weighting import Weighting
+
+__all__ = [
+  "CCA",
+  "GCCA",
+  "MVLSA",
+  "Combination",
+  "ViewFactor",
+  "Weighting",
+  "cca_fit",
+  "cca_transform",
+  "combine",
+  "explained_shares",
+  "factor_view",
+  "fit",
+  "gcca_exact",
+  "gcca_transform",
+  "log_counts",
+  "observed_rows",
+  "power_counts",
+  "ppmi",
+  "predict_view",
+  "row_weights",
+  "stream_init",
+  "stream_remove",
+  "stream_update",
+  "support_scale",
+  "view_block",
+]
 
 cca_fit = jax.jit(cca.cca_fit, static_argnames="k")
+cca_transform = jax.jit(cca.cca_transform)
 gcca_exact = jax.jit(
-  gcca.gcca_exact, static_argnames=("k", "center", "rows_per_block")
+  exact.gcca_exact, static_argnames=("k", "center", "rows_per_block")
 )
+factor_view = jax.jit(
+  gcca.factor_view, static_argnames=("m", "center", "max_cycles")
+)
+combine = jax.jit(gcca.combine, static_argnames="k")
+support_scale = jax.jit(gcca.support_scale)
+view_block = jax.jit(gcca.view_block)
+stream_init = jax.jit(
+  streaming.stream_init, static_argnames=("n", "k", "dtype")
+)
+stream_update = jax.jit(streaming.stream_update)
+stream_remove = jax.jit(streaming.stream_remove)
+gcca_transform = jax.jit(model.gcca_transform, static_argnames="calibrate")
+predict_view = jax.jit(model.predict_view, static_argnames="view")
+explained_shares = jax.jit(model.explained_shares)
+log_counts = jax.jit(weighting.log_counts)
+power_counts = jax.jit(weighting.power_counts)
+ppmi = jax.jit(weighting.ppmi)
+row_weights = jax.jit(weighting.row_weights)
+observed_rows = jax.jit(weighting.observed_rows)

@@ -74,9 +74,9 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-  """Log-likelihood of the bitext under the parameters before the update."""
+  """Log-likelihood [] of the bitext under the parameters before the update."""
 
-  log_likelihood: float
+  log_likelihood: Array
 
 
 def prepare(
@@ -158,14 +158,13 @@ def update(
   Args:
     state: the parameters.
     corpus: from `prepare`.
-    null: prior probability that a target word has no source word.
+    null: prior probability that a target word has no source word, above 0
+      and below 1.
     fit_tension: whether the tension is re-estimated too.
 
   Returns:
     The new parameters and the log-likelihood under the old ones.
   """
-  if not 0 < null < 1:
-    raise InputError(f"the null probability must be in (0, 1), not {null}")
   dtype = state.translation.dtype
   longest = max(batch.pairs.shape[1] for batch in corpus.batches)
   sums = _Sums(
@@ -173,10 +172,10 @@ def update(
     jnp.zeros((len(corpus.shapes), longest), dtype),
     jnp.zeros((), dtype),
   )
-  total = 0.0
+  total = jnp.zeros((), dtype)
   for batch in corpus.batches:
     sums, likelihood = _accumulate(sums, state, batch[:3], null)
-    total += float(likelihood)
+    total = total + likelihood
   translation = _normalized(sums.counts, corpus.source)
   tension = state.tension
   if fit_tension:
@@ -196,14 +195,42 @@ def best_links(state: State, corpus: Corpus, null: float = 0.08) -> np.ndarray:
     (sentence, source place, target place), int32 [k, 3], in this order;
     target words with no source word are left out.
   """
-  found = []
+  parts = []
   for batch in corpus.batches:
     best = np.asarray(_viterbi(state, batch[:3], null))
     row, place = np.nonzero(best > 0)
     triple = (batch.sentence[row], best[row, place] - 1, place)
-    found.append(np.stack(triple, axis=1).astype(np.int32))
-  links = np.concatenate(found)
+    parts.append(np.stack(triple, axis=1).astype(np.int32))
+  links = np.concatenate(parts)
   return links[np.lexsort(links.T[::-1])]
+
+
+def align(
+  source: Sequence[np.ndarray],
+  target: Sequence[np.ndarray],
+  iterations: int = 5,
+  symmetry: str = "intersection",
+) -> tuple[np.ndarray, int]:
+  """Aligns a bitext in both directions.
+
+  Args:
+    source: word ids of each sentence, [words].
+    target: word ids of each translation, [words].
+    iterations: steps of EM.
+    symmetry: how the two directions are joined, see `symmetrize`.
+
+  Returns:
+    Links (sentence, source place, target place), int32 [k, 3], and how many
+    sentences were too long or empty.
+  """
+  both = []
+  for one, other in ((source, target), (target, source)):
+    corpus = prepare(one, other)
+    state = init(corpus)
+    for _ in range(iterations):
+      state, _ = update(state, corpus)
+    both.append(best_links(state, corpus))
+  return symmetrize(both[0], both[1], symmetry), corpus.skipped
 
 
 def symmetrize(

@@ -26,15 +26,30 @@ class CCA(NamedTuple):
   correlations: Array
 
 
-def cca_fit(x: Array, y: Array, k: int, *, ridge: float = 0.0) -> CCA:
-  """SVD of S11^(-1/2) S12 S22^(-1/2) with ridge-regularized covariances.
+def cca_fit(x: Array, y: Array, k: int, *, ridge: float | Array = 0.0) -> CCA:
+  """Canonical correlation analysis of two views, ridge-regularized.
+
+    U_1 = S11^(-1/2) A and U_2 = S22^(-1/2) B, where A and B are the singular
+    vectors of S11^(-1/2) S12 S22^(-1/2) and its values the correlations.
 
   Args:
     x: first view, [n, d1]; finite, as everything is NaN if one entry is.
     y: second view, [n, d2].
     k: number of directions, from 1 to min(d1, d2).
     ridge: added to the diagonal of both covariances.
+
+  Returns:
+    Means, projections [d1, k] and [d2, k], correlations [k].
+
+  Example:
+    >>> import numpy as np
+    >>> from repr_jax import multiview
+    >>> x = np.random.default_rng(0).normal(size=(50, 3)).astype("float32")
+    >>> model = multiview.cca_fit(x, x[:, ::-1] * 2 + 1, 2)
+    >>> model.correlations.round(3).tolist()
+    [1.0, 1.0]
   """
+  x, y = jnp.asarray(x), jnp.asarray(y)
   chex.assert_rank([x, y], 2)
   if x.shape[0] != y.shape[0]:
     raise InputError(
@@ -51,14 +66,35 @@ def cca_fit(x: Array, y: Array, k: int, *, ridge: float = 0.0) -> CCA:
   n = x.shape[0]
   wx = inverse_root(xc.T @ xc / n, ridge, means[0])
   wy = inverse_root(yc.T @ yc / n, ridge, means[1])
-  left, values, right_t = jnp.linalg.svd(wx @ (xc.T @ yc / n) @ wy)
+  left, values, right_t = jnp.linalg.svd(
+    wx @ (xc.T @ yc / n) @ wy, full_matrices=False
+  )
   values = jnp.minimum(values[:k], 1)  # more is rounding
-  found = fix_signs(SVD(wx @ left[:, :k], values, wy @ right_t[:k].T))
-  return CCA(means, (found.u, found.v), values)
+  svd = fix_signs(SVD(wx @ left[:, :k], values, wy @ right_t[:k].T))
+  return CCA(means, (svd.u, svd.v), values)
 
 
 def cca_transform(model: CCA, x: Array, y: Array) -> tuple[Array, Array]:
-  """Projections of new rows [n, d1] and [n, d2], each [n, k]."""
+  """Projects rows of both views: (x - mean_1) U_1 and (y - mean_2) U_2.
+
+  Args:
+    model: a fitted CCA.
+    x: rows of the first view, [n, d1].
+    y: rows of the second view, [n, d2].
+
+  Returns:
+    Projections, [n, k] each.
+
+  Example:
+    >>> import numpy as np
+    >>> from repr_jax import multiview
+    >>> x, y = np.random.default_rng(0).normal(size=(2, 50, 3))
+    >>> model = multiview.cca_fit(x, y, 2)
+    >>> one, other = multiview.cca_transform(model, x, y)
+    >>> matrix = np.cov(one.T, other.T, bias=True)[:2, 2:]
+    >>> bool(np.allclose(matrix, np.diag(model.correlations), atol=1e-4))
+    True
+  """
   return (
     (x - model.means[0]) @ model.projections[0],
     (y - model.means[1]) @ model.projections[1],

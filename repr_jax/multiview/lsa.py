@@ -1,20 +1,17 @@
 """Word vectors from one view alone, to hold multiview LSA against.
 
 LSA is the truncated SVD of all views side by side; PPMI-SVD (Levy, Goldberg
-and Dagan 2015) that of the positive pointwise mutual information of a window.
+and Dagan 2015) is `lsa` of `host_views.weigh` with PPMI, without centering.
 """
 
-import functools
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
 from repr_jax.errors import InputError
-from repr_jax.multiview import mvlsa, weighting
-from repr_jax.ops import operators, spectral
+from repr_jax.multiview import factoring, host_views
 
 
 def concatenated(matrices: Sequence[scipy.sparse.csr_array]):
@@ -39,7 +36,7 @@ def factors(
   """Left singular vectors and values, from which LSA with any power is made.
 
   Args:
-    matrix: weighted counts [n, d], scipy sparse or dense.
+    matrix: weighted counts [n, d], of the kinds that `mvlsa.fit` takes.
     k: how many.
     center: subtract column means over the rows that are not empty.
     tolerance: relative error at which the SVD stops.
@@ -47,17 +44,20 @@ def factors(
     seed: of the SVD's starting block.
 
   Returns:
-    U [n, k] and s [k], float32.
+    U [n, k] and s [k].
   """
-  if not 1 <= k <= min(matrix.shape):
+  (host,) = hosts = host_views.open_views([matrix])
+  width = host.load().shape[1]
+  if not 1 <= k <= min(host.rows, width):
     raise InputError(
-      f"k = {k} dimensions asked of a {matrix.shape[0]} x {matrix.shape[1]} "
-      "view"
+      f"k = {k} dimensions asked of a {host.rows} x {width} view"
     )
-  rows = weighting.observed(matrix).astype(np.float32)
-  x = mvlsa.load(matrix, "the view")
-  u, s = _svd(x, k, rows, jax.random.key(seed), center, tolerance, max_cycles)
-  return np.asarray(u), np.asarray(s)
+  weights, _ = host_views.observe(hosts)
+  ((factor, _),) = factoring.factor_views(
+    hosts, k, weights, jax.random.key(seed), center=center,
+    tolerance=tolerance, max_cycles=max_cycles,
+  )  # fmt: skip
+  return np.asarray(factor.left), np.asarray(factor.s)
 
 
 def lsa(
@@ -78,44 +78,3 @@ def lsa(
   """
   u, s = factors(matrix, k, center=center, seed=seed)
   return u * s ** np.float32(power)
-
-
-def ppmi_svd(
-  counts,
-  k: int,
-  *,
-  smoothing: float = 0.75,
-  power: float = 0.5,
-  seed: int = 0,
-) -> np.ndarray:
-  """SVD of the positive pointwise mutual information, U S^power.
-
-  Args:
-    counts: counts of a window, [n, d], scipy sparse.
-    k: dimension of the vectors.
-    smoothing: exponent of the context frequencies.
-    power: of the singular values; 1/2 and 0 do better than 1 on similarity.
-    seed: of the SVD's starting block.
-
-  Returns:
-    Vectors, float32 [n, k].
-  """
-  weights = weighting.ppmi(weighting.validate(counts), smoothing)
-  return lsa(weights, k, power=power, center=False, seed=seed)
-
-
-@functools.partial(
-  jax.jit, static_argnames=("k", "center", "tolerance", "max_cycles")
-)
-def _svd(x, k, rows, key, center, tolerance, max_cycles):
-  op = operators.as_operator(x)
-  mean = jnp.zeros(op.shape[1], op.dtype)
-  if center:
-    mean = operators.column_means(op, rows)
-    op = operators.centered(op, mean, rows)
-  svd, _ = spectral.truncated_svd(
-    op, k, key, tolerance=tolerance, max_cycles=max_cycles
-  )
-  noise = operators.centering_noise(mean, rows, svd.v)
-  svd = spectral.without_noise(svd, noise)
-  return svd.u, svd.s

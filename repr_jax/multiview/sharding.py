@@ -11,7 +11,7 @@ device.
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,8 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from repr_jax.errors import InputError
-from repr_jax.multiview import gcca
+from repr_jax.multiview import gcca, host_views, streaming
+from repr_jax.multiview.host_views import Matrix
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import sharded, sparse
 from repr_jax.ops.operators import Operator
@@ -32,25 +33,14 @@ from repr_jax.ops.spectral import top_eigenpairs
 
 AXES = ("rows", "views")
 
-# A scipy sparse matrix or a dense numpy array.
-HostMatrix: TypeAlias = Any
-HostView: TypeAlias = HostMatrix | Callable[[], HostMatrix]
 
-
-def make(mesh: Mesh | None, weights: np.ndarray) -> "OneDevice | OnMesh":
-  """The placement of a fit with row weights W_j K_j [J, n]."""
-  return OneDevice(weights) if mesh is None else OnMesh(mesh, weights)
-
-
-def load(view: HostView, name: str = "view") -> Sparse | Array:
-  """Brings a host view [n, d] to the device, padded to shared shapes."""
-  matrix = view() if callable(view) else view
-  if not scipy.sparse.issparse(matrix):
-    dense = np.asarray(matrix, np.float32)
-    sparse.check_finite(dense, name)
-    return jnp.asarray(dense)
-  columns = sparse.bucket_size(matrix.shape[1])
-  return sparse.from_scipy(matrix, columns=columns, name=name)
+def make(
+  mesh: Mesh | None, weights: np.ndarray, view_weights: np.ndarray
+) -> "OneDevice | OnMesh":
+  """Where a fit with W_j K_j [J, n] and c_j [J] has its arrays."""
+  if mesh is None:
+    return OneDevice(weights, view_weights)
+  return OnMesh(mesh, weights, view_weights)
 
 
 class OneDevice:
@@ -62,18 +52,19 @@ class OneDevice:
     scale: K^(-1/2), [n].
   """
 
-  def __init__(self, weights: np.ndarray):
+  def __init__(self, weights: np.ndarray, view_weights: np.ndarray):
     self.rows = weights.shape[1]
     self.weights = jnp.asarray(weights)
-    self.scale = gcca.support_scale(self.weights)
+    self.scale = gcca.support_scale(self.weights, jnp.asarray(view_weights))
 
   def groups(self, views: int) -> Iterator[list[int]]:
     """Views that are decomposed at a time: one."""
     yield from ([j] for j in range(views))
 
-  def load(self, view: HostView, j: int) -> Sparse | Array:
+  def load(self, matrix: Matrix, j: int) -> Sparse | Array:
     """View j [n, d], ready for its SVD."""
-    return load(view, f"view {j}")
+    dtype = np.dtype(self.weights.dtype)
+    return host_views.device_view(matrix, f"view {j}", dtype)
 
   load_whole = load
 
@@ -95,18 +86,13 @@ class OneDevice:
     """Blocks of M~ [n, m] of a group, where they are combined."""
     return bases
 
-  def settle(self, factor: gcca.ViewFactor) -> gcca.ViewFactor:
-    """A factor, right [d, m], where the results are put together."""
-    return factor
+  def to_host(self, tree: Any) -> Any:
+    """Arrays where the results are put together."""
+    return tree
 
   def stream(self, rank: int):
     """The state of a streamed combination before any view, u [n, rank]."""
-    return gcca.combine_init(self.rows, rank)
-
-  def memory(self, k: int, m: int, views: int) -> "Memory":
-    """Holds all blocks of M~ until they are combined into k dimensions."""
-    del m, views
-    return Memory(k)
+    return streaming.stream_init(self.rows, rank, self.weights.dtype)
 
   def gather(self, embedding: Array) -> Array:
     """The embedding [n, k] with its rows in order."""
@@ -122,7 +108,7 @@ class OnMesh:
     scale: K^(-1/2) likewise, [rows].
   """
 
-  def __init__(self, mesh: Mesh, weights: np.ndarray):
+  def __init__(self, mesh: Mesh, weights: np.ndarray, view_weights: np.ndarray):
     if tuple(mesh.axis_names) != AXES:
       raise InputError(f"the mesh has axes {mesh.axis_names}, not {AXES}")
     self._mesh = mesh
@@ -134,7 +120,7 @@ class OnMesh:
     self._host = sharded.deal(weights, mesh.size, axis=1)
     self.rows = self._host.shape[1]
     self.weights = meshes.place(self._host, mesh, None, AXES)
-    self.scale = _support_scale(self.weights)
+    self.scale = _support_scale(self.weights, view_weights)
     host_scale = meshes.to_host(self.scale)
     self._scales = [meshes.place(host_scale, p, AXES) for p in self._parts]
 
@@ -144,16 +130,15 @@ class OnMesh:
     for start in range(0, views, step):
       yield list(range(start, min(start + step, views)))
 
-  def load(self, view: HostView, j: int) -> Sharded:
+  def load(self, matrix: Matrix, j: int) -> Sharded:
     """View j [rows, d] on its part of the mesh."""
-    return self._load(view, j, self._parts[j % len(self._parts)])
+    return self._load(matrix, j, self._parts[j % len(self._parts)])
 
-  def load_whole(self, view: HostView, j: int) -> Sharded:
+  def load_whole(self, matrix: Matrix, j: int) -> Sharded:
     """View j [rows, d] on the whole mesh."""
-    return self._load(view, j, self._mesh)
+    return self._load(matrix, j, self._mesh)
 
-  def _load(self, view: HostView, j: int, mesh: Mesh) -> Sharded:
-    matrix = view() if callable(view) else view
+  def _load(self, matrix: Matrix, j: int, mesh: Mesh) -> Sharded:
     columns = None
     if scipy.sparse.issparse(matrix):
       columns = sparse.bucket_size(matrix.shape[1])
@@ -199,9 +184,9 @@ class OnMesh:
     moved = exchange(self._mesh, stacked)
     return [block[:, : b.shape[1]] for block, b in zip(moved, bases)]
 
-  def settle(self, factor: gcca.ViewFactor) -> gcca.ViewFactor:
-    """A factor, right [d, m], on the host."""
-    return meshes.to_host(factor)
+  def to_host(self, tree: Any) -> Any:
+    """Arrays on the host."""
+    return meshes.to_host(tree)
 
   def stream(self, rank: int):
     """The state of a streamed combination before any view, u [rows, rank]."""
@@ -214,27 +199,6 @@ class OnMesh:
   def gather(self, embedding: Array) -> np.ndarray:
     """The embedding [n, k] with its rows in order, on the host."""
     return sharded.gather_rows(embedding, self._words, self._mesh.size)
-
-
-class Memory:
-  """Every view's block of M~ on one device, side by side."""
-
-  def __init__(self, k: int):
-    self._k = k
-    self._blocks: list[Array] = []
-
-  def add(self, basis: Array) -> None:
-    """Takes in a block [n, m]."""
-    self._blocks.append(basis)
-
-  def finish(self, key: Array) -> tuple[Array, Array, float]:
-    """V [n, k], the eigenvalues [k], and how much was dropped: nothing."""
-    v, values = gcca.combine(self._blocks, self._k, key)
-    return v, values, 0.0
-
-  def inside(self, v: Array) -> list[Array]:
-    """M~_j' V [m, k] of each view."""
-    return [gcca.view_coordinates(block, v) for block in self._blocks]
 
 
 class MeshMemory:
@@ -253,11 +217,7 @@ class MeshMemory:
 
   def finish(self, key: Array) -> tuple[Array, Array, float]:
     """V [rows, k], the eigenvalues [k], and how much was dropped: nothing."""
-    if self._k > sum(self._widths):
-      raise InputError(
-        f"k = {self._k} dimensions asked of views with {sum(self._widths)} "
-        "singular vectors in all; choose a smaller k or a larger m"
-      )
+    gcca.check_rank(self._k, sum(self._widths), self._whole.shape[0])
     v, values = combine(self._mesh, self._m, self._k, self._whole, key)
     return v, values, 0.0
 
@@ -361,7 +321,7 @@ _write = jax.jit(
   ),
   donate_argnums=0,
 )
-_coordinates = jax.jit(gcca.view_coordinates)
+_coordinates = jax.jit(lambda whole, v: whole.T @ v)
 
 
 @functools.cache
@@ -383,8 +343,10 @@ def _zeros(mesh: Mesh, shape: tuple[int, ...], *axes) -> Callable[[], Array]:
 @functools.cache
 def _empty_stream(mesh: Mesh, rows: int, rank: int) -> Callable:
   everywhere = meshes.spec(mesh)
-  state = jax.eval_shape(lambda: gcca.combine_init(rows, rank))
+  state = jax.eval_shape(lambda: streaming.stream_init(rows, rank))
   shardings = state._replace(
     u=meshes.spec(mesh, AXES), s=everywhere, lost=everywhere, total=everywhere
   )
-  return jax.jit(lambda: gcca.combine_init(rows, rank), out_shardings=shardings)
+  return jax.jit(
+    lambda: streaming.stream_init(rows, rank), out_shardings=shardings
+  )

@@ -1,21 +1,23 @@
-"""From counts to the matrices that GCCA sees (thesis 3.3, f = n after t).
+"""From counts to the values that GCCA sees (thesis 3.3): n of f = n after t.
 
-t keeps the most frequent columns, n is a nonlinearity of each count. All of it
-happens on the host, on CSR matrices whose stored entries alone are touched:
-a count of zero stays zero under every transform, so a missing row stays
-missing.
+Each function takes a dense array or an `ops.Sparse` and gives the same kind
+back. A count of zero stays zero. Rows are observed by their counts: ask
+`observed_rows` before a weighting, which may empty a row.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable
+from typing import TypeVar
 
-import numpy as np
-import scipy.sparse
+import jax.numpy as jnp
+from jax import Array
 
 from repr_jax.errors import InputError
+from repr_jax.ops import sparse
+from repr_jax.ops.sparse import Sparse
 
-_NO_INFORMATION = 1e-12
-_KINDS = ("identity", "log", "power", "ppmi")
+X = TypeVar("X", Array, Sparse)
+KINDS = ("identity", "log", "power", "ppmi")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,207 +39,165 @@ class Weighting:
   columns: int | None = None
 
   def __post_init__(self):
-    if self.kind not in _KINDS:
-      raise InputError(f"weighting {self.kind!r} is not one of {_KINDS}")
+    if self.kind not in KINDS:
+      raise InputError(f"weighting {self.kind!r} is not one of {KINDS}")
     for name in ("power", "smoothing"):
       value = getattr(self, name)
-      if not 0 < value < np.inf:
+      if not 0 < value < float("inf"):
         raise InputError(f"{name} must be positive, not {value}")
     if self.columns is not None and self.columns < 1:
       raise InputError(f"cannot keep {self.columns} columns; keep 1 or more")
 
 
-def validate(matrix, name: str = "view") -> scipy.sparse.csr_array:
-  """Refuses counts that are negative or not finite.
+def log_counts(counts: X) -> X:
+  """log(1 + count).
 
   Args:
-    matrix: counts [n, d], anything scipy reads as sparse.
-    name: the view's name, for the message.
+    counts: [n, d], dense or sparse.
 
   Returns:
-    The counts as a canonical float32 CSR matrix without stored zeros. The
-    argument is not changed.
+    The weights, [n, d].
+
+  Example:
+    >>> import jax.numpy as jnp
+    >>> from repr_jax import multiview
+    >>> multiview.log_counts(jnp.array([[0.0, 1.0]])).round(3).tolist()
+    [[0.0, 0.6930000185966492]]
   """
-  csr = scipy.sparse.csr_array(matrix, dtype=np.float32)
-  if not csr.has_canonical_format:
-    csr = csr.copy()
-    csr.sum_duplicates()
-  _check_counts(csr, name)
-  if not csr.data.all():
-    csr = csr.copy()
-    csr.eliminate_zeros()
-  return csr
+  return _mapped(counts, jnp.log1p)
 
 
-def top_columns(matrix: scipy.sparse.csr_array, keep: int) -> np.ndarray:
-  """The most frequent columns (t of the thesis).
+def power_counts(counts: X, power: float | Array = 0.25) -> X:
+  """count^power.
 
   Args:
-    matrix: counts [n, d].
-    keep: how many columns to keep.
+    counts: [n, d], dense or sparse.
+    power: the exponent, above 0.
 
   Returns:
-    Their positions in ascending order, int64 [min(keep, d)]; among columns of
-    equal totals the first are kept.
+    The weights, [n, d]; 0 where the count is.
+
+  Example:
+    >>> import jax.numpy as jnp
+    >>> from repr_jax import multiview
+    >>> multiview.power_counts(jnp.array([[0.0, 16.0]])).tolist()
+    [[0.0, 2.0]]
   """
-  totals = _column_totals(matrix)
-  order = np.argsort(-totals, kind="stable")[:keep]
-  return np.sort(order)
 
+  def value(x):
+    present = x > 0
+    return jnp.where(present, jnp.where(present, x, 1) ** power, 0 * x)
 
-def apply(
-  matrix, weighting: Weighting, name: str = "view"
-) -> scipy.sparse.csr_array:
-  """Truncates and transforms the counts of a view.
-
-  Args:
-    matrix: counts [n, d].
-    weighting: what to do.
-    name: the view's name, for messages.
-
-  Returns:
-    The weighted matrix, float32 CSR [n, min(d, weighting.columns)].
-  """
-  csr = validate(matrix, name)
-  keep = weighting.columns
-  if keep is not None and keep < csr.shape[1]:
-    csr = csr[:, top_columns(csr, keep)]
-  if weighting.kind == "identity":
-    return csr
-  if weighting.kind == "ppmi":
-    return ppmi(csr, weighting.smoothing)
-  if weighting.kind == "log":
-    data = np.log1p(csr.data)
-  elif weighting.power == 0.25:
-    data = np.sqrt(np.sqrt(csr.data))  # ten times faster than np.power
-  else:
-    with np.errstate(over="ignore"):
-      data = np.power(csr.data, np.float32(weighting.power))
-    if not np.isfinite(data).all():
-      raise InputError(
-        f"view {name}: a count of {csr.data.max():g} to the power "
-        f"{weighting.power:g} is too large; choose a smaller power"
-      )
-  return _with_data(csr, data)
+  return _mapped(counts, value)
 
 
 def ppmi(
-  matrix: scipy.sparse.csr_array, smoothing: float = 1.0
-) -> scipy.sparse.csr_array:
+  counts: X,
+  smoothing: float | Array = 1.0,
+  column_totals: Array | None = None,
+) -> X:
   """Positive pointwise mutual information, max(0, log p(i,c) / (p(i) p(c))).
 
   Args:
-    matrix: counts [n, d], finite and not negative.
-    smoothing: p(c) is proportional to the column's total to this power, which
-      is positive.
+    counts: [n, d], dense or sparse.
+    smoothing: p(c) is proportional to the column's total to this power.
+    column_totals: totals of other counts, [d], as those of the training rows
+      when `counts` are new rows; None for the own.
 
   Returns:
-    The weights, float32 CSR [n, d], without stored zeros.
+    The weights, [n, d].
+
+  Example:
+    >>> import jax.numpy as jnp
+    >>> from repr_jax import multiview
+    >>> multiview.ppmi(2 * jnp.eye(2)).round(3).tolist()
+    [[0.6930000185966492, 0.0], [0.0, 0.6930000185966492]]
   """
-  _check_counts(matrix, "for PPMI")
-  if not 0 < smoothing < np.inf:
-    raise InputError(f"smoothing must be positive and finite, not {smoothing}")
-  rows = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-  columns = _column_totals(matrix) ** smoothing
-  with np.errstate(divide="ignore"):
-    log_rows, log_columns = np.log(rows), np.log(columns)
-  value = np.log(matrix.data.astype(np.float64))
-  value -= np.repeat(log_rows, np.diff(matrix.indptr))
-  value -= log_columns[matrix.indices]
-  # p(i,c) / p(i) = count / row total; p(c) = column / sum of columns.
-  value += np.log(columns.sum()) if columns.sum() > 0 else 0.0
-  value[value < _NO_INFORMATION] = 0  # what rounding leaves of independence
-  result = _with_data(matrix, value.astype(np.float32)).copy()
-  result.eliminate_zeros()
-  return result
+  if isinstance(counts, Sparse):
+    rows = sparse.row_sums(counts)
+    columns = sparse.column_sums(counts)
+  else:
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+  if column_totals is not None:
+    columns = jnp.asarray(column_totals, rows.dtype)
+  per_column = inverse_shares(columns, smoothing)
+  per_row = jnp.where(rows > 0, 1 / jnp.where(rows > 0, rows, 1), 0)
+  if isinstance(counts, Sparse):
+    ratio = sparse.scale_columns(sparse.scale_rows(counts, per_row), per_column)
+    return sparse.map_values(ratio, positive_log)  # type: ignore[return-value]
+  return positive_log(counts * per_row[:, None] * per_column)
 
 
-def observed(matrix) -> np.ndarray:
-  """Which rows a view knows: those with an entry that is not zero.
-
-  Args:
-    matrix: [n, d], sparse or dense.
-
-  Returns:
-    bool [n], the diagonal of K_j.
-  """
-  if scipy.sparse.issparse(matrix):
-    csr = scipy.sparse.csr_array(matrix)
-    if csr.data.all():  # the usual case, without another array of this size
-      return np.diff(csr.indptr) > 0
-    hits = np.concatenate([[0], np.cumsum(csr.data != 0)])
-    return hits[csr.indptr[1:]] > hits[csr.indptr[:-1]]
-  return np.any(np.asarray(matrix) != 0, axis=1)
+def inverse_shares(totals: Array, smoothing: float | Array) -> Array:
+  """1 / p(c) of column totals [d]; 0 for an empty column."""
+  present = totals > 0
+  powers = jnp.where(present, jnp.where(present, totals, 1) ** smoothing, 0)
+  return jnp.where(present, powers.sum() / jnp.where(present, powers, 1), 0)
 
 
-def supported(matrices: Iterable, threshold: int) -> np.ndarray:
-  """Rows that enough views know (v of the thesis).
-
-  Args:
-    matrices: the views, each [n, d_j].
-    threshold: the number of views in which a row must be observed.
-
-  Returns:
-    bool [n].
-  """
-  total = sum(observed(matrix).astype(np.int64) for matrix in matrices)
-  return np.asarray(total >= threshold)
+def positive_log(ratio: Array) -> Array:
+  """max(0, log ratio) of any shape; 0 for what rounding leaves of 1."""
+  some = ratio > 1 + 8 * jnp.finfo(ratio.dtype).eps
+  kept = jnp.where(some, jnp.log(jnp.where(some, ratio, 1)), 0)
+  return jnp.where(jnp.isnan(ratio), ratio, kept)
 
 
 def row_weights(
-  matrix, power: float = 0.75, maximum: float | None = None
-) -> np.ndarray:
-  """GloVe-like weights of rows (W_j, thesis 3.3.2).
+  counts: Array | Sparse,
+  power: float | Array = 0.75,
+  maximum: float | Array | None = None,
+) -> Array:
+  """GloVe-like weights of rows, W_j of thesis 3.3.2.
+
+    w_i = min(1, (row total / maximum)^power), 0 for an empty row.
 
   Args:
-    matrix: counts [n, d], before the nonlinearity; finite, not negative.
-    power: the exponent, 3/4 in the thesis; 0 gives 1 to each row that is
-      there.
-    maximum: row total from which on the weight is 1; the largest if None.
+    counts: [n, d], dense or sparse, before any weighting.
+    power: the exponent; 0 gives 1 to each row that has a count.
+    maximum: row total from which on the weight is 1; None for the largest.
 
   Returns:
-    min(1, (row total / maximum)^power), float32 [n]; 0 for a missing row.
+    Weights, [n].
+
+  Example:
+    >>> import jax.numpy as jnp
+    >>> from repr_jax import multiview
+    >>> counts = jnp.array([[4.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    >>> multiview.row_weights(counts, 0.5).tolist()
+    [1.0, 0.0, 0.5]
   """
-  totals = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-  bad = np.flatnonzero(~(np.isfinite(totals) & (totals >= 0)))
-  if bad.size:
-    raise InputError(
-      f"row {bad[0]} adds up to {totals[bad[0]]}; counts must be finite and "
-      "not negative"
-    )
-  if not 0 <= power < np.inf:
-    raise InputError(f"the power of row totals must be 0 or more, not {power}")
-  top = float(totals.max(initial=0)) if maximum is None else maximum
-  if maximum is not None and not 0 < maximum < np.inf:
-    raise InputError(f"the maximum row total must be positive, not {maximum}")
+  if isinstance(counts, Sparse):
+    totals = sparse.row_sums(counts)
+  else:
+    totals = counts.sum(axis=1)
+  top = jnp.max(totals, initial=0) if maximum is None else maximum
   present = totals > 0
-  shares = np.where(present, totals, 1) / (top if top > 0 else 1)
-  return np.where(present, np.minimum(1.0, shares**power), 0).astype(np.float32)
+  shares = jnp.where(present, totals, 1) / jnp.where(top > 0, top, 1)
+  kept = jnp.where(present, jnp.minimum(1, shares**power), 0)
+  return jnp.where(jnp.isnan(totals), totals, kept).astype(totals.dtype)
 
 
-def _check_counts(csr: scipy.sparse.csr_array, name: str) -> None:
-  """Names the first count that is negative or not finite."""
-  bad = ~np.isfinite(csr.data) | (csr.data < 0)
-  if bad.any():
-    entry = int(np.argmax(bad))
-    row = int(np.searchsorted(csr.indptr, entry, "right")) - 1
-    raise InputError(
-      f"view {name}: row {row}, column {csr.indices[entry]} holds "
-      f"{csr.data[entry]}; counts must be finite and not negative"
-    )
+def observed_rows(counts: Array | Sparse) -> Array:
+  """Rows with a nonzero count: the diagonal of K_j.
+
+  Args:
+    counts: [n, d], dense or sparse, before any weighting.
+
+  Returns:
+    bool [n].
+
+  Example:
+    >>> import jax.numpy as jnp
+    >>> from repr_jax import multiview
+    >>> multiview.observed_rows(jnp.array([[0.0, 2.0], [0.0, 0.0]])).tolist()
+    [True, False]
+  """
+  if isinstance(counts, Sparse):
+    return sparse.observed_rows(counts)
+  return jnp.any(counts != 0, axis=1)
 
 
-def _column_totals(matrix: scipy.sparse.csr_array) -> np.ndarray:
-  """Sums of columns in float64, so that large counts add up exactly."""
-  return np.bincount(
-    matrix.indices, weights=matrix.data, minlength=matrix.shape[1]
-  )
-
-
-def _with_data(matrix, data: np.ndarray) -> scipy.sparse.csr_array:
-  """The same pattern with other values."""
-  result = scipy.sparse.csr_array(
-    (data, matrix.indices, matrix.indptr), shape=matrix.shape
-  )
-  result.has_canonical_format = True
-  return result
+def _mapped(counts: X, function: Callable[[Array], Array]) -> X:
+  if isinstance(counts, Sparse):
+    return sparse.map_values(counts, function)  # type: ignore[return-value]
+  return function(counts)

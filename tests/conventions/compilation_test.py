@@ -22,7 +22,7 @@ def _gcca_exact(seed: int) -> Any:
 def _mvlsa_fit(seed: int) -> Any:
   rng = np.random.default_rng(seed)
   views = [rng.random((50, 7)).astype(np.float32) for _ in range(3)]
-  return multiview.fit(views, 2, m=4, seed=seed).model
+  return multiview.fit(views, 2, m=4, key=seed).model
 
 
 def _setexp_fit(seed: int) -> Any:

@@ -10,18 +10,20 @@ import sys
 import numpy as np
 import pytest
 
+from experiments import thesis
 from experiments.mvlsa import (
   baselines,
   corpus,
   data,
   evaluate,
-  fitting,
-  session,
   studies,
-  thesis,
+  train,
 )
-from experiments.mvlsa.config import Options
+from experiments.mvlsa.config import Config
+from experiments.run import config as configs
+from repr_jax import multiview
 from repr_jax.errors import InputError
+from repr_jax.multiview import host_views
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _TOPICS = (
@@ -57,8 +59,8 @@ def world(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def options(world):
-  return Options(
+def config(world):
+  return Config(
     text=(str(world / "text.txt"),),
     offsets=3,
     ahead=1,
@@ -73,12 +75,12 @@ def options(world):
 
 
 @pytest.fixture(scope="module")
-def opened(world, options):
-  return session.open_session(options, evaluate.load_sets(str(world / "sets")))
+def problem(world, config):
+  return train.prepare(config, evaluate.load_sets(str(world / "sets")))
 
 
-def test_views_have_groups_and_are_counted_once(opened, options, monkeypatch):
-  names = [view.name for view in opened.views]
+def test_views_have_groups_and_are_counted_once(problem, config, monkeypatch):
+  names = [view.name for view in problem.data.views]
   assert names == [
     "text_behind_01", "text_behind_02", "text_behind_03", "text_ahead_01",
     "text_window_02",
@@ -90,93 +92,156 @@ def test_views_have_groups_and_are_counted_once(opened, options, monkeypatch):
 
   monkeypatch.setattr("repr_jax.data.views.counting.count_offsets", no_counting)
   monkeypatch.setattr("repr_jax.data.views.derived.window", no_counting)
-  again = session.open_session(options, opened.sets)
-  assert [view.name for view in again.views] == names
+  again = train.prepare(config, problem.sets)
+  assert [view.name for view in again.data.views] == names
 
 
-def test_a_combination_is_what_the_library_fits(opened):
-  combined = opened.combine(opened.factors())
-  fitted = session.fit(opened)
-  values = np.asarray(fitted.model.values)
-  np.testing.assert_allclose(combined.values, values, rtol=1e-3)
-  found = np.abs(combined.embedding.T @ np.asarray(fitted.model.embedding))
-  np.testing.assert_allclose(found[:3, :3], np.eye(3), atol=2e-2)
-  shares = np.asarray(fitted.model.shares)
-  np.testing.assert_allclose(list(combined.shares.values()), shares, rtol=2e-2)
-
-
-def test_weights_of_views_are_those_of_the_objective(opened):
-  factors = opened.factors()
-  weights = {f.name: 1.0 for f in factors}
-  only = {**dict.fromkeys(weights, 0.0), factors[0].name: 5.0}
-  single = fitting.combine(factors[:1], 3)
-  chosen = fitting.combine(factors, 3, view_weights=only)
-  np.testing.assert_allclose(single.values, chosen.values, rtol=1e-4)
-  twice = fitting.combine([*factors, factors[0]], 4)
-  doubled = fitting.combine(
-    factors, 4, view_weights={**weights, factors[0].name: 2.0}
+def test_cached_factors_give_the_fit_of_the_views(problem):
+  """The studies' path against one call on the raw counts."""
+  views = problem.data.views
+  config = problem.config
+  cached = train.fit(train.factors(problem), config)
+  direct = multiview.fit(
+    [view.matrix for view in views],
+    config.k,
+    m=config.m,
+    weighting=[config.weighting(data.group(view.name)) for view in views],
   )
-  np.testing.assert_allclose(twice.values, doubled.values, rtol=1e-3)
+  np.testing.assert_allclose(
+    cached.model.values, direct.model.values, rtol=1e-3
+  )
+  same = np.abs(
+    np.asarray(cached.model.embedding).T @ np.asarray(direct.model.embedding)
+  )
+  np.testing.assert_allclose(same[:3, :3], np.eye(3), atol=2e-2)
+  np.testing.assert_allclose(
+    cached.model.shares, direct.model.shares, rtol=2e-2
+  )
+
+
+def test_factors_are_kept_on_disk(problem, tmp_path, monkeypatch):
+  # The store names views; the factors go beside a copy of nothing else.
+  config = dataclasses.replace(
+    problem.config, store=str(tmp_path), keep_factors=True
+  )
+  made = train.factors(problem, config)
+  fresh = dataclasses.replace(problem, held={})
+  train.factors(fresh, config)
+
+  def no_svd(*arguments, **named):
+    raise AssertionError("factored again")
+
+  monkeypatch.setattr("repr_jax.multiview.factoring.factor_views", no_svd)
+  again = train.factors(dataclasses.replace(problem, held={}), config)
+  for name, factor in again.items():
+    for ours, theirs in zip(factor, made[name]):
+      np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["memory", "stream"])
+def test_a_relative_ridge_changes_every_fit(problem, method):
+  """It was ignored outside of studies, and so was streaming in them."""
+  found = []
+  for relative in (False, True):
+    config = dataclasses.replace(
+      problem.config, method=method, ridge=1.0, relative_ridge=relative
+    )
+    changed = dataclasses.replace(problem, config=config, held={})
+    found.append(np.asarray(train.fit_views(changed).model.values))
+  assert np.abs(found[0] - found[1]).max() > 1e-3
+
+
+def test_each_view_is_weighted_once(problem, monkeypatch):
+  calls = []
+  weigh = host_views.weigh
+
+  def counted(matrix, how, name="view", columns=None):
+    calls.append(name)
+    return weigh(matrix, how, name, columns)
+
+  monkeypatch.setattr("repr_jax.multiview.host_views.weigh", counted)
+  train.factors(dataclasses.replace(problem, held={}))
+  assert calls == ["view 0", "view 1", "view 2", "view 3", "view 4"]
+
+
+def test_weights_of_views_are_those_of_the_objective(problem, config):
+  made = train.factors(problem)
+  text = {n: f for n, f in made.items() if data.group(n) == "text"}
+  single = train.fit(text, dataclasses.replace(config, k=3))
+  chosen = train.fit(
+    made, dataclasses.replace(config, k=3, group_weights=("window:0",))
+  )
+  np.testing.assert_allclose(
+    single.model.values, chosen.model.values, rtol=1e-4
+  )
+  window = {"text_window_again": made["text_window_02"]}
+  twice = train.fit({**made, **window}, config)
+  doubled = train.fit(
+    made, dataclasses.replace(config, group_weights=("window:2",))
+  )
+  np.testing.assert_allclose(
+    twice.model.values, doubled.model.values, rtol=1e-3
+  )
+  nothing = dataclasses.replace(config, group_weights=("window:0", "text:0"))
   with pytest.raises(InputError, match="weight 0"):
-    fitting.combine(factors, 3, view_weights=dict.fromkeys(weights, 0.0))
+    train.fit(made, nothing)
 
 
-def test_a_balanced_group_shares_its_weight(options):
+def test_a_balanced_group_shares_its_weight(config):
   balanced = dataclasses.replace(
-    options, balance=True, group_weights=("text:3",)
+    config, balance=True, group_weights=("text:3",)
   )
   names = ["text_behind_01", "text_behind_02", "wordnet_walks"]
-  assert list(session.view_weights(names, balanced).values()) == [1.5, 1.5, 1]
+  assert list(train.view_weights(names, balanced).values()) == [1.5, 1.5, 1]
 
 
-def test_the_topics_are_found_and_k_is_cut_from_one_fit(opened):
-  study = studies.run("k", opened, ["2", "4"])
+def test_the_topics_are_found_and_k_is_cut_from_one_fit(problem):
+  study = studies.run("k", problem, ["2", "4"])
   assert study.systems["k=4"]["TOPIC"].value > 70
   assert list(study.axis) == [2, 4]
-  alone = opened.combine(
-    opened.factors(), dataclasses.replace(opened.options, k=2)
-  )
-  direct = opened.score(alone.embedding)["TOPIC"].value
+  config = dataclasses.replace(problem.config, k=2)
+  alone = train.vectors(train.fit(train.factors(problem), config), config)
+  direct = problem.score(alone)["TOPIC"].value
   assert study.systems["k=2"]["TOPIC"].value == pytest.approx(direct, abs=2)
 
 
 @pytest.mark.parametrize("name", ["n", "m", "r", "v"])
-def test_every_study_gives_a_table(opened, name):
+def test_every_study_gives_a_table(problem, name):
   values = {"m": ["4", "6"], "v": ["1", "4"]}.get(name, [])
-  study = studies.run(name, opened, values)
-  cells = studies.cells(study, opened)
+  study = studies.run(name, problem, values)
+  cells = studies.cells(study, problem)
   assert {cell["set"] for cell in cells} == {"TOPIC"}
   assert all(cell["coverage"] == 1 and cell["mrds"] > 0 for cell in cells)
 
 
-def test_an_ablation_names_what_was_left_out(opened):
-  study = studies.run("ablation", opened)
+def test_an_ablation_names_what_was_left_out(problem):
+  study = studies.run("ablation", problem)
   assert {"all views", "!text", "!window"} <= set(study.systems)
-  losses = [c for c in studies.cells(study, opened) if "loss" in c["system"]]
+  losses = [c for c in studies.cells(study, problem) if "loss" in c["system"]]
   assert losses and all(cell["winner"] is None for cell in losses)
 
 
-def test_baselines_are_compared_and_fused(opened, monkeypatch):
+def test_baselines_are_compared_and_fused(problem, monkeypatch):
   monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
-  study = studies.run("comparison", opened)
+  study = studies.run("comparison", problem)
   best = study.systems["best baseline"]["TOPIC"].value
   singles = [
     study.systems[n]["TOPIC"].value for n in ("LSA", "PPMI-SVD", "skip-gram")
   ]
   assert best == max(singles)
   assert any("before fusing" in note for note in study.notes)
-  gains = {c["system"]: c for c in studies.cells(study, opened)}
+  gains = {c["system"]: c for c in studies.cells(study, problem)}
   fused = study.systems["all fused"]["TOPIC"].value
   own = study.systems["all views"]["TOPIC"].value
   assert gains["fusion gain"]["value"] == pytest.approx(fused - own)
 
 
 def test_the_thesis_tables_are_whole():
-  for table in thesis.FIGURES.values():
+  for table in thesis.WORD_VECTORS.values():
     for figures in table.values():
       assert len(figures) == 13
-  assert thesis.FIGURES["comparison"]["all fused"]["SIMLEX"] == 43.9
-  assert thesis.FIGURES["k"]["k=300"] == thesis.FIGURES["m"]["m=300"]
+  assert thesis.WORD_VECTORS["comparison"]["all fused"]["SIMLEX"] == 43.9
+  assert thesis.WORD_VECTORS["k"]["k=300"] == thesis.WORD_VECTORS["m"]["m=300"]
 
 
 def test_tokens_are_apart_from_symbols(tmp_path):
@@ -200,38 +265,41 @@ def test_tokens_are_apart_from_symbols(tmp_path):
     ({"min_count": 10_000}, "lower --min_count"),
   ],
 )
-def test_bad_inputs_are_named(options, opened, change, message):
-  changed = dataclasses.replace(options, **change)
+def test_bad_inputs_are_named(config, problem, change, message):
+  changed = dataclasses.replace(config, **change)
   with pytest.raises((InputError, OSError), match=message):
-    session.open_session(changed, opened.sets)
+    train.prepare(changed, problem.sets)
 
 
 @pytest.mark.parametrize(
   ("change", "message"),
   [
-    ({"k": 0}, "--k"),
-    ({"ridge": -1.0}, "--ridge"),
     ({"group_weights": ("text",)}, "GROUP:VALUE"),
     ({"group_weights": ("text:-1",)}, "0 or more"),
     ({"group_nonlinearity": ("text:cube",)}, "cube"),
+    ({"tokenize": True, "text": ()}, "--tokenize is not read"),
+    ({"power": 0.5}, "--power is not read"),
+    ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
+    ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
+    ({"keep_factors": True, "mesh": "rows:2"}, "--keep_factors is not read"),
   ],
 )
-def test_bad_options_are_refused(options, change, message):
+def test_bad_settings_are_refused(config, change, message):
   with pytest.raises(InputError, match=message):
-    dataclasses.replace(options, **change)
+    dataclasses.replace(config, **change)
 
 
-def test_too_high_a_support_is_refused(opened):
-  options = dataclasses.replace(opened.options, min_support=99)
+def test_too_high_a_support_is_refused(problem):
+  config = dataclasses.replace(problem.config, min_support=99)
   with pytest.raises(InputError, match="lower --min_support"):
-    opened.factors(options)
+    train.factors(problem, config)
 
 
-def test_sets_without_known_words_are_told(opened, tmp_path):
+def test_sets_without_known_words_are_told(problem, tmp_path):
   (tmp_path / "ODD.tsv").write_text("qqq\twww\t1\nqqq\teee\t2\n")
   odd = evaluate.load_sets(str(tmp_path))
-  array = np.ones((len(opened.words), 2), np.float32)
-  index = {word: i for i, word in enumerate(opened.words.words)}
+  array = np.ones((len(problem.data.words), 2), np.float32)
+  index = {word: i for i, word in enumerate(problem.data.words.words)}
   with (
     pytest.warns(UserWarning, match="ODD: only 0 of 2"),
     pytest.raises(InputError, match="no test set"),
@@ -270,6 +338,47 @@ def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):
   assert again.returncode == 0 and "finished before" in again.stderr
   other = _command(*flags, "--k=2")
   assert other.returncode == 2 and "k" in other.stderr
+
+
+def test_vectors_are_written_without_test_sets(world, tmp_path):
+  """No test set has these words: refused at once, or left unscored."""
+  flags = [
+    f"--text={world / 'text.txt'}", f"--store={tmp_path / 'store'}",
+    f"--workdir={tmp_path / 'run'}", "--offsets=2", "--m=5", "--k=3",
+  ]  # fmt: skip
+  sets = tmp_path / "sets"
+  sets.mkdir()
+  (sets / "ODD.tsv").write_text("qqq\twww\t1\nqqq\teee\t2\n")
+  refused = _command(*flags, f"--testsets={sets}")
+  assert refused.returncode == 2 and "--evaluate=false" in refused.stderr
+  assert not (tmp_path / "store").exists()
+  flags[2] = f"--workdir={tmp_path / 'unscored'}"
+  ended = _command(*flags, "--evaluate=false")
+  assert ended.returncode == 0, ended.stderr
+  assert (tmp_path / "unscored" / "vectors.npz").exists()
+  unread = _command(*flags, "--evaluate=false", f"--testsets={sets}")
+  assert unread.returncode == 2 and "--testsets is not read" in unread.stderr
+
+
+@pytest.mark.parametrize(
+  ("name", "settings"),
+  [
+    ("method", {"method": "stream", "study": "k"}),
+    ("mesh", {"mesh": "rows:2", "study": "ablation"}),
+    ("scale_words", {"scale_words": 10}),
+    ("values", {"values": ("3",), "study": "ablation"}),
+    ("wordnet", {"wordnet": ("synset",), "study": "scale"}),
+    ("evaluate", {"evaluate": False, "study": "m"}),
+    ("relative_ridge", {"relative_ridge": True, "study": "r"}),
+    ("keep_factors", {"keep_factors": True, "method": "stream"}),
+    ("analogies", {"analogies": False, "evaluate": False}),
+  ],
+)
+def test_a_flag_that_is_not_read_is_refused(name, settings):
+  assert configs.unread(Config(**settings), name) is not None
+  read = {"study": "scale"} if name == "scale_words" else {}
+  read = {"study": "m"} if name == "values" else read
+  assert configs.unread(Config(**read), name) is None
 
 
 def test_the_scale_run_reports_stages(tmp_path):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from repr_jax.errors import InputError
-from repr_jax.multiview import cca, gcca
+from repr_jax.multiview import cca, exact, gcca, streaming
+from repr_jax.multiview import model as gcca_model
 from repr_jax.ops import precision
 
 
@@ -35,7 +36,7 @@ def _same_space(one, two, atol):
 @pytest.mark.parametrize("ridge", [0.0, 5.0, (1.0, 0.0, 20.0)])
 def test_exact_equals_brute_force(ridge):
   views = _views()
-  model = gcca.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
+  model = exact.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
   ridges = ridge if isinstance(ridge, tuple) else (ridge,) * 3
   centered = [(v - v.mean(axis=0)).astype(np.float64) for v in views]
   total = sum(_projector(x, r) for x, r in zip(centered, ridges))
@@ -59,7 +60,7 @@ def test_exact_equals_brute_force(ridge):
 
 def test_two_views_agree_with_cca():
   x, y = (jnp.asarray(v) for v in _views(widths=(7, 6)))
-  model = gcca.gcca_exact([x, y], 3)
+  model = exact.gcca_exact([x, y], 3)
   correlations = cca.cca_fit(x, y, 3).correlations
   # The eigenvalues of P_1 + P_2 are 1 + the canonical correlations.
   np.testing.assert_allclose(2 * model.values, 1 + correlations, rtol=1e-4)
@@ -67,29 +68,31 @@ def test_two_views_agree_with_cca():
 
 def test_row_blocks_change_nothing():
   views = [jnp.asarray(v) for v in _views()]
-  one = gcca.gcca_exact(views, 2)
-  two = gcca.gcca_exact(views, 2, rows_per_block=37)
+  one = exact.gcca_exact(views, 2)
+  two = exact.gcca_exact(views, 2, rows_per_block=37)
   np.testing.assert_allclose(one.values, two.values, rtol=1e-5)
   _same_space(one.embedding, two.embedding, 1e-4)
 
 
 def test_training_rows_transform_to_themselves():
   views = [jnp.asarray(v) for v in _views()]
-  model = gcca.gcca_exact(views, 3)
-  again = gcca.gcca_transform(model, [v[:20] for v in views])
+  model = exact.gcca_exact(views, 3)
+  again = gcca_model.gcca_transform(model, [v[:20] for v in views])
   np.testing.assert_allclose(again, model.embedding[:20], atol=1e-4)
-  plain = gcca.gcca_transform(model, [v[:20] for v in views], calibrate=False)
+  plain = gcca_model.gcca_transform(
+    model, [v[:20] for v in views], calibrate=False
+  )
   np.testing.assert_allclose(plain, again * model.values, atol=1e-5)
 
 
 def test_masked_rows_do_not_count_in_transform():
   views = [jnp.asarray(v) for v in _views()]
-  model = gcca.gcca_exact(views, 3)
+  model = exact.gcca_exact(views, 3)
   weights = jnp.ones((3, 10)).at[1].set(0).at[:, 4].set(0)
   rows = [v[:10] for v in views]
-  expected = gcca.gcca_transform(model, rows, weights)
+  expected = gcca_model.gcca_transform(model, rows, weights)
   garbage = [rows[0], rows[1] + 1e3, rows[2]]
-  found = gcca.gcca_transform(model, garbage, weights)
+  found = gcca_model.gcca_transform(model, garbage, weights)
   np.testing.assert_array_equal(found, expected)
   np.testing.assert_array_equal(found[4], 0)
 
@@ -97,7 +100,7 @@ def test_masked_rows_do_not_count_in_transform():
 def test_collinear_and_duplicate_views_are_finite():
   x = _views()[0]
   views = [jnp.asarray(np.hstack([x, x])), jnp.asarray(x), jnp.asarray(x)]
-  model = gcca.gcca_exact(views, 3)
+  model = exact.gcca_exact(views, 3)
   assert bool(jnp.isfinite(model.embedding).all())
   np.testing.assert_allclose(model.values, 1, rtol=1e-4)
 
@@ -105,7 +108,7 @@ def test_collinear_and_duplicate_views_are_finite():
 def test_float64_and_jit():
   with precision.enable_x64(True):
     views = [jnp.asarray(v) for v in _views(dtype=np.float64)]
-    fit = jax.jit(gcca.gcca_exact, static_argnames=("k", "center"))
+    fit = jax.jit(exact.gcca_exact, static_argnames=("k", "center"))
     model = fit(views, 3)
     assert model.embedding.dtype == jnp.float64
     np.testing.assert_allclose(
@@ -115,20 +118,22 @@ def test_float64_and_jit():
 
 def test_scalable_parts_equal_exact_at_full_rank():
   views = [jnp.asarray(v) for v in _views()]
-  exact = gcca.gcca_exact(views, 3, ridge=2.0)
+  whole = exact.gcca_exact(views, 3, ridge=2.0)
   weights = jnp.ones((3, 200))
   scale = gcca.support_scale(weights)
-  blocks = []
+  factors, blocks = [], []
   factor_view = jax.jit(gcca.factor_view, static_argnames="m")
   for j, view in enumerate(views):
     key = jax.random.key(j)
     factor, _ = factor_view(view, 50, weights[j], key)
-    blocks.append(gcca.weighted_basis(factor, weights[j], scale, 2.0))
-  v, values = gcca.combine(blocks, 3, jax.random.key(9))
-  np.testing.assert_allclose(values, exact.values, rtol=1e-4)
-  _same_space(v, exact.embedding, 1e-4)
-  state = gcca.combine_init(200, 22)
-  update = jax.jit(gcca.combine_update)
+    factors.append(factor)
+    blocks.append(gcca.view_block(factor, scale, 2.0))
+  combined = gcca.combine(factors, 3, jax.random.key(9), ridge=2.0)
+  v, values = combined.v, combined.values
+  np.testing.assert_allclose(values, whole.values, rtol=1e-4)
+  _same_space(v, whole.embedding, 1e-4)
+  state = streaming.stream_init(200, 22)
+  update = jax.jit(streaming.stream_update)
   for block in blocks:
     state = update(state, block)
   np.testing.assert_allclose(state.s[:3] ** 2, values, rtol=1e-4)
@@ -146,4 +151,4 @@ def test_scalable_parts_equal_exact_at_full_rank():
 )
 def test_bad_views(views, k, message):
   with pytest.raises(InputError, match=message):
-    gcca.gcca_exact(views, k)
+    exact.gcca_exact(views, k)

@@ -1,5 +1,6 @@
 """Weightings against dense formulas; what must be refused is refused."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from repr_jax import errors
-from repr_jax.multiview import weighting
+from repr_jax import errors, ops
+from repr_jax.data.views import counts as count_checks
+from repr_jax.multiview import host_views, weighting
 
 _COUNTS = hnp.arrays(
   np.float32,
@@ -40,7 +42,7 @@ def test_elementwise_weightings(counts):
     weighting.Weighting("power", 0.12): counts**0.12,
   }
   for how, want in expected.items():
-    got = weighting.apply(sparse, how)
+    got = host_views.weigh(sparse, how)
     assert got.dtype == np.float32
     np.testing.assert_allclose(got.toarray(), want, rtol=1e-5)
   np.testing.assert_array_equal(sparse.data, before)
@@ -50,7 +52,7 @@ def test_elementwise_weightings(counts):
 @given(counts=_COUNTS, smoothing=st.sampled_from([1.0, 0.75]))
 def test_ppmi(counts, smoothing):
   how = weighting.Weighting("ppmi", smoothing=smoothing)
-  got = weighting.apply(counts, how)
+  got = host_views.weigh(counts, how)
   want = _dense_ppmi(counts, smoothing)
   np.testing.assert_allclose(got.toarray(), want, rtol=1e-4, atol=1e-5)
   assert np.all(got.data > 0)
@@ -58,20 +60,51 @@ def test_ppmi(counts, smoothing):
 
 def test_ppmi_of_independent_counts_is_zero():
   counts = np.outer([1.0, 2, 4], [8, 1, 2, 16])
-  got = weighting.apply(counts, weighting.Weighting("ppmi"))
+  got = host_views.weigh(counts, weighting.Weighting("ppmi"))
   assert abs(got).max() < 1e-6
+
+
+def test_arrays_sparse_matrices_and_the_host_agree():
+  """One formula, three containers; new rows use the totals of the old."""
+  counts = np.random.default_rng(0).poisson(0.4, (60, 9)).astype(np.float32)
+  counts[3] = 0
+  packed = ops.from_scipy(counts)
+  for function, how in (
+    (weighting.log_counts, weighting.Weighting("log")),
+    (weighting.power_counts, weighting.Weighting("power")),
+    (
+      lambda x: weighting.ppmi(x, 0.75),
+      weighting.Weighting("ppmi", smoothing=0.75),
+    ),
+  ):
+    dense = np.asarray(function(jnp.asarray(counts)))
+    sparse = ops.to_scipy(function(packed)).toarray()
+    host = host_views.weigh(counts, how)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(host.toarray(), dense, rtol=1e-5, atol=1e-6)
+    csr = count_checks.validate(counts)
+    columns = host_views.columns_of(csr, how)
+    some = host_views.weigh(counts[5:9], how, columns=columns)
+    np.testing.assert_allclose(some.toarray(), dense[5:9], rtol=1e-5, atol=1e-6)
+  totals = jnp.asarray(counts.sum(axis=0))
+  new = weighting.ppmi(jnp.asarray(counts[5:9]), 0.75, totals)
+  np.testing.assert_allclose(new, dense[5:9], rtol=1e-5, atol=1e-6)
+  for function in (weighting.row_weights, weighting.observed_rows):
+    np.testing.assert_allclose(
+      function(packed), function(jnp.asarray(counts)), rtol=1e-6
+    )
 
 
 @settings(max_examples=50, deadline=None)
 @given(counts=_COUNTS, keep=st.integers(1, 8))
 def test_truncation_keeps_the_largest_columns(counts, keep):
   how = weighting.Weighting("identity", columns=keep)
-  got = weighting.apply(counts, how).toarray()
+  got = host_views.weigh(counts, how).toarray()
   totals = counts.sum(0, dtype=np.float64)
   assert got.shape == (len(counts), min(keep, counts.shape[1]))
   kept = np.sort(got.sum(0, dtype=np.float64))[::-1]
   np.testing.assert_array_equal(kept, np.sort(totals)[::-1][:keep])
-  places = weighting.top_columns(scipy.sparse.csr_array(counts), keep)
+  places = count_checks.top_columns(scipy.sparse.csr_array(counts), keep)
   np.testing.assert_array_equal(counts[:, places], got)
 
 
@@ -82,15 +115,14 @@ def test_observed_support_and_row_weights(counts):
   sparse.data[:1] = 0  # a stored zero is no observation
   dense = sparse.toarray()
   want = (dense != 0).any(1)
-  np.testing.assert_array_equal(weighting.observed(sparse), want)
-  np.testing.assert_array_equal(weighting.observed(dense), want)
-  both = weighting.supported([sparse, dense, np.ones((len(dense), 1))], 2)
-  np.testing.assert_array_equal(both, want)
+  np.testing.assert_array_equal(count_checks.observed(sparse), want)
+  np.testing.assert_array_equal(count_checks.observed(dense), want)
+  np.testing.assert_array_equal(weighting.observed_rows(dense), want)
   totals = dense.sum(1, dtype=np.float64)
-  weights = weighting.row_weights(sparse)
+  weights = weighting.row_weights(dense)
   top = max(totals.max(), 1e-30)
   np.testing.assert_allclose(weights, (totals / top) ** 0.75, rtol=1e-5)
-  capped = weighting.row_weights(sparse, maximum=5.0)
+  capped = weighting.row_weights(dense, maximum=5.0)
   np.testing.assert_allclose(
     capped, np.minimum(1, (totals / 5) ** 0.75), rtol=1e-5
   )
@@ -100,14 +132,14 @@ def test_observed_support_and_row_weights(counts):
 def test_bad_counts_name_view_and_row(value):
   counts = np.array([[1, 0, 2], [0, 0, 0], [0, value, 3]], np.float32)
   with pytest.raises(errors.InputError, match="view text: row 2, column 1"):
-    weighting.apply(counts, weighting.Weighting(), name="text")
+    host_views.weigh(counts, weighting.Weighting(), name="text")
 
 
 def test_duplicates_and_stored_zeros_are_cleared():
   messy = scipy.sparse.csr_array(
     (np.array([1, 2, 0], np.float32), [1, 1, 0], [0, 2, 3]), shape=(2, 2)
   )
-  clean = weighting.validate(messy)
+  clean = count_checks.validate(messy)
   assert clean.nnz == 1 and clean[0, 1] == 3
   assert messy.nnz == 3
 

@@ -22,7 +22,7 @@ from repr_jax.data import relatedness, testsets
 from repr_jax.data.rules import Rule
 from repr_jax.kb import combine
 from repr_jax.linking import entity_vectors
-from repr_jax.multiview import weighting
+from repr_jax.multiview import host_views
 from repr_jax.ops import pca, spectral, topk
 from repr_jax.setexp import autoencoder, expansion, feature_scores, fitting
 from repr_jax.setexp.baselines import bayesian_sets, bm25, word2vecf
@@ -83,15 +83,8 @@ def _spectral(rows: int) -> dict[str, _Case]:
       ),
       {"x": x, "y": y, "weights": weights, "tolerance": 1e-3},
     ),
-    "multiview.ppmi": _Case(
-      multiview.ppmi, {"matrix": _counts(rows, 4), "smoothing": 1.0}
-    ),
-    "multiview.row_weights": _Case(
-      multiview.row_weights,
-      {"matrix": _counts(rows, 4), "power": 0.75, "maximum": 9.0},
-    ),
-    "weighting.apply": _Case(
-      lambda matrix: weighting.apply(matrix, multiview.Weighting()),
+    "host_views.weigh": _Case(
+      lambda matrix: host_views.weigh(matrix, multiview.Weighting()),
       {"matrix": _counts(rows, 4)},
     ),
   }
@@ -440,7 +433,10 @@ _OTHERS = {
   "kb": "compile_rules known_facts merge_ranks per_relation rank summary "
   "project_relations",
   "linking": "build_index document_candidates pack predict",
-  "multiview": "count_offsets count_pairs collect supported",
+  "multiview": "cca_transform combine explained_shares factor_view "
+  "gcca_transform log_counts observed_rows power_counts ppmi predict_view "
+  "row_weights stream_init stream_remove stream_update support_scale "
+  "view_block",
   "ops": "as_operator to_scipy to_natural",
   "setexp": "build_from_entities featurize sentence_rows resolve_names exclude "
   "query_features",

@@ -12,7 +12,9 @@ import scipy.sparse
 
 from repr_jax import errors
 from repr_jax.data import vectors
-from repr_jax.data.views import collection, sources, vocab
+from repr_jax.data.views import collection, sources, table_sources, vocab
+from repr_jax.data.views.dependencies import RELATIONS
+from repr_jax.data.views.source import Gather
 
 _TEXT = "the cat sees the dog\nthe dog runs\nA Cat\n"
 _VOCAB = vocab.Vocab(("the", "dog", "cat", "runs"), [4, 3, 2, 1])
@@ -22,10 +24,44 @@ def _collect(tmp_path, words=_VOCAB, **options):
   """Views by name, and the warnings."""
   with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    spec = collection.Specification(**options)
-    found = collection.collect(words, spec, tmp_path / "store")
+    found = collection.collect(words, _sources(**options), tmp_path / "store")
   texts = [str(w.message) for w in caught]
   return {view.name: view for view in found}, texts
+
+
+def _sources(
+  text=(), bitext=(), dependencies=(), wordnet=(), counts=(), matrices=(),
+  vectors=(), relations=RELATIONS, layout="conllu", limit=sources.LIMIT,
+  **offsets,
+):  # fmt: skip
+  """Sources of each kind, as the experiment makes them."""
+  made = []
+  if text:
+    made.append(sources.text_source(text, limit=limit, **offsets))
+  for entry in bitext:
+    paths = entry.split(":")
+    made.append(sources.bitext_source(paths, align=_by_place))
+  if dependencies:
+    made.append(
+      sources.dependency_source(
+        dependencies, relations=relations, layout=layout
+      )
+    )
+  if wordnet:
+    made.append(sources.wordnet_source(wordnet))
+  made += [table_sources.counts_source(p, limit=limit) for p in counts]
+  made += [table_sources.matrix_source(m.split(":")) for m in matrices]
+  return [*made, *(table_sources.vectors_source(p) for p in vectors)]
+
+
+def _by_place(source, target):
+  """An aligner: words of one place belong together."""
+  links = [
+    (k, i, i)
+    for k, (one, other) in enumerate(zip(source, target))
+    for i in range(min(len(one), len(other)))
+  ]
+  return np.array(links), 3
 
 
 def _cell(view, word, column):
@@ -107,7 +143,10 @@ def test_bitext_without_alignments(tmp_path):
            ("cat", "kater"), ("the", "der")]  # fmt: skip
   source = _file(tmp_path, "u.en", "\n".join(e for e, _ in pairs * 5) + "\n")
   target = _file(tmp_path, "u.de", "\n".join(f for _, f in pairs * 5) + "\n")
-  found, _ = _collect(tmp_path, bitext=[f"{source}:{target}"])
+  found, texts = _collect(tmp_path, bitext=[f"{source}:{target}"])
+  assert "3 sentences too long or empty to align" in texts[0]
+  with pytest.raises(errors.InputError, match="has no alignments"):
+    sources.bitext_source([source, target])
   view = found["bitext_u.de"]
   for one, two in (("the", "der"), ("dog", "hund"), ("cat", "kater")):
     row = view.matrix[[_VOCAB.words.index(one)]].toarray()[0]
@@ -166,7 +205,7 @@ def test_counts_matrices_and_vectors(tmp_path):
 
 
 def test_wordnet(tmp_path):
-  found, texts = _collect(tmp_path, wordnet_groups=["synset", "lexname"])
+  found, texts = _collect(tmp_path, wordnet=["synset", "lexname"])
   assert list(found) == ["wordnet_synset", "wordnet_lexname"]
   assert _cell(found["wordnet_synset"], "dog", "dog.n.01") == 1
   assert texts == ["wordnet: left out 1 words that WordNet does not have"]
@@ -269,7 +308,7 @@ def test_single_counts_are_passed_on_in_bounded_pieces():
   rng = np.random.default_rng(0)
   places = rng.integers(0, 4, (500, 2)).tolist()
   want = {"a": np.zeros((4, 4)), "b": np.zeros((4, 4))}
-  with sources._Gather(_VOCAB, ["a", "b"], 4, limit=7) as gather:
+  with Gather(_VOCAB, ["a", "b"], 4, limit=7) as gather:
     for k, (row, column) in enumerate(places):
       key = "ab"[k % 3 == 0]
       gather.add(key, row, column)

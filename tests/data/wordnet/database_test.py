@@ -60,7 +60,11 @@ def _small(folder):
 
 @pytest.fixture(name="real", scope="module")
 def _real():
-  return wordnet.load()
+  try:
+    folder = tables.find_folder()
+  except errors.InputError as error:
+    pytest.skip(str(error))
+  return wordnet.load(folder)
 
 
 def test_names_follow_the_index(small):

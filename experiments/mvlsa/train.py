@@ -1,0 +1,263 @@
+"""Word vectors of a run by `multiview.fit`, each view's SVD made once."""
+
+import dataclasses
+import functools
+import pathlib
+import zlib
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from experiments.mvlsa import data, evaluate
+from experiments.mvlsa.config import Config
+from repr_jax import multiview
+from repr_jax.data.io import files
+from repr_jax.data.views import store
+from repr_jax.data.views.collection import View
+from repr_jax.errors import InputError
+from repr_jax.evaluation import similarity
+from repr_jax.multiview import factoring, host_views, sharding
+from repr_jax.multiview.gcca import ViewFactor
+from repr_jax.ops import mesh as meshes
+
+Factors = dict[str, ViewFactor]  # by the name of the view
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+  """Words, views and test sets of one run, and the factors made so far.
+
+  Attributes:
+    config: of the run.
+    data: vocabulary and views.
+    sets: test sets.
+    report: called with a line of text when something long is done.
+    held: factors by view, weighting, rank and weights of rows.
+  """
+
+  config: Config
+  data: data.Data
+  sets: Sequence[evaluate.TestSet] = ()
+  report: Callable[[str], None] = lambda text: None
+  held: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
+
+  @functools.cached_property
+  def index(self) -> dict[str, int]:
+    """Row of each word."""
+    return similarity.index_words(self.data.words.words)
+
+  def score(self, vectors: np.ndarray) -> dict[str, similarity.Result]:
+    """Results of vectors [n, d] of the vocabulary on every set."""
+    return evaluate.evaluate(vectors, self.index, self.sets)
+
+
+def prepare(
+  config: Config,
+  sets: Sequence[evaluate.TestSet] = (),
+  report: Callable[[str], None] = lambda text: None,
+) -> Problem:
+  """Counts, or finds, everything that the configuration asks for.
+
+  Args:
+    config: of the run.
+    sets: test sets; one of them must have words of the vocabulary.
+    report: called with a line of text when something long is done.
+  """
+  text = data.prepare_text(config)
+  words = data.vocabulary(config, text)
+  report(f"vocabulary of {len(words):,} words")
+  evaluate.check_known(sets, words.words)
+  made = data.load(config, words, text)
+  report(f"{len(made.views)} views of {len(made.counted)} counted")
+  return Problem(config, made, sets, report)
+
+
+def factors(
+  problem: Problem,
+  config: Config | None = None,
+  views: Sequence[View] | None = None,
+) -> Factors:
+  """Factors of views, each computed once for the same settings.
+
+  Args:
+    problem: of the run.
+    config: other than that of the run.
+    views: other than all of the fit.
+  """
+  config = config or problem.config
+  views = problem.data.views if views is None else views
+  hosts, weights = _observed(views, config)
+  cache = pathlib.Path(config.store) / "factors"
+  made = {}
+  for j, (view, host) in enumerate(zip(views, hosts)):
+    rows = zlib.crc32(np.ascontiguousarray(weights[j]).data.cast("B"))
+    key = (view.name, host.how, config.m, rows)
+    if key not in problem.held:
+      path = None
+      if config.keep_factors and view.path is not None:
+        path = cache / f"{view.name}-{_mark(view, key, config)[:16]}.npz"
+      problem.held[key] = _factor(host, weights[j], config, path)
+      problem.report(f"factor of {view.name}")
+    made[view.name] = problem.held[key]
+  return made
+
+
+def fit(
+  made: Factors, config: Config, projections: bool = False
+) -> multiview.MVLSA:
+  """The common space of some views by their factors.
+
+  Args:
+    made: factors by the name of the view.
+    config: m, k, ridge and the weights of views.
+    projections: also compute U_j.
+  """
+  weights = view_weights(list(made), config)
+  names = [name for name in made if weights[name] > 0]
+  if not names:
+    raise InputError("--group_weights: every view has the weight 0")
+  return multiview.fit(
+    (),
+    config.k,
+    m=config.m,
+    ridge=config.ridge,
+    relative_ridge=config.relative_ridge,
+    view_weights=[weights[name] for name in names],
+    factors=[made[name] for name in names],
+    projections=projections,
+    key=config.seed,
+  )
+
+
+def fit_views(problem: Problem) -> multiview.MVLSA:
+  """One fit of all views, streamed or over a mesh if the run asks for it."""
+  config, views = problem.config, problem.data.views
+  if config.method == "memory" and not config.mesh:
+    return fit(factors(problem), config)
+  names = [view.name for view in views]
+  weights = view_weights(names, config)
+  views = [view for view in views if weights[view.name] > 0]
+  if not views:
+    raise InputError("--group_weights: every view has the weight 0")
+  return multiview.fit(
+    [view.matrix for view in views],
+    config.k,
+    m=config.m,
+    ridge=config.ridge,
+    relative_ridge=config.relative_ridge,
+    view_weights=[weights[view.name] for view in views],
+    min_support=config.min_support,
+    row_weights=_row_weights(views, config),
+    weighting=_weightings(views, config),
+    method=config.method,
+    tolerance=config.tolerance,
+    max_cycles=config.svd_cycles,
+    projections=config.method == "memory",
+    key=config.seed,
+    report=lambda j, error: problem.report(
+      f"SVD of {views[j].name}, error {error:.1e}"
+    ),
+    mesh=meshes.make_mesh(config.mesh, sharding.AXES),
+  )
+
+
+def vectors(fitted: multiview.MVLSA, config: Config) -> np.ndarray:
+  """Word vectors [n, k], their columns scaled by the eigenvalues as told."""
+  values = np.asarray(fitted.model.values)
+  scale = values ** values.dtype.type(config.eigenvalue_power)
+  return np.asarray(fitted.model.embedding) * scale
+
+
+def shares(fitted: multiview.MVLSA, names: Sequence[str]) -> dict[str, float]:
+  """Explained share of the vectors by each view; empty where not computed."""
+  return dict(zip(names, np.asarray(fitted.model.shares).tolist()))
+
+
+def view_weights(names: Sequence[str], config: Config) -> dict[str, float]:
+  """Weight of each view: its group's, shared by the group if balanced."""
+  groups = [data.group(name) for name in names]
+  weights = {}
+  for name, group in zip(names, groups):
+    weight = config.group_weight(group)
+    weights[name] = weight / (groups.count(group) if config.balance else 1)
+  return weights
+
+
+def _observed(views: Sequence[View], config: Config):
+  """The views as a fit reads them, and W_j K_j [J, n]."""
+  hosts = host_views.open_views(
+    [view.matrix for view in views], _weightings(views, config)
+  )
+  weights, _ = host_views.observe(
+    hosts, config.min_support, _row_weights(views, config)
+  )
+  if not weights.any():
+    raise InputError(
+      f"no word is in {config.min_support} of the {len(views)} views; lower "
+      "--min_support"
+    )
+  return hosts, weights
+
+
+def _weightings(views: Sequence[View], config: Config):
+  """Weighting of each view; dense ones are features, not counts."""
+  return [
+    config.weighting(data.group(view.name))
+    if scipy.sparse.issparse(view.matrix)
+    else None
+    for view in views
+  ]
+
+
+def _row_weights(
+  views: Sequence[View], config: Config
+) -> list[np.ndarray] | None:
+  if not config.row_power:
+    return None
+  weights = []
+  for view in views:
+    if scipy.sparse.issparse(view.matrix):
+      totals = jnp.asarray(np.asarray(view.matrix.sum(axis=1)).reshape(-1, 1))
+      weights.append(
+        np.asarray(multiview.row_weights(totals, config.row_power))
+      )
+    else:
+      weights.append(np.ones(view.matrix.shape[0], np.float32))
+  return weights
+
+
+def _mark(view: View, key: tuple, config: Config) -> str:
+  """Fingerprint of a view's factors."""
+  options = {
+    "key": [str(part) for part in key],
+    "fields": ViewFactor._fields,
+    "tolerance": config.tolerance,
+    "max_cycles": config.svd_cycles,
+    "seed": config.seed,
+  }
+  assert view.path is not None
+  return store.fingerprint(options, [view.path / "header.json"])
+
+
+def _factor(
+  host: host_views.HostView,
+  weights: np.ndarray,
+  config: Config,
+  path: pathlib.Path | None,
+) -> ViewFactor:
+  """The factors of a view, or those kept in a file."""
+  if path is not None and path.exists():
+    kept = files.read_npz(path, list(ViewFactor._fields))
+    return ViewFactor._make(kept[name] for name in ViewFactor._fields)
+  ((factor, _),) = factoring.factor_views(
+    [host], config.m, weights[None], jax.random.key(config.seed),
+    tolerance=config.tolerance, max_cycles=config.svd_cycles,
+  )  # fmt: skip
+  made = jax.tree.map(np.asarray, factor)
+  if path is not None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write_npz(path, **made._asdict())
+  return made

@@ -1,0 +1,285 @@
+"""Views as a user has them, made ready for a fit.
+
+A view is a numpy or jax array, an `ops.Sparse`, a BCOO or BCSR matrix, a scipy
+matrix, or a function without arguments that gives one of these when it is
+needed. `HostView` reads and weights it once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax.experimental import sparse as jsparse
+from scipy.sparse import csr_array as Csr
+
+from repr_jax.data.views import counts
+from repr_jax.errors import InputError
+from repr_jax.multiview import weighting
+from repr_jax.multiview.weighting import Weighting
+from repr_jax.ops import sparse
+from repr_jax.ops.sparse import Sparse
+
+Matrix: TypeAlias = Any
+ViewInput: TypeAlias = Matrix | Callable[[], Matrix]
+Weightings: TypeAlias = Weighting | Sequence[Weighting | None] | None
+
+_LEAST_WEIGHT = 1e-15  # the square of a smaller one is lost in float32
+
+
+class Columns(NamedTuple):
+  """What a weighting takes from the columns of the counts it was made for.
+
+  Attributes:
+    kept: positions of the columns that are kept, int64 [d']; None for all.
+    totals: of those columns, float64 [d']; None where no total is needed.
+  """
+
+  kept: np.ndarray | None = None
+  totals: np.ndarray | None = None
+
+
+def read(view: ViewInput, name: str) -> Csr | np.ndarray:
+  """A view [n, d] on the host, as CSR or dense floats.
+
+  Args:
+    view: any of the kinds above.
+    name: for messages, as "view 3".
+  """
+  matrix: Any = view
+  if callable(view) and not hasattr(view, "shape"):
+    matrix = view()
+  if isinstance(matrix, Sparse):
+    matrix = sparse.to_scipy(matrix)
+  elif isinstance(matrix, (jsparse.BCOO, jsparse.BCSR)):
+    matrix = _from_jax_sparse(matrix, name)
+  shape = getattr(matrix, "shape", None)
+  if shape is None:
+    try:
+      matrix = np.asarray(matrix)
+    except ValueError as error:
+      raise InputError(f"{name} is not a matrix: {error}") from error
+    shape = matrix.shape
+  if len(shape) != 2:
+    raise InputError(f"{name} has shape {tuple(shape)}; expected two axes")
+  if not scipy.sparse.issparse(matrix):
+    matrix = np.asarray(matrix)
+  if matrix.dtype == bool:
+    matrix = matrix.astype(np.float32)
+  if matrix.dtype.kind not in "fiu":
+    raise InputError(f"{name} holds {matrix.dtype}; expected real numbers")
+  return Csr(matrix) if scipy.sparse.issparse(matrix) else matrix
+
+
+def float_type(matrices: Sequence[Any]) -> np.dtype:
+  """Type of a fit of matrices: float64 under x64 where one is so precise."""
+  kinds = [matrix.dtype for matrix in matrices]
+  wide = np.result_type(np.float32, *kinds)
+  return np.dtype(np.float64 if wide == np.float64 and _x64() else np.float32)
+
+
+def columns_of(matrix: Csr, how: Weighting) -> Columns:
+  """What a weighting takes from the counts of a view [n, d]."""
+  kept = None
+  if how.columns is not None and how.columns < matrix.shape[1]:
+    kept = counts.top_columns(matrix, how.columns)
+    matrix = matrix[:, kept]
+  ppmi = how.kind == "ppmi"
+  return Columns(kept, counts.column_totals(matrix) if ppmi else None)
+
+
+def weigh(
+  matrix: Matrix,
+  how: Weighting,
+  name: str = "view",
+  columns: Columns | None = None,
+) -> Csr:
+  """Truncates and weights counts on the host by the functions of `weighting`.
+
+  Args:
+    matrix: counts [n, d], dense or sparse; finite and not negative.
+    how: the weighting.
+    name: the view's name, for messages.
+    columns: those of the training rows, where `matrix` holds new rows.
+
+  Returns:
+    The weights, CSR [n, d'], without stored zeros.
+  """
+  csr = counts.validate(matrix, name, float_type([matrix]))
+  columns = columns_of(csr, how) if columns is None else columns
+  if columns.kept is not None:
+    csr = csr[:, columns.kept]
+  size = csr.nnz
+  if not size or how.kind == "identity":
+    return csr
+  # Values go to the device in few sizes, so that few programs are compiled.
+  padding = sparse.bucket_size(size) - size
+  data = np.pad(csr.data, (0, padding))
+  if how.kind == "ppmi":
+    rows = np.asarray(csr.sum(axis=1, dtype=np.float64)).ravel()
+    shares = np.asarray(csr.data / np.repeat(rows, np.diff(csr.indptr)))
+    per_column = _inverse_shares(columns.totals, how.smoothing)
+    ratio = shares * np.asarray(per_column)[csr.indices]
+    ratio = np.pad(ratio.astype(csr.dtype), (0, padding))
+    values = np.asarray(_positive_log(ratio))[:size]
+  else:
+    made = _log(data) if how.kind == "log" else _power(data, how.power)
+    values = np.asarray(made)[:size]
+  if not np.isfinite(values).all():
+    raise InputError(
+      f"view {name}: a count of {csr.data.max():g} to the power "
+      f"{how.power:g} is too large; choose a smaller power"
+    )
+  parts = (values.astype(csr.dtype), csr.indices, csr.indptr)
+  weighted = Csr(parts, shape=csr.shape)
+  if not values.all():
+    weighted = weighted.copy()
+    weighted.eliminate_zeros()
+  weighted.has_canonical_format = True
+  return weighted
+
+
+class HostView:
+  """One view of a fit: read when it is needed, weighted once.
+
+  Attributes:
+    name: for messages.
+    rows: n.
+    how: the weighting; None for a view that is taken as it is.
+    observed: rows with a nonzero entry before the weighting, bool [n].
+    dtype: of the entries.
+    columns: what the weighting took from the columns.
+  """
+
+  def __init__(self, view: ViewInput, name: str, how: Weighting | None):
+    self._view, self.how, self.name = view, how, name
+    matrix = read(view, name)
+    self.rows = matrix.shape[0]
+    self.dtype = matrix.dtype
+    self.observed = counts.observed(matrix)
+    self.columns = Columns()
+    if not self.observed.any():
+      raise InputError(f"{name} is empty: no row has a nonzero entry")
+    # A function's matrix is read again; any other is held anyway.
+    self._matrix = None if callable(view) else matrix
+
+  def load(self) -> Csr | np.ndarray:
+    """The weighted matrix [n, d] on the host."""
+    matrix = self._matrix
+    if matrix is None:
+      matrix = read(self._view, self.name)
+    if self.how is None:
+      return matrix
+    matrix = counts.validate(matrix, self.name, float_type([matrix]))
+    self.columns = columns_of(matrix, self.how)
+    return weigh(matrix, self.how, self.name, self.columns)
+
+
+def open_views(
+  views: Sequence[ViewInput], weighting: Weightings = None
+) -> list[HostView]:
+  """Reads which rows each view observes; checks that all have the same rows.
+
+  Args:
+    views: as `fit` takes them.
+    weighting: as `fit` takes it.
+  """
+  views = list(views)
+  if not views:
+    raise InputError("no view was given")
+  if weighting is None or isinstance(weighting, Weighting):
+    each: Sequence[Weighting | None] = [weighting] * len(views)
+  else:
+    each = list(weighting)
+  if len(each) != len(views):
+    raise InputError(f"{len(each)} weightings for {len(views)} views")
+  hosts: list[HostView] = []
+  for j, (view, how) in enumerate(zip(views, each)):
+    host = HostView(view, f"view {j}", how)
+    if hosts and host.rows != hosts[0].rows:
+      raise InputError(
+        f"view {j} has {host.rows} rows; expected {hosts[0].rows} rows, as "
+        "view 0 has"
+      )
+    hosts.append(host)
+  return hosts
+
+
+def observe(
+  hosts: Sequence[HostView],
+  min_support: int = 1,
+  row_weights: Sequence[np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+  """Diagonals of W_j K_j after words with little support are dropped.
+
+  Args:
+    hosts: from `open_views`.
+    min_support: v, in how many views a word must be observed.
+    row_weights: W_j of each view, [n] each; None for ones.
+
+  Returns:
+    The weights [J, n], and in how many views each word is observed, [n].
+  """
+  if row_weights is not None and len(row_weights) != len(hosts):
+    raise InputError(f"{len(row_weights)} row weights for {len(hosts)} views")
+  seen = np.stack([host.observed for host in hosts])
+  support = seen.sum(axis=0).astype(np.int32)
+  kept = seen & (support >= min_support)
+  weights = kept.astype(float_type(hosts))
+  for j, own in enumerate([] if row_weights is None else row_weights):
+    weights[j] *= _checked_weights(own, j, weights.shape[1], weights.dtype)
+  return weights, support
+
+
+def _checked_weights(given, j: int, size: int, dtype) -> np.ndarray:
+  own = np.asarray(given, dtype)
+  if own.shape != (size,):
+    raise InputError(
+      f"the row weights of view {j} have shape {own.shape}; expected one for "
+      f"each of {size} rows"
+    )
+  usable = (own >= _LEAST_WEIGHT) & (own <= 1 / _LEAST_WEIGHT)
+  if not (usable | (own == 0)).all():
+    row = int(np.argmax(~usable & (own != 0)))
+    raise InputError(
+      f"the row weight {own[row]:g} of view {j}, row {row}: row weights must "
+      f"be 0 or from {_LEAST_WEIGHT:g} to {1 / _LEAST_WEIGHT:g}, usually 1 for "
+      "the largest"
+    )
+  return own
+
+
+def device_view(
+  matrix: Csr | np.ndarray, name: str, dtype: np.dtype
+) -> Sparse | jax.Array:
+  """A matrix [n, d] on the device; sparse ones in one of few shapes."""
+  if not scipy.sparse.issparse(matrix):
+    dense = np.asarray(matrix, dtype)
+    sparse.check_finite(dense, name)
+    return jnp.asarray(dense)
+  columns = sparse.bucket_size(matrix.shape[1])
+  return sparse.from_scipy(matrix, columns=columns, name=name, dtype=dtype)
+
+
+def _from_jax_sparse(matrix: Any, name: str) -> Csr:
+  """Entries of a BCOO or BCSR matrix; those out of bounds are padding."""
+  if isinstance(matrix, jsparse.BCSR):
+    matrix = matrix.to_bcoo()
+  if matrix.n_batch or matrix.n_dense or matrix.ndim != 2:
+    raise InputError(f"{name} is a sparse matrix with batch or dense axes")
+  data, index = np.asarray(matrix.data), np.asarray(matrix.indices)
+  inside = (index < np.array(matrix.shape)).all(axis=1)
+  places = (index[inside, 0], index[inside, 1])
+  return Csr((data[inside], places), shape=matrix.shape)
+
+
+def _x64() -> bool:
+  return jnp.zeros((), float).dtype == np.float64
+
+
+_positive_log = jax.jit(weighting.positive_log)
+_inverse_shares = jax.jit(weighting.inverse_shares)
+_log = jax.jit(weighting.log_counts)
+_power = jax.jit(weighting.power_counts)
