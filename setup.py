@@ -27,6 +27,7 @@ _TEST = [
   "playwright>=1.56",
   "pytest>=8.0",
   "pytest-xdist>=3.5",
+  "setuptools>=70.1",
   "pytrec-eval-terrier>=0.5.6",
   "ruff>=0.6",
   "scikit-learn>=1.4",

@@ -20,7 +20,7 @@ import scipy.sparse
 
 from experiments.bench.harness import Case
 from repr_jax.data import synthetic
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 
 _RANK = {"small": 30, "full": 300}
 _GCCA_K = {"small": 10, "full": 50}
@@ -116,8 +116,8 @@ def _kept(name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
   folder.mkdir(exist_ok=True)
   path = folder / f"{digest}.npz"
   if not path.exists():
-    files.write_npz(path, values=make())
-  return files.read_npz(path, ["values"])["values"]
+    array_files.write_npz(path, values=make())
+  return array_files.read_npz(path, ["values"])["values"]
 
 
 @functools.cache

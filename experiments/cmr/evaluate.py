@@ -10,7 +10,7 @@ from experiments.cmr import data as task_lib
 from experiments.cmr import systems
 from repr_jax.data import trec
 from repr_jax.data.documents import mentions
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval as measures
 from repr_jax.evaluation import significance
@@ -101,8 +101,8 @@ def score(
       )
       again = mention_retrieval.rerank(vectors, task.queries, found.ids)
       path.parent.mkdir(parents=True, exist_ok=True)
-      files.write_npz(path, scores=np.asarray(again))
-    kept = files.read_npz(path).get("scores", np.zeros(0))
+      array_files.write_npz(path, scores=np.asarray(again))
+    kept = array_files.read_npz(path).get("scores", np.zeros(0))
     if kept.dtype.kind != "f" or kept.shape != found.ids.shape:
       raise InputError(
         "does not hold the scores of this run; remove it and run again",

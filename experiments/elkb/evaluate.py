@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.elkb import data, train
 from repr_jax import errors
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files, files
 from repr_jax.kb import link_prediction, rule_check, scores
 
 
@@ -196,14 +196,14 @@ def load_params(
       "no finished run of experiments.elkb is here (no params.npz)",
       path=directory,
     )
-  found = files.read_npz(path)
+  found = array_files.read_npz(path)
   if "entity_names" not in found or "relation_names" not in found:
     raise errors.InputError(
       "does not say which entities and relations its tables have, as files of "
       "older versions do not; train again in another --workdir",
       path=path,
     )
-  found = files.read_npz(path, [*scores.Params._fields, *_TEXTS])
+  found = array_files.read_npz(path, [*scores.Params._fields, *_TEXTS])
   texts = {name: found.pop(name) for name in _TEXTS}
   for name, table in found.items():
     names = texts[_NAMES[name]]

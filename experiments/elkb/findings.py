@@ -1,4 +1,4 @@
-"""What the figures of rules say: claims, answer, table and charts."""
+"""Claims, answer, table and charts of rules for the report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -9,7 +9,7 @@ import numpy as np
 from experiments.mvlsa import data
 from experiments.mvlsa.train import Problem
 from repr_jax import ops
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.data.views import derived, store, vocab
 from repr_jax.data.views import text as text_lib
 from repr_jax.data.views.store import View
@@ -121,13 +121,13 @@ def _kept_skip_gram(problem: Problem, setting) -> np.ndarray:
   )
   path = pathlib.Path(problem.config.store) / f"skip-gram-{mark[:16]}.npz"
   if path.exists():
-    return files.read_npz(path, ["array"])["array"]
+    return array_files.read_npz(path, ["array"])["array"]
   window, epochs, rate, k = setting
   array = skip_gram(
     problem.data.text, problem.data.words, k, window=window, epochs=epochs,
     learning_rate=rate, seed=problem.config.seed,
   )  # fmt: skip
-  files.write_npz(path, array=array)
+  array_files.write_npz(path, array=array)
   return array
 
 

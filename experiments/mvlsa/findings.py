@@ -1,4 +1,4 @@
-"""What the figures of multiview LSA say: claims, answer, table and charts."""
+"""Claims, answer, table and charts of multiview LSA for the report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,6 +7,11 @@ from experiments.run import report, report_labels, report_verdicts
 
 QUESTION = "Does WordNet alone, without any text, give good word vectors?"
 _ALL = "all views"
+_SETTINGS = {
+  "k": "the number of dimensions",
+  "m": "the number of singular vectors of a view",
+  "t": "the number of contexts of a view",
+}
 
 
 def answer(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -50,11 +55,11 @@ def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
 
 
 def table(cells: Sequence[Mapping[str, Any]]) -> report.Table:
-  """The ablation: all views, and without each of the seven largest losses."""
+  """The ablation: all views, and without each group, largest loss first."""
   sets = list(dict.fromkeys(cell["set"] for cell in cells))
   values = {(cell["system"], cell["set"]): cell["value"] for cell in cells}
   order = sorted(_losses(cells), key=lambda loss: -abs(loss[2]))
-  groups = list(dict.fromkeys(name for name, *_ in order))[:7]
+  groups = list(dict.fromkeys(name for name, *_ in order))
   rows = [
     [system, *(_shown(values.get((system, name))) for name in sets)]
     for system in (_ALL, *groups)
@@ -66,7 +71,7 @@ def table(cells: Sequence[Mapping[str, Any]]) -> report.Table:
 def charts(
   cells: Sequence[Mapping[str, Any]],
 ) -> list[report.Forest | report.Lines]:
-  """What each set loses without each group of views."""
+  """The difference that each group of views makes to each set."""
   made: list[report.Forest | report.Lines] = []
   for name in dict.fromkeys(cell["set"] for cell in cells):
     losses = [loss for loss in _losses(cells) if loss[1] == name]
@@ -83,6 +88,37 @@ def charts(
       )
     )
   return made
+
+
+def sweep(
+  setting: str,
+  places: Sequence[float],
+  values: Mapping[str, Sequence[float]],
+) -> report.Lines:
+  """Figures against one setting.
+
+  Args:
+    setting: its letter in the thesis: k, m or t.
+    places: values of the setting.
+    values: the figure of each test set at each place.
+  """
+  return report.Lines(
+    f"Figures against {_SETTINGS[setting]}, all other settings as above.",
+    f"{setting}: {_SETTINGS[setting]}",
+    "Spearman x 100",
+    [report.Series(name, places, held) for name, held in values.items()],
+  )
+
+
+def shares(explained: Mapping[str, float]) -> report.Forest:
+  """How much of the vectors each view explains, the largest first."""
+  order = sorted(explained, key=lambda name: -explained[name])
+  return report.Forest(
+    "How much of the vectors each view explains.",
+    "explained share",
+    [report.Point(name, explained[name]) for name in order],
+    limits=(0, 1),
+  )
 
 
 def _losses(

@@ -14,7 +14,7 @@ import scipy.sparse
 from experiments.mvlsa import data, evaluate
 from experiments.mvlsa.config import Config
 from repr_jax import multiview
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.data.views import store
 from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
@@ -250,7 +250,7 @@ def _factor(
 ) -> ViewFactor:
   """The factors of a view, or those kept in a file."""
   if path is not None and path.exists():
-    kept = files.read_npz(path, list(ViewFactor._fields))
+    kept = array_files.read_npz(path, list(ViewFactor._fields))
     return ViewFactor._make(kept[name] for name in ViewFactor._fields)
   ((factor, _),) = factoring.factor_views(
     [host], config.m, weights[None], jax.random.key(config.seed),
@@ -259,5 +259,5 @@ def _factor(
   made = jax.tree.map(np.asarray, factor)
   if path is not None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_npz(path, **made._asdict())
+    array_files.write_npz(path, **made._asdict())
   return made

@@ -1,4 +1,4 @@
-"""What the figures of disambiguation say: claims, answer, table, chart."""
+"""Claims, answer, table and charts of disambiguation for the report."""
 
 from collections.abc import Mapping
 

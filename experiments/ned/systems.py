@@ -18,7 +18,7 @@ from experiments.ned.train import Answers, Packs
 from experiments.run import progress, runlib
 from repr_jax.data.documents import packing
 from repr_jax.data.documents.linked_documents import LinkedMention
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import linking
 from repr_jax.linking.disambiguation import Tables
@@ -131,7 +131,7 @@ def run_all(run: runlib.Run, options: Options) -> Results:
         run, system, first, resumed, vectors[kind], packs, sizes, options
       )
       path.parent.mkdir(exist_ok=True)
-      files.write_npz(path, **found)
+      array_files.write_npz(path, **found)
     answers[system.name] = _unpack(path, sizes)
   return Results(corpus, packs, answers)
 
@@ -156,7 +156,7 @@ def _answer(run, system, first, resumed, vectors, packs, sizes, options):
 
 def _unpack(path: pathlib.Path, sizes: dict[str, int]) -> dict[str, Answers]:
   """The answers that were kept, for sets of so many mentions."""
-  stored = files.read_npz(path)
+  stored = array_files.read_npz(path)
   answers = {}
   for name, size in sizes.items():
     keys = f"{name}/predicted", f"{name}/gold"

@@ -22,7 +22,7 @@ from experiments.ned.config import Options
 from repr_jax import multiview
 from repr_jax.data import vectors
 from repr_jax.data.documents.linked_documents import LinkedDocument
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files, files
 from repr_jax.data.views import counting, text, vocab
 from repr_jax.errors import InputError
 
@@ -69,7 +69,7 @@ def fit(
   """
   kept = folder / "words.npz"
   if kept.exists():
-    stored = files.read_npz(kept, ["words", "counts", "vectors"])
+    stored = array_files.read_npz(kept, ["words", "counts", "vectors"])
     known = vocab.Vocab(tuple(stored["words"].tolist()), stored["counts"])
     return _words(known, stored["vectors"], options)
   folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def fit(
     raise
   table = _unit(table)
   names = np.asarray(known.words, dtype=np.str_)
-  files.write_npz(kept, words=names, counts=known.counts, vectors=table)
+  array_files.write_npz(kept, words=names, counts=known.counts, vectors=table)
   return _words(known, table, options)
 
 

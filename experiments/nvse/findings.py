@@ -1,4 +1,4 @@
-"""What the figures of set expansion say: claims, answer, table and charts."""
+"""Claims, answer, table and charts of set expansion for the report."""
 
 from collections.abc import Mapping, Sequence
 

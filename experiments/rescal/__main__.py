@@ -28,6 +28,7 @@ import numpy as np
 from absl import flags
 
 from experiments.rescal import cells as rescal_cells
+from experiments.rescal import findings
 from experiments.run import report, runlib
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
@@ -216,8 +217,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   config = {"preset": preset}
   with runlib.Run("rescal", directory=workdir, config=config) as run:
     rows, figures, wrong = run_cells(run, cells, rescal_cells.Settings())
-    picture = figure(cells, figures)
-    run.plot("accuracy", picture)
+    run.plot("accuracy", figure(cells, figures))
   listed = [
     (label, *edge) for label, found in wrong.items() for edge in found[:3]
   ]
@@ -231,13 +231,11 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     ),
     rows=rows,
     tables=[report.Table(title, header, listed)] if listed else [],
-    plots=[
-      report.Plot(
-        "Accuracy on present (E), absent (E^c) and reversed (E^rev) pairs "
-        "against the size of the vectors; crosses are the thesis'.",
-        picture,
-      )
-    ],
+    charts=findings.charts([(cell.label, cell.dim) for cell in cells], rows),
+    question=findings.QUESTION,
+    answer=findings.answer(rows),
+    table=findings.table(rows),
+    claims=findings.claims(rows),
     notes=[
       "FullSet agrees where it is within a point of the thesis, SubSet where "
       "the thesis lies in the range of our five runs, widened by half a point "

@@ -1,4 +1,4 @@
-"""What the figures of RESCAL say: claims, answer and charts."""
+"""Claims, answer, table and charts of RESCAL for the report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.run import workdir
 from repr_jax.data.entities import features
-from repr_jax.data.io import files, json_files
+from repr_jax.data.io import array_files, json_files
 from repr_jax.errors import InputError
 from repr_jax.setexp import expansion, model_files, systems
 from repr_jax.setexp.baselines import word2vecf
@@ -118,7 +118,7 @@ def save(directory: str | pathlib.Path, expander: Expander) -> None:
     folder / _MODEL, model.config, model.params, model.inputs, table.fingerprint
   )
   if expander.vectors is not None:
-    files.write_npz(folder / _VECTORS, **expander.vectors._asdict())
+    array_files.write_npz(folder / _VECTORS, **expander.vectors._asdict())
   save_notes(
     folder,
     folder / _FEATURES,
@@ -215,7 +215,7 @@ def _read_vectors(
   path: pathlib.Path, shape: tuple[int, int]
 ) -> word2vecf.Model:
   """Reads the vectors of [X, F] entities and contexts."""
-  arrays = files.read_npz(path, word2vecf.Model._fields)
+  arrays = array_files.read_npz(path, word2vecf.Model._fields)
   negatives = arrays.pop("negatives")
   width = arrays["noise"].shape[-1:]
   for name, rows in zip(("entities", "contexts"), shape):

@@ -214,7 +214,9 @@ def _notes(chapter: report.Chapter) -> list[str]:
     for row in chapter.rows
     if row.get("thesis") is not None and report_verdicts.verdict(row) is None
   ]
-  told = f"In the thesis, on other data: {'; '.join(other)}."
+  told = (
+    f"Figures of the thesis that are not compared here: {'; '.join(other)}."
+  )
   return [*chapter.notes, *[told] * bool(other)]
 
 

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from absl import flags
 
-from experiments.run import report, runlib
+from experiments.run import report, report_page, runlib
+from experiments.spectral import findings
 from repr_jax import ops
 from repr_jax.data import synthetic
 from repr_jax.multiview import mvlsa
@@ -141,13 +142,7 @@ def _chapter(n: int, k: int, seed: int) -> report.Chapter:
       "value": float(curve["error"].max()),
     }
   )
-  header = ["recovered share of the planted space"] + [
-    f"{share:.0%} missing" for share in rows["shares"]
-  ]
-  table = [
-    [name, *(round(value, 4) for value in values)]
-    for name, values in rows["recovered"].items()
-  ]
+  recovery = rows["shares"], rows["recovered"]
   return report.Chapter(
     title="Spectral core",
     summary=(
@@ -155,42 +150,17 @@ def _chapter(n: int, k: int, seed: int) -> report.Chapter:
       "answers are known."
     ),
     rows=figures,
-    tables=[report.Table("Missing rows", header, table)],
-    plots=_plots(curve, rows),
+    charts=findings.charts(curve, *recovery),
     notes=[
       "Centering inside the SVD is exact; the rank-one update that the thesis "
       "applies afterwards is exact only at full rank.",
       "Rows that a view lacks are best left out of it: taken as zeros they "
       "pull the space towards themselves.",
     ],
+    question=findings.QUESTION,
+    answer=findings.answer(errors, *recovery),
+    claims=findings.claims(errors, *recovery),
   )
-
-
-def _plots(curve, rows) -> list[report.Plot]:
-  from matplotlib import figure
-
-  left = figure.Figure(figsize=(5, 3.2))
-  axis = left.subplots()
-  index = np.arange(1, len(curve["error"]) + 1)
-  floor = 1e-9
-  axis.semilogy(index, np.maximum(curve["error"], floor), label="error")
-  axis.semilogy(
-    index, np.maximum(curve["bound"], floor), "--", label="guaranteed bound"
-  )
-  axis.set(xlabel="singular value", ylabel="relative error")
-  axis.legend()
-  right = figure.Figure(figsize=(5, 3.2))
-  axis = right.subplots()
-  for name, values in rows["recovered"].items():
-    axis.plot(rows["shares"], values, "o-", label=name)
-  axis.set(
-    xlabel="share of missing rows", ylabel="recovered share", ylim=(0, 1.05)
-  )
-  axis.legend()
-  return [
-    report.Plot("Error of each singular value and its stated bound.", left),
-    report.Plot("GCCA's recovery of a planted space.", right),
-  ]
 
 
 def main(argv: list[str]) -> None:
@@ -203,8 +173,7 @@ def main(argv: list[str]) -> None:
     for row in done.rows:
       run.row(row["name"], row["metric"], row["value"])
       print(f"{row['name']}: {row['metric']} {row['value']:.3g}")
-    for number, plot in enumerate(done.plots):
-      run.plot(("spectrum", "missing_rows")[number], plot.image)
+    report_page.write_report({"spectral": done}, run.directory)
 
 
 if __name__ == "__main__":

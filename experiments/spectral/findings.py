@@ -1,4 +1,4 @@
-"""What the figures of the spectral core say: claims, answer and charts."""
+"""Claims, answer, table and charts of the spectral core for the report."""
 
 from collections.abc import Mapping, Sequence
 
@@ -98,7 +98,7 @@ def charts(
   if over:
     caption += (
       f" The bound is that of exact arithmetic: {over} of {len(error)} errors "
-      "are above it, because float32 rounds to about 1e-7."
+      "are above it, because float32 rounds."
     )
   index = list(range(1, len(error) + 1))
   return [

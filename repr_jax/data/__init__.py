@@ -27,10 +27,10 @@ from repr_jax.data.entities.judged import JudgedQuery as JudgedQuery
 from repr_jax.data.entities.judged import (
   read_judged_queries as read_judged_queries,
 )
+from repr_jax.data.io.array_files import read_npz as read_npz
+from repr_jax.data.io.array_files import write_npz as write_npz
 from repr_jax.data.io.files import atomic_write as atomic_write
 from repr_jax.data.io.files import open_text as open_text
-from repr_jax.data.io.files import read_npz as read_npz
-from repr_jax.data.io.files import write_npz as write_npz
 from repr_jax.data.relatedness import RelatednessQuery as RelatednessQuery
 from repr_jax.data.relatedness import read_relatedness as read_relatedness
 from repr_jax.data.rules import Rule as Rule

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.io
 
 from repr_jax import errors
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files, files
 
 LAYOUTS = ("word2vec", "word2vec-binary", "glove", "npz")
 
@@ -114,7 +114,7 @@ def write_vectors(
   n, d = vectors.array.shape
   if layout == "npz":
     names = np.array(vectors.words, dtype=np.str_)
-    files.write_npz(path, words=names, array=vectors.array)
+    array_files.write_npz(path, words=names, array=vectors.array)
     return
   with files.atomic_write(path, "wb") as stream:
     if layout != "glove":
@@ -325,7 +325,7 @@ def _decoded(words: list[bytes], row: int, rows: _Rows) -> list[str]:
 
 def _read_npz(path: files.Path, limit: int | None) -> Vectors:
   """Reads what `write_vectors` wrote with layout npz."""
-  arrays = files.read_npz(path, ["words", "array"])
+  arrays = array_files.read_npz(path, ["words", "array"])
   words, array = arrays["words"], arrays["array"]
   if words.dtype.kind != "U" or words.ndim != 1:
     raise errors.InputError("words must be a list of strings", path=path)

@@ -10,7 +10,7 @@ import numpy as np
 from flax import traverse_util
 
 from repr_jax import errors
-from repr_jax.data.io import files, json_files
+from repr_jax.data.io import array_files, files, json_files
 from repr_jax.setexp import autoencoder
 
 _ARRAYS, _NOTES = "parameters.npz", "model.json"
@@ -37,7 +37,7 @@ def save(
   notes = {"config": dataclasses.asdict(config), "features": fingerprint}
   text = json.dumps(notes, indent=2, sort_keys=True)
   flat = traverse_util.flatten_dict(params.encoder, sep="/")
-  files.write_npz(
+  array_files.write_npz(
     folder / _ARRAYS,
     table=params.table,
     decoder=params.decoder,
@@ -74,7 +74,7 @@ def load(
       "that belongs to the model",
       path=notes_path,
     )
-  arrays: dict[str, Any] = dict(files.read_npz(path))
+  arrays: dict[str, Any] = dict(array_files.read_npz(path))
   missing = {"table", "decoder", "idf", "mean_length", "notes"} - set(arrays)
   if missing:
     raise errors.InputError(f"has no array {min(missing)}", path=path)

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+import known
 import pytest
 import source
 
@@ -72,10 +73,34 @@ def test_public_names_are_documented(module):
   assert not _undocumented(source.parse(module))
 
 
-@pytest.mark.parametrize("module", source.modules("experiments", "launch"))
-def test_programs_say_what_they_do(module):
-  missing = [x for x in _undocumented(source.parse(module)) if "(" not in x]
+def test_programs_say_what_they_do():
+  missing = {
+    f"{module}: {name}"
+    for module in source.modules("experiments", "launch")
+    for name in _undocumented(source.parse(module))
+    if "(" not in name
+  }
   assert not missing
+
+
+def _begins_with_what(tree: ast.Module) -> list[str]:
+  """Definitions whose docstring begins with "What" instead of a noun."""
+  kinds = (ast.Module, ast.FunctionDef, ast.ClassDef)
+  return [
+    getattr(node, "name", "the module")
+    for node in ast.walk(tree)
+    if isinstance(node, kinds)
+    and re.match(r"What\b", ast.get_docstring(node) or "")
+  ]
+
+
+def test_no_docstring_begins_with_what():
+  wrong = {
+    f"{module}: {name}"
+    for module in source.modules(*source.PACKAGES, "tests")
+    for name in _begins_with_what(source.parse(module))
+  }
+  known.check(wrong, known.WHAT)
 
 
 @pytest.mark.parametrize(
@@ -89,5 +114,10 @@ def test_programs_say_what_they_do(module):
     "'''Doc.'''\nclass F:\n  '''One.'''\n  def g(self):\n    return 1",
   ],
 )
-def test_what_is_missing_is_noticed(text):
+def test_a_missing_text_is_noticed(text):
   assert _undocumented(ast.parse(text))
+
+
+def test_a_docstring_that_begins_with_what_is_noticed():
+  text = "class F:\n  def g(self):\n    '''What it is.'''"
+  assert _begins_with_what(ast.parse(text)) == ["g"]

@@ -1,7 +1,9 @@
-"""Small habits: length, leftovers, places of one machine, pickles."""
+"""Small habits: length, leftovers, names, places of one machine, pickles."""
 
+import ast
 import re
 
+import known
 import pytest
 import source
 
@@ -32,3 +34,59 @@ def test_a_file_keeps_the_habits(name):
   if name.endswith(".py"):
     assert text.count("\n") <= _LONGEST
     assert name.rpartition("/")[2] != "utils.py"
+
+
+# As in jax and optax; endings of words that British English spells otherwise.
+_BRITISH = re.compile(
+  r"(?:normal|optim|regular|initial|general|maxim|minim|summar|token|serial|"
+  r"factor|vector|penal|random|standard|equal)is(?:e|ed|er|ing|ation)(?![a-z])"
+  r"|centre|colour|neighbour|behaviour|labell|modell|judgement|favour"
+)
+
+
+def _names(tree: ast.Module) -> set[str]:
+  """Names that a module gives: of definitions, arguments and values."""
+  names: set[str] = set()
+  for node in ast.walk(tree):
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+      names.add(node.name)
+    elif isinstance(node, ast.arg):
+      names.add(node.arg)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+      names.add(node.id)
+  return names
+
+
+def _badly_named(module: str, tree: ast.Module) -> list[str]:
+  """Names that say nothing of what they hold, or are spelled otherwise."""
+  bad = [
+    name
+    for name in sorted(_names(tree))
+    if name in ("found", "Options") or _BRITISH.search(name.lower())
+  ]
+  return [f"{module}: {name}" for name in bad]
+
+
+def test_names_say_what_they_hold():
+  modules = source.modules(*source.PACKAGES)
+  wrong = {x for m in modules for x in _badly_named(m, source.parse(m))}
+  known.check(wrong, known.NAMES)
+
+
+@pytest.mark.parametrize(
+  "line",
+  [
+    "found = f(x)",
+    "class Options: pass",
+    "def normalise_rows(x): pass",
+    "def f(colour): pass",
+    "for neighbours in x: pass",
+  ],
+)
+def test_a_bad_name_is_noticed(line):
+  assert len(_badly_named("m", ast.parse(line))) == 1
+
+
+def test_good_names_are_left_alone():
+  text = "optimizer = raised = promise = noise = center = otherwise = 1"
+  assert not _badly_named("m", ast.parse(text))

@@ -19,9 +19,6 @@ def _write(tmp_path, text, name="set.tsv"):
   return path
 
 
-_bundled = testsets.bundled
-
-
 def test_similarity_plain(tmp_path):
   path = _write(tmp_path, "# note\nTiger\tcat\t7.35\n\nice cream\tfood\t3\n")
   got = testsets.read_similarity(path)
@@ -101,9 +98,9 @@ def test_empty_and_absent_files(tmp_path, read):
 
 
 def test_bundled_sets():
-  ws = testsets.read_similarity(_bundled("wordsim353.tsv"))
-  simlex = testsets.read_similarity(_bundled("simlex999.txt"))
-  analogies = testsets.read_analogies(_bundled("questions-words.txt"))
+  ws = testsets.read_similarity(testsets.bundled("wordsim353.tsv"))
+  simlex = testsets.read_similarity(testsets.bundled("simlex999.txt"))
+  analogies = testsets.read_analogies(testsets.bundled("questions-words.txt"))
   assert (len(ws.pairs), len(simlex.pairs)) == (353, 999)
   syntactic, semantic = analogies.split()
   # The sizes of AN-SYN and AN-SEM in the thesis' list of test sets.
@@ -111,7 +108,7 @@ def test_bundled_sets():
 
 
 def test_bundled_does_not_import_gensim():
-  _bundled("wordsim353.tsv")
+  testsets.bundled("wordsim353.tsv")
   code = (
     "import sys; from repr_jax.data import testsets; "
     "testsets.bundled('wordsim353.tsv'); sys.exit('gensim' in sys.modules)"

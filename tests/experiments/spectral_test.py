@@ -4,6 +4,7 @@ import numpy as np
 
 from experiments.run import report_page
 from experiments.spectral import __main__ as spectral
+from experiments.spectral import findings
 
 
 def test_centering_is_exact_where_the_update_is_not():
@@ -17,12 +18,32 @@ def test_chapter_can_be_reported(tmp_path, monkeypatch):
   monkeypatch.setattr(
     spectral,
     "missing_rows",
-    lambda n, seed: {"shares": [0.0, 0.5], "recovered": {"x": [1.0, 0.9]}},
+    lambda n, seed: {
+      "shares": [0.0, 0.5],
+      "recovered": {
+        "left out": [1.0, 0.9],
+        "as zeros": [1.0, 0.8],
+        "left out, streamed": [1.0, 0.7],
+      },
+    },
   )
   chapter = spectral._chapter(600, 5, 0)
   report_page.write_report({"spectral": chapter}, tmp_path)
   page = (tmp_path / "report.html").read_text()
   assert "implicit centering" in page
+  assert "with 50% of the rows missing GCCA still recovers 90%" in page
+  holds = [claim.holds for claim in chapter.claims]
+  assert holds == [True, True, False]
+
+
+def test_a_bound_below_its_error_is_said_to_be_so():
+  curve = {"error": np.array([1e-6, 1e-3]), "bound": np.array([1e-7, 1e-2])}
+  _, chart = findings.charts(curve, [0.0], {"left out": [1.0]})
+  assert "1 of 2 errors are above it" in chart.caption
+  assert chart.series[1].name == "bound, without rounding"
+  curve["bound"][0] = 1e-5
+  _, chart = findings.charts(curve, [0.0], {"left out": [1.0]})
+  assert "above it" not in chart.caption and chart.series[1].name == "bound"
 
 
 def test_missing_rows_are_best_left_out():

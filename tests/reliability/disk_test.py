@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import writer
 
-from repr_jax.data.io import arraystore, files
+from repr_jax.data.io import array_files, arraystore
 
 _LIMIT = 20_000  # bytes, between small files and the large one
 _ROOM = 1_700_000  # bytes, for a run's small files and not for 2 MB
@@ -117,7 +117,7 @@ def _file_limit(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("room", [0, 1, 127, 128, 129, 400, 527])
 def test_the_last_bytes_of_an_array_are_missed_too(room, tmp_path):
   numbers = np.arange(100, dtype=np.float32)
-  files.write_npy(tmp_path / "whole.npy", numbers)
+  array_files.write_npy(tmp_path / "whole.npy", numbers)
   assert (tmp_path / "whole.npy").stat().st_size == 528
   assert np.array_equal(np.load(tmp_path / "whole.npy"), numbers)
   store = arraystore.Store({"numbers": numbers}, {}, "mark")

@@ -29,7 +29,7 @@ from repr_jax.data.documents import (
   wikipedia,
 )
 from repr_jax.data.entities import judged
-from repr_jax.data.io import arraystore, files, json_files
+from repr_jax.data.io import array_files, arraystore, files, json_files
 from repr_jax.data.views import (
   bitext,
   dependencies,
@@ -118,10 +118,10 @@ READERS: dict[str, Callable[[Any], Any]] = {
   "rows-binary": lambda path: vectors.read_vectors(path, "word2vec-binary"),
   "columns-binary": lambda path: vectors.read_vectors(path, "word2vec-binary"),
   "wide-binary": lambda path: vectors.read_vectors(path, "word2vec-binary"),
-  "shape-npz": files.read_npz,
+  "shape-npz": array_files.read_npz,
   "words-npz": vectors.read_vectors,
-  "zeros-npz": files.read_npz,
-  "shape-npy": files.map_array,
+  "zeros-npz": array_files.read_npz,
+  "shape-npy": array_files.map_array,
   "shape-store": lambda path: arraystore.read(path, "x"),
   "shape-view": store.load,
   "laughs-xml": _all(wikipedia.read_pages),

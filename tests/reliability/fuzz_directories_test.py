@@ -21,7 +21,7 @@ from experiments.run import checkpoints, expander, report, workdir
 from repr_jax import errors
 from repr_jax.data import entities, wordnet
 from repr_jax.data.entities import features
-from repr_jax.data.io import arraystore, files
+from repr_jax.data.io import array_files, arraystore
 from repr_jax.data.views import store
 from repr_jax.setexp import autoencoder, expansion, model_files
 from repr_jax.setexp.baselines import word2vecf
@@ -178,7 +178,7 @@ def _make_tables(folder: pathlib.Path) -> None:
     "entity_names": np.array(["a", "b", "c"]),
     "relation_names": np.array(["r", "s"]),
   }
-  files.write_npz(folder / "params.npz", **texts, **tables)
+  array_files.write_npz(folder / "params.npz", **texts, **tables)
 
 
 def _check_tables(found) -> None:

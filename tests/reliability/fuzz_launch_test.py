@@ -91,7 +91,7 @@ def test_damaged_runs_are_left_out_or_read(name):
       (place / name).write_bytes(data)
       _try(data, lambda: _collect(folder))
       _try(data, lambda: _best(place))
-      _try(data, lambda: plan._is_finished(place, _FLAGS["flags"]))
+      _try(data, lambda: _finished(place))
 
 
 def _finished(place: pathlib.Path) -> bool:

@@ -17,7 +17,7 @@ import pytest
 from repr_jax import errors
 from repr_jax.data import entities, vectors
 from repr_jax.data.documents import wikitext
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _SECONDS = 20.0  # Of processor time for one file; a gigabyte takes longer.
@@ -72,11 +72,11 @@ def test_no_pickle_is_loaded(tmp_path):
   held = np.array([_Touch(tmp_path / "ran")], dtype=object)
   np.savez(tmp_path / "a.npz", words=np.array(["a"]), array=held)
   np.save(tmp_path / "a.npy", held)
-  for read in (files.read_npz, vectors.read_vectors):
+  for read in (array_files.read_npz, vectors.read_vectors):
     with pytest.raises(errors.InputError, match="objects"):
       read(tmp_path / "a.npz")
   with pytest.raises(errors.InputError, match="objects"):
-    files.map_array(tmp_path / "a.npy")
+    array_files.map_array(tmp_path / "a.npy")
   assert not (tmp_path / "ran").exists()
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from repr_jax import errors
 from repr_jax.data import rules, trec, triples, vectors
 from repr_jax.data.documents import priors, wikitext
-from repr_jax.data.io import arraystore, files
+from repr_jax.data.io import array_files, arraystore
 from repr_jax.data.views import store, vocab
 
 pytestmark = pytest.mark.counted
@@ -145,7 +145,9 @@ _ARRAY = hnp.arrays(
 @hypothesis.given(_ARRAY)
 def test_arrays(array):
   found = _again(
-    lambda path, value: files.write_npz(path, a=value), files.read_npz, array
+    lambda path, value: array_files.write_npz(path, a=value),
+    array_files.read_npz,
+    array,
   )
   if array.dtype.kind == "U" and "\ufffd" in repr(found):
     return

@@ -10,7 +10,7 @@ import scipy.sparse
 from fuzz_cases import Reader
 
 from repr_jax.data import vectors
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.data.views import sources, vocab
 
 
@@ -88,7 +88,7 @@ _READERS = (
   Reader(
     ".npz",
     (_saved(np.arange(3.0), words=np.array(["a", "é"]), none=np.zeros(0)),),
-    files.read_npz,
+    array_files.read_npz,
     _check_arrays,
     None,
     lines=False,
@@ -100,7 +100,7 @@ _READERS = (
       _saved(np.zeros((0, 4))),
       _saved(np.array(["a", "bcd"])),
     ),
-    lambda path: {"array": np.array(files.map_array(path))},
+    lambda path: {"array": np.array(array_files.map_array(path))},
     lambda arrays: [array.tobytes() for array in arrays.values()],
     None,
     lines=False,

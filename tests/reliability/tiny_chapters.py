@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 
 _STEPS = 4
 _SECONDS = 0.05
@@ -35,8 +35,8 @@ def _walk(title: str, workdir: pathlib.Path) -> Any:
     if not kept.exists():
       moved = place + np.random.default_rng(step).standard_normal(3)
       time.sleep(_SECONDS)
-      files.write_npz(kept, place=moved)
-    place = files.read_npz(kept)["place"]
+      array_files.write_npz(kept, place=moved)
+    place = array_files.read_npz(kept)["place"]
   lock.release()
   rows = [{"name": title, "metric": "far", "value": float(place.max())}]
   return report.Chapter(title, "A walk.", rows, seconds=1.0)

@@ -6,7 +6,7 @@ import numpy as np
 from absl import flags
 
 from experiments.run import runlib
-from repr_jax.data.io import arraystore, files
+from repr_jax.data.io import array_files, arraystore, files
 from repr_jax.data.views import store as viewstore
 
 _BIG = flags.DEFINE_string("big", "", "What is to be large.")
@@ -37,7 +37,7 @@ def _write_arrays(run: runlib.Run, numbers: np.ndarray) -> None:
 
 
 WAYS: dict[str, Callable[[runlib.Run, np.ndarray], object]] = {
-  "arrays.npz": lambda run, x: files.write_npz(
+  "arrays.npz": lambda run, x: array_files.write_npz(
     run.directory / "arrays.npz", x=x
   ),
   "text.tsv.gz": _write_text,

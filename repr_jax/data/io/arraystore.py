@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from repr_jax.data.io import files, json_files
+from repr_jax.data.io import array_files, files, json_files
 from repr_jax.errors import InputError
 
 _FORMAT = 1
@@ -93,7 +93,7 @@ def read(directory: files.Path, kind: str, check: bool = True) -> Store:
     )
   arrays = {}
   for name, mark in header["arrays"].items():
-    arrays[name] = _whole(files.map_array, folder / f"{name}.npy")
+    arrays[name] = _whole(array_files.map_array, folder / f"{name}.npy")
     if check and _checksum(arrays[name]) != mark:
       raise damaged(folder / f"{name}.npy", "its checksum is another")
   texts = {}
@@ -132,7 +132,7 @@ def _replaceable(target: pathlib.Path) -> bool:
 def _fill(folder: pathlib.Path, kind: str, store: Store) -> None:
   """Writes the files of a store."""
   for name, array in store.arrays.items():
-    files.write_npy(folder / f"{name}.npy", array)
+    array_files.write_npy(folder / f"{name}.npy", array)
   for name, texts in store.texts.items():
     _write_json(folder / f"{name}.json", list(texts))
   header = {

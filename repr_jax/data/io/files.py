@@ -1,4 +1,4 @@
-"""Reading and writing files so that every failure names its place.
+"""Text and bytes, read and written so that every failure names its place.
 
 Text is UTF-8, plain or compressed (gzip and bzip2 are told by their first
 bytes), and is streamed in blocks: a file larger than memory is no problem. Text
@@ -12,16 +12,11 @@ import contextlib
 import errno
 import gzip
 import io
-import math
 import os
 import secrets
-import types
-import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import IO, Any, cast
-
-import numpy as np
 
 from repr_jax import errors
 
@@ -30,11 +25,8 @@ Path = str | os.PathLike
 _BLOCK = 1 << 20
 _PIECE = 1 << 11  # From Python 3.12 on gzip reads one ahead for each member.
 _MAX_LINE = 64 << 20
-_MAX_UNPACKED = 64 << 20  # What a small file may become when it is unpacked,
-_MAX_RATIO = 100  # and a larger one, in parts of its own size.
 _FREELY_UNPACKED = 4 << 20  # Of a stream, whatever it is made of,
 _MAX_STREAM_RATIO = 200  # and beyond that in parts of what was read of it.
-_KINDS = "biufcUS"  # Of the numbers and texts that arrays may hold.
 _DAMAGE = (EOFError, zlib.error, OSError)
 
 
@@ -57,7 +49,7 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
       magic = raw.read(4)
       raw.seek(0)
     except (OSError, ValueError) as error:
-      raise errors.InputError(_reason(error), path=path) from error
+      raise errors.InputError(explain(error), path=path) from error
     stream: Any = raw
     packed = _Packed(raw)
     if magic[:2] == b"\x1f\x8b":
@@ -74,7 +66,7 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
     except errors.InputError:
       raise
     except _DAMAGE as error:
-      reason = _reason(error)
+      reason = explain(error)
       if stream is not raw:
         reason += f", near byte {packed.taken} of what is compressed"
       raise errors.InputError(reason, path=path) from error
@@ -139,7 +131,7 @@ def text_blocks(
       try:
         block = stream.read(size)
       except _DAMAGE as error:
-        raise errors.InputError(_reason(error), path=path, line=line) from error
+        raise errors.InputError(explain(error), path=path, line=line) from error
       end = block.rfind(b"\n")
       longest = sum(map(len, rest))
       longest += block.find(b"\n") if end >= 0 else len(block)
@@ -190,7 +182,7 @@ def naming(path: Path) -> Iterator[None]:
   try:
     yield
   except UnicodeEncodeError as error:
-    raise errors.InputError(_reason(error), path=path) from error
+    raise errors.InputError(explain(error), path=path) from error
   except OSError as error:
     if error.filename is not None:
       raise
@@ -226,7 +218,7 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
   except (OSError, ValueError) as error:
     raise errors.InputError(
-      f"cannot write in the directory {folder}: {_reason(error)}", path=path
+      f"cannot write in the directory {folder}: {explain(error)}", path=path
     ) from error
   try:
     with naming(path), os.fdopen(handle, "wb") as raw:
@@ -239,175 +231,8 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(beside)
     if isinstance(error, UnicodeEncodeError):
-      raise errors.InputError(_reason(error), path=path) from error
+      raise errors.InputError(explain(error), path=path) from error
     raise
-
-
-def write_npz(path: Path, **arrays: Any) -> None:
-  """Writes named arrays to one .npz file, atomically and without pickle.
-
-  Args:
-    path: the file, kept under exactly this name.
-    **arrays: the arrays by name; no object arrays.
-  """
-  ready: dict[str, Any] = {
-    name: np.asarray(value) for name, value in arrays.items()
-  }
-  if os.fspath(path).endswith((".gz", ".bz2")):
-    raise errors.InputError("an .npz file is not compressed again", path=path)
-  for name, value in ready.items():
-    if value.dtype.hasobject:
-      raise errors.InputError(f"array {name!r} holds objects", path=path)
-    _check_characters(value, name, path)
-  with atomic_write(path, "wb") as stream:
-    np.savez(stream, **ready)
-
-
-def write_npy(path: Path, array: Any) -> None:
-  """Writes one array to an .npy file of an unfinished folder.
-
-  `np.save` lets C write the array, and does not notice when the last few
-  kilobytes find no room.
-
-  Args:
-    path: the file.
-    array: no objects.
-  """
-  with open(path, "wb") as stream:
-    by_python = types.SimpleNamespace(write=stream.write)
-    np.lib.format.write_array(by_python, np.asarray(array), allow_pickle=False)
-
-
-def read_npz(
-  path: Path, names: Sequence[str] | None = None
-) -> dict[str, np.ndarray]:
-  """Reads named arrays from an .npz file; never unpickles.
-
-  Args:
-    path: the file.
-    names: the arrays wanted, each of which must be there; all if None.
-
-  Returns:
-    The arrays by name. One whose header claims more than the file holds, or
-    a file that would be unpacked to a hundred times its size, is an
-    `InputError`, before memory is taken for it.
-  """
-  with _plain(path) as stream:
-    room = max(_MAX_UNPACKED, _MAX_RATIO * os.fstat(stream.fileno()).st_size)
-    try:
-      with zipfile.ZipFile(stream) as archive:
-        held = {x.filename.removesuffix(".npy"): x for x in archive.infolist()}
-        missing = [name for name in names or () if name not in held]
-        if missing:
-          raise errors.InputError(
-            f"has no array {', '.join(missing)}; it has {', '.join(held)}",
-            path=path,
-          )
-        wanted = {name: held[name] for name in names or held}
-        if sum(member.file_size for member in wanted.values()) > room:
-          raise errors.InputError(
-            f"would take more than {room >> 20} MB when it is unpacked, for "
-            "which it is too small a file",
-            path=path,
-          )
-        return {
-          name: _read_member(archive, member, path)
-          for name, member in wanted.items()
-        }
-    except errors.InputError:
-      raise
-    except Exception as error:  # Damage comes in a dozen kinds of error.
-      raise errors.InputError(
-        f"is not a readable .npz file ({_reason(error)}); "
-        "it may be truncated or damaged",
-        path=path,
-      ) from error
-
-
-def map_array(path: Path) -> np.ndarray:
-  """Maps an .npy file into memory, read-only; never unpickles.
-
-  Args:
-    path: the file.
-
-  Returns:
-    The array, [...] as the file has it; read from the disk as it is
-    used. A header that does not fit the file's size is an `InputError`.
-  """
-  with _plain(path) as stream:
-    size = os.fstat(stream.fileno()).st_size
-    shape, by_columns, dtype = _array_header(stream, size, path)
-    start = stream.tell()
-  order: Any = "F" if by_columns else "C"
-  if not math.prod(shape) or not dtype.itemsize:  # Nothing cannot be mapped.
-    array = np.zeros(shape, dtype, order)
-    array.flags.writeable = False
-    return array
-  return np.memmap(path, dtype, "r", start, shape, order)
-
-
-@contextlib.contextmanager
-def _plain(path: Path) -> Iterator[IO[bytes]]:
-  """Opens a file as it is, which must be one."""
-  try:
-    stream = open(path, "rb")  # noqa: SIM115
-  except (OSError, ValueError) as error:
-    raise errors.InputError(_reason(error), path=path) from error
-  with stream:
-    yield stream
-
-
-def _check_characters(array: np.ndarray, name: str, path: Path) -> None:
-  """Refuses text with halves of characters, or numbers that are none."""
-  if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
-    native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
-    points = native.reshape(-1).view(np.uint32)
-    if points.max() > 0x10FFFF or (points >> 11 == 0xD800 >> 11).any():
-      raise errors.InputError(
-        f"array {name!r} holds what is no character", path=path
-      )
-
-
-def _read_member(
-  archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path
-) -> np.ndarray:
-  """One array of an .npz file, its claims checked beforehand."""
-  with archive.open(member) as stream:
-    _array_header(stream, member.file_size, path)
-  with archive.open(member) as stream:
-    array = np.lib.format.read_array(stream, allow_pickle=False)
-  _check_characters(array, member.filename, path)
-  return array
-
-
-def _array_header(
-  stream: IO[bytes], size: int, path: Path
-) -> tuple[tuple[int, ...], bool, np.dtype]:
-  """Shape, order and type of an array in a file of `size` bytes."""
-  layouts = np.lib.format
-  try:
-    version = layouts.read_magic(stream)
-    read = {
-      (1, 0): layouts.read_array_header_1_0,
-      (2, 0): layouts.read_array_header_2_0,
-    }[version]
-    shape, by_columns, dtype = read(stream)
-    claimed = math.prod(shape) * dtype.itemsize
-  except Exception as error:  # The header is a literal of Python.
-    raise errors.InputError(
-      f"holds no array of numpy ({_reason(error)}); it may be damaged",
-      path=path,
-    ) from error
-  if dtype.kind not in _KINDS:
-    raise errors.InputError(f"holds objects ({dtype}), not numbers", path=path)
-  left = size - stream.tell()
-  if min(shape, default=0) < 0 or claimed != left:
-    raise errors.InputError(
-      f"an array claims the shape {shape} and {claimed} bytes, but the file "
-      f"has {left}; it may be truncated",
-      path=path,
-    )
-  return shape, by_columns, dtype
 
 
 def _encoder(
@@ -460,8 +285,15 @@ def decode(data: bytes, path: Path, first_line: int = 1) -> str:
   return text
 
 
-def _reason(error: BaseException) -> str:
-  """Says in plain words why a file could not be read or written."""
+def explain(error: BaseException) -> str:
+  """Says in plain words why a file could not be read or written.
+
+  Args:
+    error: of the system, of a decompressor or of numpy.
+
+  Returns:
+    The reason, to stand behind the name of the file.
+  """
   if isinstance(error, FileNotFoundError):
     return "there is no such file or directory"
   if isinstance(error, IsADirectoryError):

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse import csr_array as Csr
 
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.errors import InputError
 
 Chunk = tuple[np.ndarray, np.ndarray]
@@ -151,7 +151,7 @@ class Tally:
     path.mkdir()
     total = _sum(runs)
     for name in ("data", "indices", "indptr"):
-      files.write_npy(path / f"{name}.npy", getattr(total, name))
+      array_files.write_npy(path / f"{name}.npy", getattr(total, name))
     self._disk.setdefault(key, []).append(path)
     self._memory[key] = []
     self.held -= sum(run.nnz for run in runs)

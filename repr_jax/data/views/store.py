@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from repr_jax.data.io import files, json_files
+from repr_jax.data.io import array_files, files, json_files
 from repr_jax.errors import InputError
 
 _FORMAT = 1
@@ -347,7 +347,7 @@ def _read_header(path: pathlib.Path) -> dict[str, Any]:
 def _read_array(path: pathlib.Path, dtype) -> np.ndarray:
   """Maps one array of a given type."""
   try:
-    array = files.map_array(path)
+    array = array_files.map_array(path)
   except InputError as error:
     raise _damaged(path, str(error)) from error
   if array.dtype != dtype:

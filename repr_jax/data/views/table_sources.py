@@ -9,7 +9,7 @@ import scipy.sparse
 from scipy.sparse import csr_array as Csr
 
 from repr_jax.data import vectors
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files, files
 from repr_jax.data.views import counts as checks
 from repr_jax.data.views import vocab
 from repr_jax.data.views.source import OPEN, Gather, Made, Notes, Source, stem
@@ -113,7 +113,7 @@ def _vector_views(path, words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
 def _read_matrix(path: files.Path) -> Csr:
   """Reads what scipy.sparse.save_npz wrote, whose claims are checked."""
   try:
-    held = files.read_npz(path)
+    held = array_files.read_npz(path)
     kind = bytes(held["format"].item()).decode()
     shape = tuple(held["shape"].tolist())
     inside: Any

@@ -8,7 +8,6 @@ import stat
 
 import hypothesis
 import hypothesis.strategies as st
-import numpy as np
 import pytest
 
 from repr_jax import errors
@@ -186,43 +185,6 @@ def test_unwritable_places(tmp_path):
       raise AssertionError("the block must not run")
   with pytest.raises(ValueError), files.atomic_write(tmp_path / "b", "a"):
     pass
-
-
-def test_npz_round_trip_and_missing_name(tmp_path):
-  path = tmp_path / "a.bin"
-  files.write_npz(path, a=np.arange(3), b=np.array(["x", "yz"]))
-  got = files.read_npz(path)
-  np.testing.assert_array_equal(got["a"], np.arange(3))
-  assert list(files.read_npz(path, ["b"])) == ["b"]
-  with pytest.raises(errors.InputError, match="no array c; it has a, b"):
-    files.read_npz(path, ["a", "c"])
-  with pytest.raises(errors.InputError, match="objects"):
-    files.write_npz(path, a=np.array([{}]))
-  np.testing.assert_array_equal(files.read_npz(path)["a"], np.arange(3))
-
-
-def test_npz_mutations_give_input_errors(tmp_path):
-  path = tmp_path / "a.npz"
-  files.write_npz(path, a=np.arange(30), b=np.array(["x", "yz"]))
-  whole = path.read_bytes()
-  rng = random.Random(1)
-  refused = 0
-  for _ in range(400):
-    data = bytearray(whole)
-    if rng.random() < 0.3:
-      data = data[: rng.randrange(len(data))]
-    else:
-      for _ in range(rng.randrange(1, 4)):
-        data[rng.randrange(len(data))] = rng.randrange(256)
-    path.write_bytes(bytes(data))
-    try:
-      files.read_npz(path)
-    except errors.InputError:
-      refused += 1
-  assert refused > 100
-  np.savez(path, a=np.array([{"pickled": 1}], dtype=object))
-  with pytest.raises(errors.InputError):
-    files.read_npz(path)
 
 
 def test_text_that_utf8_cannot_hold_is_an_input_error(tmp_path):

@@ -60,11 +60,7 @@ def _small(folder):
 
 @pytest.fixture(name="real", scope="module")
 def _real():
-  try:
-    folder = tables.find_folder()
-  except errors.InputError as error:
-    pytest.skip(str(error))
-  return wordnet.load(folder)
+  return wordnet.load()
 
 
 def test_names_follow_the_index(small):

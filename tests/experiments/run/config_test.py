@@ -1,0 +1,100 @@
+"""Configurations: flags from fields, values checked, unread flags refused."""
+
+import dataclasses
+
+import pytest
+from absl import flags
+
+from experiments.run import config
+from repr_jax.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """A configuration of each kind of field."""
+
+  trainer: str = config.flag("pairs", "Trainer.", choices=("pairs", "many"))
+  rate: float = config.flag(0.1, "Step size.", above=0)
+  count: int = config.flag(
+    3, "How many.", minimum=1, maximum=9, only={"trainer": "many"}
+  )
+  sizes: tuple[int, ...] = config.flag((1, 2), "Sizes.", minimum=1)
+  name: str | None = config.flag(None, "A name.")
+  quick: bool = config.flag(False, "Quickly.", only={"trainer": ("pairs",)})
+  parts: tuple[str, ...] = config.flag(
+    ("full", "sub"), "Parts.", choices=("full", "sub")
+  )
+  bound: float = config.flag(0.5, "A bound.", only={"parts": "full"})
+  inner: int = 7
+
+
+@pytest.fixture
+def parse(monkeypatch):
+  """Parses a command line and builds the configuration."""
+  values = flags.FlagValues()
+  monkeypatch.setattr(config.flags, "FLAGS", values)
+  for kind in ("string", "integer", "float", "bool", "list", "enum"):
+    define = getattr(flags, f"DEFINE_{kind}")
+
+    def defined(*arguments, _define=define, **more):
+      return _define(*arguments, flag_values=values, **more)
+
+    monkeypatch.setattr(config.flags, f"DEFINE_{kind}", defined)
+  config.define(Config)
+
+  def build(*arguments, **fixed):
+    values.unparse_flags()
+    values(["program", *arguments])
+    return config.from_flags(Config, **fixed)
+
+  return build
+
+
+def test_defaults_and_values_have_the_types_of_the_fields(parse):
+  assert parse() == Config()
+  given = parse(
+    "--trainer=many", "--rate=2", "--count=4", "--sizes=5,6", "--name=x"
+  )
+  assert given == Config("many", 2.0, 4, (5, 6), "x")
+  assert isinstance(given.rate, float) and parse(inner=8).inner == 8
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    (["--rate=0"], "--rate=0.0: give more than 0"),
+    (["--trainer=many", "--count=0"], "--count=0: give 1 or more"),
+    (["--trainer=many", "--count=10"], "--count=10: give 9 or less"),
+    (["--sizes=1,0"], "--sizes=0: give 1 or more"),
+    (["--sizes=1,x"], "'x' is not a whole number"),
+    (["--parts=sub,all"], "'all' is not one of full, sub"),
+    (["--count=3"], "--count is not read with --trainer=pairs"),
+    (["--trainer=many", "--quick"], "--quick is not read with --trainer=many"),
+    (["--parts=sub", "--bound=1"], "--bound is not read with --parts=sub"),
+  ],
+)
+def test_a_flag_that_cannot_be_used_is_refused_by_name(
+  parse, arguments, message
+):
+  with pytest.raises(InputError, match=message):
+    parse(*arguments)
+
+
+def test_a_tuple_reads_a_flag_where_one_of_its_elements_does(parse):
+  assert parse("--bound=1").bound == 1.0
+  assert config.unread(parse("--parts=sub"), "bound") is not None
+  assert config.unread(parse("--parts=full"), "bound") is None
+
+
+def test_the_help_names_the_modes():
+  assert config._only_text({"a": ("x", "y"), "b": True}) == (
+    " Only with --a=x or y and --b=true."
+  )
+  assert config._only_text({}) == ""
+
+
+def test_values_by_name_are_converted_and_checked():
+  built = config.from_values(Config, {"sizes": ["3"], "rate": "0.5"})
+  assert built.sizes == (3,) and built.rate == 0.5
+  with pytest.raises(InputError, match="give more than 0"):
+    config.from_values(Config, {"rate": -1})
