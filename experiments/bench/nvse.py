@@ -131,6 +131,8 @@ def train_ours(sampled: bool, data: Training) -> float:
   Returns:
     The last loss.
   """
+  import optax
+
   from repr_jax.setexp import autoencoder, batches, fitting, train
 
   s = data.shape
@@ -139,7 +141,10 @@ def train_ours(sampled: bool, data: Training) -> float:
       s.latent, (s.hidden,), sampled=s.sampled if sampled else 0
     )
     problem = fitting.prepare(config, _csr(data))
-    _KEPT["ours"] = problem, train.init(_params(data, config)), 0
+    state = train.init_state(
+      config, optax.adam, _params(data, config), problem.statistics.inputs
+    )
+    _KEPT["ours"] = problem, state, 0
     calls = s.first_steps // _STEPS
   else:
     calls = 1
@@ -157,7 +162,7 @@ def train_ours(sampled: bool, data: Training) -> float:
     )
     noise = data.noise[part, None]
     state, info = train.run(
-      problem.config, problem.inputs, state, packed, noise, _RATE
+      problem.config, optax.adam, state, packed, noise, train.Hyper(_RATE)
     )
     at = (at + _STEPS) % s.first_steps
   _KEPT["ours"] = problem, state, at
@@ -313,44 +318,55 @@ def _numpy_scores(xi: np.ndarray, query: np.ndarray) -> np.ndarray:
 def _our_model(data: Asking):
   import jax.numpy as jnp
 
+  from repr_jax import setexp
   from repr_jax.ops import gaussian
-  from repr_jax.setexp import autoencoder, query
-  from repr_jax.setexp import expansion as expand
+  from repr_jax.setexp import gaussian_scores, rows
 
   if "model" not in _KEPT:
-    features, latent = data.decoder.shape
-    config = autoencoder.Config(latent - 1, (1,))
-    params = autoencoder.Params(
-      jnp.zeros((features, 1)), {}, jnp.asarray(data.decoder)
-    )
+    features, width = data.decoder.shape
     natural = gaussian.Natural(
       jnp.asarray(data.xi), jnp.asarray(data.precision)
     )
-    none = jnp.zeros(0)
-    inputs = autoencoder.Inputs(np.zeros(features, np.float32), np.float32(1))
-    model = expand.Model(
-      config, params, inputs, natural, "xi", False, none, none
+    inputs = setexp.Inputs(jnp.zeros(features), jnp.ones(()))
+    none = setexp.rows_from_dense(jnp.zeros((data.xi.shape[1], 1)))
+    model = setexp.Model(
+      setexp.Params(jnp.zeros((features, 1)), {}, jnp.asarray(data.decoder)),
+      inputs,
+      gaussian_scores.entity_side(natural),
+      rows.table_from_rows(none, features),
+      inputs,
+      setexp.Config(width - 1, (1,)),
     )
-    rows = sp.csr_array(np.ones((3, 1), np.float32))
-    rows.resize((3, features))
+    own = sp.csr_array(np.ones((3, 1), np.float32))
+    own.resize((3, features))
     ones = np.ones(3, np.float32)
-    _KEPT["queries"] = [
-      query.Query(rows, ones, x.astype(np.int32)) for x in data.queries
+    queries = [
+      setexp.Query(own, ones, x.astype(np.int32)) for x in data.queries
     ]
-    _KEPT["model"] = expand.with_ranking(model, "xi")
-  return expand, _KEPT["model"], _KEPT["queries"]
+    _KEPT["model"] = model, queries, setexp.make_ranking("xi")
+  return setexp, *_KEPT["model"]
 
 
 def ask_ours(data: Asking) -> np.ndarray:
   """One query with its rationale; returns entities [1, k]."""
-  expand, model, queries = _our_model(data)
-  return expand.expand(model, queries[0], _K, 10).ids[None]
+  import jax
+
+  from repr_jax.ops import topk
+
+  setexp, model, queries, ranking = _our_model(data)
+  padded = setexp.pad_queries(model, queries[:1])
+  best = setexp.expand(model, padded, ranking, _K)
+  one = jax.tree.map(lambda x: x[0], padded)
+  first = topk.top_k(setexp.decoder_rationale(model, one), 10)
+  jax.block_until_ready(first)
+  return np.asarray(best.ids)
 
 
 def ask_many_ours(data: Asking) -> np.ndarray:
   """All queries at once; returns entities [n, k]."""
-  expand, model, queries = _our_model(data)
-  return np.stack([x.ids for x in expand.expand_batch(model, queries, _K)])
+  setexp, model, queries, ranking = _our_model(data)
+  padded = setexp.pad_queries(model, queries)
+  return np.asarray(setexp.expand(model, padded, ranking, _K).ids)
 
 
 def ask_numpy(many: bool, data: Asking) -> np.ndarray:

@@ -71,9 +71,10 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   import jax
 
   from experiments.run.expander import Expander
+  from repr_jax import setexp
   from repr_jax.data import synthetic_corpora
   from repr_jax.data.entities import features, sentences
-  from repr_jax.setexp import autoencoder, expansion, systems
+  from repr_jax.setexp import systems
 
   s = _SHAPES[size]
   rng = np.random.default_rng(seed)
@@ -88,16 +89,17 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   )  # fmt: skip
   names = [f"word:f{i}" for i in range(s.features)]
   table = features.FeatureTable(counts, ids, ids, names, held)
-  config = autoencoder.Config(s.latent, (s.hidden,), weighting="bm25")
-  params = autoencoder.init_params(config, jax.random.key(seed), counts)
-  model = expansion.build(
-    config, params, autoencoder.statistics(counts), counts
-  )
+  config = setexp.Config(s.latent, (s.hidden,), weighting="bm25")
+  statistics = setexp.statistics_from_scipy(config, counts)
+  params = setexp.init(config, jax.random.key(seed), statistics)
+  model = setexp.model_from_scipy(config, params, statistics.inputs, counts)
   known = np.flatnonzero(np.diff(counts.indptr))
   # Enough for the rounds of the harness; what comes again is answered from
   # memory.
   queries = [_query(rng, ids, known, ranking) for _ in range(16 * s.queries)]
-  return Asking(s, Expander(table, model, systems.Ranking(ranking)), queries)
+  return Asking(
+    s, Expander(table, model, systems.RankingConfig(ranking)), queries
+  )
 
 
 def _query(rng, ids, known, ranking) -> dict[str, Any]:
@@ -194,7 +196,7 @@ def cases(size: str) -> list[Case]:
       },
       quality=_seen,
     )
-    for ranking in ("decoded", "xi")
+    for ranking in ("features", "xi")
   ]
 
 

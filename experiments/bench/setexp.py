@@ -171,21 +171,21 @@ def rank_setexpan(data: Table) -> list[np.ndarray]:
 
 def train_ours(size: str, data: Table) -> jax.Array:
   """Trains on a fixed number of pairs; the loss of each step."""
-  options = sgns.Options()
+  config = sgns.Config()
 
   def build():
-    steps = _PAIRS[size] // options.batch
-    drawn = sgns.pairs(data.counts, np.random.default_rng(0), options)
+    steps = _PAIRS[size] // config.batch_size
+    drawn = sgns.pairs(data.counts, np.random.default_rng(0), config)
     entities, contexts, weights = (jnp.asarray(x[:steps]) for x in drawn)
-    rates = jnp.full(len(weights), options.rate)
-    frequency = data.counts.sum(axis=0, dtype=np.float64) ** options.power
+    rates = jnp.full(len(weights), config.learning_rate)
+    frequency = data.counts.sum(axis=0, dtype=np.float64) ** config.power
     return sgns.make_noise(frequency), sgns.Batch(
       entities, contexts, weights, rates
     )
 
   noise, batches = _kept("pairs", build)
-  state = sgns.init(jax.random.key(0), data.counts.shape, options.dim)
-  _, losses = sgns.train(options, noise, state, batches)
+  state = sgns.init(jax.random.key(0), data.counts.shape, config.dim)
+  _, losses = sgns.train(config, noise, state, batches)
   return jax.block_until_ready(losses)
 
 
@@ -194,9 +194,9 @@ def train_gensim(size: str, data: Table) -> Any:
   from gensim.models import word2vec
 
   def build():
-    options = sgns.Options(batch=1)
+    config = sgns.Config(batch_size=1)
     entities, contexts, _ = sgns.pairs(
-      data.counts, np.random.default_rng(0), options
+      data.counts, np.random.default_rng(0), config
     )
     count = _PAIRS[size] // 2
     lines = [

@@ -13,7 +13,7 @@ import numpy as np
 from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
 from repr_jax.linking import mention_retrieval
-from repr_jax.setexp import autoencoder
+from repr_jax.setexp import autoencoder, fitting, train
 
 KINDS = ("lsa", "mvlsa", "vae")
 
@@ -58,18 +58,20 @@ class Spec:
       raise InputError(f"lbv must be 0 or 1: {self.lbv}")
     if not 0 < self.rate < np.inf:
       raise InputError(f"rate must be above 0 and finite: {self.rate}")
-    self.config()  # which checks the others
+    fitting.check_hyper(self.config(), self.hyper())
 
   def config(self) -> autoencoder.Config:
     """The autoencoder with these settings."""
     return autoencoder.Config(
-      latent=self.latent,
+      dim=self.latent,
       hidden=(self.hidden,),
       decoder=self.decoder,
-      beta=self.beta,
-      smoothing=self.smooth,
       lower_bounded_variance=bool(self.lbv),
     )
+
+  def hyper(self) -> train.Hyper:
+    """Hyperparameters of its training."""
+    return train.Hyper(self.rate, self.beta, self.smooth or None)
 
 
 # infAP alone and in the ensemble (thesis, table of 6.1.2); None where the
@@ -167,6 +169,6 @@ def vectors(
     spec.config(),
     key=jax.random.key(seed),
     epochs=spec.epochs,
-    rate=spec.rate,
+    hyper=spec.hyper(),
     min_mentions=min_mentions,
   )

@@ -7,10 +7,11 @@ import numpy as np
 
 from experiments.explorer.concepts import Concepts, named
 from experiments.explorer.entities import Entities
-from experiments.explorer.ranker import Asked, Ranker, Top
+from experiments.explorer.ranker import Ranker, Top
 from repr_jax.data.entities import features
 from repr_jax.errors import InputError
 from repr_jax.setexp import explain
+from repr_jax.setexp.query import Query
 
 MAX_RESULTS = 100
 _RELEVANT = 40  # Features whose words are marked in sentences.
@@ -26,7 +27,7 @@ _LABELS = {
   "setexpan": "SetExpan",
 }
 _RANKINGS = {
-  "decoded": "decoded features",
+  "features": "features",
   "xi": "natural parameters",
   "kl_query": "KL from query",
   "kl_entity": "KL from entity",
@@ -96,7 +97,7 @@ class Answers:
         raise InputError(f"nvse does not rank by {ranking} here")
     return Question(members, system, ranking)
 
-  def check(self, question: Question) -> Asked:
+  def check(self, question: Question) -> Query:
     """The query of a question; what cannot be asked is an `InputError`."""
     rows = [self.entities.row(entity) for entity, _ in question.members]
     weights = [weight for _, weight in question.members]
@@ -104,7 +105,7 @@ class Answers:
       raise InputError("the query names an entity twice; raise its weight")
     return self._ranker.ask(rows, weights)
 
-  def tops(self, questions: Sequence[tuple[Question, Asked]]) -> list[Top]:
+  def tops(self, questions: Sequence[tuple[Question, Query]]) -> list[Top]:
     """The best entities for questions to the same system.
 
     Args:
@@ -246,7 +247,7 @@ class Answers:
       "entities": len(table.entities),
       "features": len(table.features),
       "sentences": len(table.sentences.documents),
-      "dimensions": ranker.model.config.latent,
+      "dimensions": ranker.model.config.dim,
       "systems": [
         {"id": name, "label": _LABELS[name]} for name in ranker.systems
       ],

@@ -3,7 +3,7 @@
 import dataclasses
 
 from experiments.run import config
-from repr_jax.setexp import systems
+from repr_jax.setexp import SCORES, systems
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Config:
     None,
     "Score that nvse ranks by unless a request names one; by default the "
     "model's own.",
-    choices=systems.RANKINGS,
+    choices=SCORES,
   )
   fusion: float | None = config.flag(
     None,

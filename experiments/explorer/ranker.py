@@ -6,41 +6,28 @@ of them once, and from then on no query compiles anything.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from concurrent import futures
 from typing import NamedTuple
 
+import jax
 import numpy as np
 import scipy.sparse as sp
 
 from experiments.run.expander import Expander
+from repr_jax import setexp
 from repr_jax.errors import InputError
-from repr_jax.setexp import (
-  batches,
-  expansion,
-  feature_scores,
-  feature_scores_batch,
-  systems,
-)
+from repr_jax.setexp import systems
 from repr_jax.setexp.query import Query, best, exclude, make_query
+from repr_jax.setexp.rows import padded_length
 
 LARGEST = 64  # Queries that are answered at once.
-_SIZES = (1, 8, LARGEST)
+_SIZES = (1, 8, 32, LARGEST)
 _ROWS = 256  # Sentences that are scored at once.
+_ROW_WIDTH = 128  # Features of a sentence; longer ones are rare.
+_ENTRIES = 2048  # Feature counts of a query's members; larger ones are rare.
 _OWN = "nvse"
 _FUSED = "nvse+bm25"
-
-
-class Asked(NamedTuple):
-  """A query as it is; `width` is the number of members to pad it to."""
-
-  plain: Query
-  width: int
-
-  def padded(self) -> Query:
-    """The query with members of weight 0 up to its width."""
-    return _pad(self.plain, self.width)
 
 
 class Top(NamedTuple):
@@ -67,7 +54,7 @@ class Ranker:
     opened: Expander,
     baselines: Sequence[str] = systems.BASELINES,
     members: int = 100,
-    rankings: Sequence[str] = systems.RANKINGS,
+    rankings: Sequence[str] = setexp.SCORES,
     say: Callable[[str], None] = lambda text: None,
   ):
     """Fits the systems.
@@ -93,11 +80,17 @@ class Ranker:
     self.ranking = opened.ranking.score
     self.rankings = tuple(rankings)
     self._how = opened.ranking
-    self._width = batches.padded_length(members, 4)
-    self._own: dict[str, systems.System] = {}
-    self._tops: dict[str, Callable[[Sequence[Asked], int], list]] = {}
-    for ranking in self.rankings:
-      self._fit_own(ranking)
+    self._width = padded_length(members, 4)
+    self._rankings = {
+      name: dataclasses.replace(self._how, score=name) for name in self.rankings
+    }
+    self._own = {
+      name: systems.nvse(
+        self.model, ranking, members=self._width, entries=_ENTRIES,
+        row_width=_ROW_WIDTH,
+      )
+      for name, ranking in self._rankings.items()
+    }  # fmt: skip
     self._others: dict[str, systems.System] = {}
     for name in baselines:
       if name == "word2vecf" and opened.vectors is None:
@@ -111,28 +104,7 @@ class Ranker:
       )
     self.systems = (_OWN, *self._others)
 
-  def _fit_own(self, ranking: str) -> None:
-    """Fits the autoencoder with one of its ranking scores."""
-    how = dataclasses.replace(self._how, score=ranking)
-    if ranking == "decoded":
-      fitted = feature_scores.fit(
-        self.model, self.table.counts, how.power, how.pooling, how.own
-      )
-      batch = feature_scores_batch.prepare(fitted, self._width)
-      self._tops[ranking] = functools.partial(_decoded, batch)
-      self._own[ranking] = systems.System(
-        _OWN,
-        functools.partial(feature_scores.score_batch, fitted),
-        functools.partial(feature_scores.score_rows, fitted),
-        functools.partial(expansion.rationale, self.model),
-      )
-    else:
-      model = expansion.with_ranking(self.model, ranking, how.normalize)
-      system = systems.nvse(model, self.table.counts, how)
-      self._own[ranking] = system
-      self._tops[ranking] = functools.partial(_nearest, model)
-
-  def ask(self, rows: Sequence[int], weights: Sequence[float]) -> Asked:
+  def ask(self, rows: Sequence[int], weights: Sequence[float]) -> Query:
     """A query of entities of the table.
 
     Args:
@@ -152,11 +124,10 @@ class Ranker:
         raise InputError(
           f"{table.names[row]} has no features in this model: leave it out"
         )
-    plain = make_query(table.counts, np.asarray(rows, np.int32), weights)
-    return Asked(plain, self._width)
+    return make_query(table.counts, np.asarray(rows, np.int32), weights)
 
   def top(
-    self, system: str, ranking: str, asked: Sequence[Asked], k: int
+    self, system: str, ranking: str, asked: Sequence[Query], k: int
   ) -> list[Top]:
     """The best entities of several queries of one system.
 
@@ -170,46 +141,66 @@ class Ranker:
       The entities of each query; its members are never among them.
     """
     if system == _OWN:
-      return [
-        Top(found.ids[:k], found.scores[:k])
-        for found in self._tops[ranking](asked, k)
-      ]
-    found = []
+      return self._top_own(self._rankings[ranking], asked, k)
+    answers = []
     for query in asked:
-      chosen = self._shape(system, query)
-      scores = np.asarray(self._others[system].score_batch([chosen])[0])
-      rows = best(exclude(scores, chosen), k)
-      found.append(Top(rows, scores[rows]))
-    return found
+      scores = np.asarray(self._others[system].score_batch([query])[0])
+      rows = best(exclude(scores, query), k)
+      answers.append(Top(rows, scores[rows]))
+    return answers
+
+  def _top_own(
+    self, ranking: systems.RankingConfig, asked: Sequence[Query], k: int
+  ) -> list[Top]:
+    """The autoencoder's answers, padded to a number of `_SIZES`."""
+    padded = setexp.pad_queries(
+      self.model,
+      asked,
+      size=next(n for n in _SIZES if n >= len(asked)),
+      members=self._width,
+      entries=_ENTRIES,
+    )
+    k = min(k, len(self.table.entities))
+    best_ones = setexp.expand(self.model, padded, ranking.traced(), k)
+    ids, scores = map(np.asarray, best_ones)
+    there = scores > -np.inf
+    return [
+      Top(ids[i][there[i]], scores[i][there[i]]) for i in range(len(asked))
+    ]
 
   def rationale(
-    self, system: str, ranking: str, asked: Asked, relative: bool
+    self, system: str, ranking: str, asked: Query, relative: bool
   ) -> np.ndarray:
-    """Weights of all features for a query, [F]; see `expand.rationale`."""
-    query = self._shape(system, asked)
+    """Weights of all features for a query, [F]."""
     if system in (_OWN, _FUSED):
-      return expansion.rationale(self.model, query, relative)
-    return self._others[system].rationale(query)
+      return np.asarray(
+        setexp.decoder_rationale(self.model, self._padded(asked), relative)
+      )
+    return self._others[system].rationale(asked)
+
+  def contributions(
+    self, system: str, ranking: str, asked: Query, row: int
+  ) -> setexp.Contributions:
+    """Parts that sum to the score of an entity; see `System`."""
+    own = self._own[ranking] if system == _OWN else self._others[system]
+    return own.contributions(asked, row)
 
   def score_rows(
-    self, system: str, ranking: str, asked: Asked, rows: sp.csr_array
+    self, system: str, ranking: str, asked: Query, rows: sp.csr_array
   ) -> np.ndarray:
     """Scores [s] of sentences by their features [s, F]."""
-    own = system == _OWN
-    found = self._own[ranking] if own else self._others[system]
-    query = self._shape(system, asked)
+    own = self._own[ranking] if system == _OWN else self._others[system]
     scores = [np.zeros(0, np.float32)]
     for start in range(0, rows.shape[0], _ROWS):
       part = sp.csr_array(rows[start : start + _ROWS])
       count = part.shape[0]
-      scores.append(found.score_rows(query, _pad_rows(part, _ROWS))[:count])
+      scores.append(own.score_rows(asked, _pad_rows(part, _ROWS))[:count])
     return np.concatenate(scores)
 
-  def concept(self, asked: Asked) -> np.ndarray:
+  def concept(self, asked: Query) -> np.ndarray:
     """The mean of the query's product of Gaussians, [d]."""
-    query = asked.plain
-    xi, precision = (np.asarray(x)[:, query.ids] for x in self.model.entities)
-    return (xi @ query.weights) / (precision @ np.abs(query.weights))
+    posterior = setexp.query_posterior(self.model, self._padded(asked))
+    return np.asarray(posterior.xi / posterior.precision)
 
   def warm(self, k: int) -> None:
     """Runs every program once.
@@ -221,16 +212,15 @@ class Ranker:
     if not rows.size:
       raise InputError("no entity of the model has a feature")
     asked = self.ask(rows.tolist(), [1.0] * len(rows))
-    for relative in (False, True):
-      self.rationale(_OWN, self.ranking, asked, relative)
+    self.rationale(_OWN, self.ranking, asked, False)
+    self.concept(asked)
     ways = [(_OWN, ranking) for ranking in self.rankings]
     ways += [(system, "") for system in self.systems if system != _OWN]
 
     def run(way: tuple[str, str]) -> None:
-      sizes: Sequence[int] = _SIZES if way[0] == _OWN else (1,)
-      if way[1] == "decoded":
-        sizes = (1, *feature_scores_batch.SIZES)
-      for size in sizes:
+      # All rankings of the autoencoder share their programs.
+      first = way == (_OWN, self.rankings[0])
+      for size in _SIZES if first else (1,):
         self.top(*way, [asked] * size, k)
       self.score_rows(*way, asked, self.table.counts[rows[:1]])
 
@@ -238,37 +228,11 @@ class Ranker:
     with futures.ThreadPoolExecutor(2) as pool:
       list(pool.map(run, ways))
 
-  def _shape(self, system: str, asked: Asked) -> Query:
-    return asked.padded() if system in (_OWN, _FUSED) else asked.plain
-
-
-def _decoded(
-  batch: feature_scores_batch.Batch, asked: Sequence[Asked], k: int
-) -> list[expansion.Answer]:
-  """Answers by decoded features; a call for many pads what it needs."""
-  many = len(asked) >= feature_scores_batch.LEAST
-  queries = [query.plain if many else query.padded() for query in asked]
-  return feature_scores_batch.expand_batch(batch, queries, k)
-
-
-def _nearest(
-  model: expansion.Model, asked: Sequence[Asked], k: int
-) -> list[expansion.Answer]:
-  """Answers by a score between Gaussians, padded to a size of `_SIZES`."""
-  size = next(n for n in _SIZES if n >= len(asked))
-  queries = [query.padded() for query in asked]
-  padded = [*queries, *[queries[-1]] * (size - len(queries))]
-  return expansion.expand_batch(model, padded, k)[: len(queries)]
-
-
-def _pad(query: Query, width: int) -> Query:
-  """The first member again and again, with weight 0 and no features."""
-  more = width - len(query.weights)
-  return Query(
-    _pad_rows(query.rows, width),
-    np.pad(query.weights, (0, more)),
-    np.append(query.ids, np.repeat(query.ids[:1], more)),
-  )
+  def _padded(self, query: Query) -> setexp.PaddedQuery:
+    padded = setexp.pad_queries(
+      self.model, [query], members=self._width, entries=_ENTRIES
+    )
+    return jax.tree.map(lambda x: x[0], padded)
 
 
 def _pad_rows(rows: sp.csr_array, size: int) -> sp.csr_array:

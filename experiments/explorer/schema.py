@@ -10,7 +10,8 @@ from pydantic import Field
 
 from experiments.explorer.answers import MAX_RESULTS
 from repr_jax.errors import InputError
-from repr_jax.setexp.systems import RANKINGS, SYSTEMS
+from repr_jax.setexp import SCORES
+from repr_jax.setexp.systems import SYSTEMS
 
 MAX_BODY = 64 * 1024
 _MAX_MEMBERS = 1000
@@ -64,7 +65,7 @@ class Query(Request):
   system: Literal[SYSTEMS] = Field(  # type: ignore[valid-type]
     "nvse", description="System to ask."
   )
-  ranking: Literal[("", *RANKINGS)] = Field(  # type: ignore[valid-type]
+  ranking: Literal[("", *SCORES)] = Field(  # type: ignore[valid-type]
     "", description="Score that nvse ranks by; its usual one by default."
   )
 

@@ -22,7 +22,7 @@ from experiments.ned.words import Words
 from repr_jax.data.documents import linked_documents
 from repr_jax.data.entities import tokenize
 from repr_jax.linking import entity_vectors
-from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp import autoencoder, fitting, from_scipy, train
 
 _PAGE = -1
 
@@ -176,15 +176,18 @@ def _encoded(objective, contexts, bags, count, words, options) -> Vectors:
   page = bags.fold == _PAGE
   whole = rows(page if contexts == "u1" else np.ones_like(page))
   config = autoencoder.Config(
-    latent=width, hidden=(max(width // 2, 1),), weighting="bm25", beta=0.1
+    dim=width, hidden=(max(width // 2, 1),), weighting="bm25"
   )
   full = sp.csr_array(whole[np.flatnonzero(np.diff(whole.indptr))])
   epochs = options.vae_epochs if objective == "vae" else 0
   key = jax.random.key(options.seed)
-  model = fitting.fit(full, config, key, epochs=epochs, batch=256)
+  model = fitting.fit(
+    full, config, key, epochs=epochs, hyper=train.Hyper(beta=0.1),
+    batch_size=256,
+  )  # fmt: skip
 
   def encode(counts: sp.csr_array) -> np.ndarray:
-    found = expansion.encode_rows(config, model.params, model.inputs, counts)
+    found = from_scipy.encode_rows(config, model.params, model.inputs, counts)
     means = np.asarray(found.xi) / np.asarray(found.precision)
     means[np.diff(counts.indptr) == 0] = 0
     return np.asarray(entity_vectors.unit_rows(means))

@@ -27,7 +27,7 @@ from experiments.run import expander, progress, runlib
 from repr_jax.data.documents import corpus_files
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
-from repr_jax.setexp import feature_scores, systems
+from repr_jax.setexp import expansion, feature_scores, systems
 
 _LISTS = {
   "corpus": "wordnet, synthetic (the thesis' size, no text), or files: JSON "
@@ -46,10 +46,10 @@ _INTEGERS = {
   "min_count": "Features seen fewer times are dropped (thesis: 5).",
   "min_entities": "Features that fewer entities have are dropped (thesis: 1).",
   "max_sentences": "Sentences of an entity that count; 0 for all.",
-  "latent": "Numbers in a concept (thesis: 50).",
+  "dim": "Numbers in a concept (thesis: 50).",
   "sampled": "Features drawn for a sampled softmax; 0 for the exact one.",
   "epochs": "Passes over the entities, at most; 0 for a random encoder.",
-  "batch": "Entities in a step.",
+  "batch_size": "Entities in a step.",
   "z_samples": "Samples of the concept for each entity in training.",
   "word2vecf_epochs": "Passes of word2vecf over all pairs (thesis: 100).",
   "patience": "Epochs without a better validation bound before stopping.",
@@ -58,9 +58,10 @@ _FLOATS = {
   "beta": "Weight of the KL term (thesis: 1).",
   "label_smoothing": "Share of the targets that is spread evenly.",
   "prior_variance": "Variance of the prior.",
-  "power": "decoded: exponent of what is searched for.",
-  "own": "decoded: share of the members' own features; 0: the decoder alone.",
-  "rate": "Step size of Adam (thesis: 5e-5).",
+  "power": "features: exponent of what is searched for.",
+  "member_share": "features: share of the members' own features; 0: the "
+  "decoder alone.",
+  "learning_rate": "Step size of Adam (thesis: 5e-5).",
   "validation": "Share of the entities held out for early stopping.",
 }
 _BOOLS = {
@@ -78,12 +79,12 @@ _ENUMS: dict[str, tuple[list[str], str]] = {
   "weighting": (["raw", "log1p", "l1", "bm25"], "Weights of the inputs."),
   "pooling": (
     list(feature_scores.POOLINGS),
-    "decoded: how the members of a query make one concept.",
+    "features: how the members of a query make one concept.",
   ),
   "proposal": (["unigram", "log_uniform"], "Where --sampled draws from."),
   "ranking": (
-    list(systems.RANKINGS),
-    "Score that entities are ranked by; decoded: by what the decoder makes "
+    list(expansion.SCORES),
+    "Score that entities are ranked by; features: by what the decoder makes "
     "of the query.",
   ),
 }
@@ -171,7 +172,7 @@ _PER_SET = flags.DEFINE_integer(
 _VARIANTS = flags.DEFINE_multi_string(
   "variant",
   [],
-  'evaluate: train another model to choose from, "beta=0.3,latent=50"; may '
+  'evaluate: train another model to choose from, "beta=0.3,dim=50"; may '
   "be given again.",
 )
 _FIXED = flags.DEFINE_bool(
@@ -259,7 +260,7 @@ def _query(opened: expander.Expander) -> None:
       return f"ranking by {value.strip()}"
     return (
       f":system NAME ({', '.join(systems.SYSTEMS)}), :ranking NAME "
-      f"({', '.join(systems.RANKINGS)}), :quit"
+      f"({', '.join(expansion.SCORES)}), :quit"
     )
 
   if _QUERY.value is not None or (new and not sys.stdin.isatty()):

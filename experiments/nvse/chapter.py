@@ -21,7 +21,7 @@ from experiments.run import progress, report, runlib
 from experiments.run.expander import Expander
 from repr_jax.data.entities import features
 from repr_jax.data.entities.query_text import parse_members
-from repr_jax.setexp import expansion, systems
+from repr_jax.setexp import from_scipy, systems
 
 _QUICK = Options()
 _FULL = dataclasses.replace(_QUICK, epochs=2 * _QUICK.epochs)
@@ -48,7 +48,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   table = data.open_table(options, say)
   with train.open_run(workdir, options) as run:
     trained = train.train(run, options, table)
-    model = expansion.build(
+    model = from_scipy.model_from_scipy(
       trained.config, trained.params, trained.inputs, table.counts
     )
     opened = session.of_model(options, table, model)
@@ -62,7 +62,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       {own: lambda: opened.system("nvse")},
       [
         *(opened.system(name) for name in systems.BASELINES),
-        *systems.ablations(model, table.counts, options.pooling),
+        *systems.ablations(model, options.pooling),
       ],
       protocols.GOLD,
       fixed=own,

@@ -13,8 +13,6 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import scipy.sparse as sp
-
 from experiments.nvse import evaluate
 from experiments.run import workdir
 from repr_jax.data import trec
@@ -55,40 +53,39 @@ class Comparison(NamedTuple):
 
 
 def candidates(
-  models: Mapping[str, expansion.Model],
-  counts: sp.csr_array,
-  ranking: systems.Ranking,
+  models: Mapping[str, expansion.Model], ranking: systems.RankingConfig
 ) -> dict[str, Callable[[], systems.System]]:
   """Every model with every ranking score, made when asked for.
 
   Args:
     models: by label.
-    counts: features of the entities, [X, F].
     ranking: of the run, for what is not varied.
   """
   ways = [
     dataclasses.replace(ranking, score=score, normalize=normalize)
-    for score in gaussian_scores.RANKINGS
+    for score in gaussian_scores.SCORES
     for normalize in (False, True)
   ]
   ways += [
-    systems.Ranking("decoded", power, own, pooling)
-    for own, power in dict.fromkeys((*WAYS, (ranking.own, ranking.power)))
+    systems.RankingConfig("features", power, share, pooling)
+    for share, power in dict.fromkeys(
+      (*WAYS, (ranking.member_share, ranking.power))
+    )
     for pooling in feature_scores.POOLINGS
   ]
   return {
-    label(name, way): functools.partial(systems.nvse, model, counts, way)
+    label(name, way): functools.partial(systems.nvse, model, way)
     for name, model in models.items()
     for way in ways
   }
 
 
-def label(model: str, ranking: systems.Ranking) -> str:
+def label(model: str, ranking: systems.RankingConfig) -> str:
   """A candidate's name: its model and how that ranks."""
-  if ranking.score == "decoded":
+  if ranking.score == "features":
     return (
-      f"{model}, decoded, {ranking.pooling}, own {ranking.own:g}, "
-      f"power {ranking.power:g}"
+      f"{model}, features, {ranking.pooling}, member share "
+      f"{ranking.member_share:g}, power {ranking.power:g}"
     )
   suffix = ", normalized" if ranking.normalize else ""
   return f"{model}, {ranking.score}{suffix}"

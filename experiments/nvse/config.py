@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from repr_jax.data.documents import corpus_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import autoencoder, systems
-from repr_jax.setexp import gaussian_scores as ranking
+from repr_jax.setexp import autoencoder, fitting, systems, train
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Options:
   min_entities: int = 2
   max_sentences: int = 0
   store: str = "runs/nvse-features"
-  latent: int = 100
+  dim: int = 100
   hidden: Sequence[int] = (500,)
   decoder: str = "multinomial"
   beta: float = 0.1
@@ -38,14 +37,14 @@ class Options:
   proposal: str = "unigram"
   word_vectors: str | None = None
   epochs: int = 15
-  rate: float = 2e-3
-  batch: int = 64
+  learning_rate: float = 2e-3
+  batch_size: int = 64
   z_samples: int = 1
   validation: float = 0.0
   patience: int = 3
-  ranking: str = "decoded"
+  ranking: str = "features"
   power: float = 0.75
-  own: float = 0.5
+  member_share: float = 0.5
   pooling: str = "mean"
   normalize: bool = False
   word2vecf_epochs: int = 100
@@ -57,7 +56,7 @@ class Options:
     object.__setattr__(self, "hidden", tuple(int(x) for x in self.hidden))
     if not self.corpus:
       raise InputError("--corpus: name at least one corpus")
-    for name in ("batch", "z_samples", "patience"):
+    for name in ("batch_size", "z_samples", "patience"):
       if getattr(self, name) < 1:
         raise InputError(f"--{name} must be 1 or more")
     for name in (
@@ -72,33 +71,40 @@ class Options:
         raise InputError(f"--{name} must not be negative")
     if not 0 <= self.validation < 1:
       raise InputError(f"--validation must be in [0, 1), not {self.validation}")
-    if not 0 < self.rate < float("inf"):
-      raise InputError(f"--rate must be positive, not {self.rate}")
+    if not 0 < self.learning_rate < float("inf"):
+      raise InputError(
+        f"--learning_rate must be positive, not {self.learning_rate}"
+      )
     if self.form not in corpus_files.FORMS:
       raise InputError(f"--form must be one of {', '.join(corpus_files.FORMS)}")
-    if self.ranking != "decoded":
-      ranking.check(self.ranking)
     if not 0 < self.power < float("inf"):
       raise InputError(f"--power must be positive, not {self.power}")
-    if not 0 <= self.own <= 1:
-      raise InputError(f"--own must be in [0, 1], not {self.own}")
-    self.config()
+    if not 0 <= self.member_share <= 1:
+      raise InputError(
+        f"--member_share must be in [0, 1], not {self.member_share}"
+      )
+    self.ranking_config().traced()  # which checks the others
+    fitting.check_hyper(self.config(), self.hyper())
 
-  def ranking_config(self) -> systems.Ranking:
+  def hyper(self) -> train.Hyper:
+    """Hyperparameters of the training."""
+    return train.Hyper(
+      self.learning_rate, self.beta, self.label_smoothing or None
+    )
+
+  def ranking_config(self) -> systems.RankingConfig:
     """How the model ranks."""
-    return systems.Ranking(
-      self.ranking, self.power, self.own, self.pooling, self.normalize
+    return systems.RankingConfig(
+      self.ranking, self.power, self.member_share, self.pooling, self.normalize
     )
 
   def config(self) -> autoencoder.Config:
     """The model's configuration."""
     return autoencoder.Config(
-      latent=self.latent,
+      dim=self.dim,
       hidden=tuple(self.hidden),
       decoder=self.decoder,
-      beta=self.beta,
       lower_bounded_variance=self.lower_bounded_variance,
-      smoothing=self.label_smoothing,
       weighting=self.weighting,
       prior_variance=self.prior_variance,
       sampled=self.sampled,
@@ -111,7 +117,7 @@ def variant(options: Options, text: str) -> Options:
 
   Args:
     options: where the others come from.
-    text: changes as "latent=200,beta=0.3"; widths of layers as "500x200".
+    text: changes as "dim=200,beta=0.3"; widths of layers as "500x200".
 
   Returns:
     The changed options.

@@ -14,7 +14,7 @@ from experiments.run.expander import Expander
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.data.io import files
 from repr_jax.evaluation import judgments
-from repr_jax.setexp import expansion, systems
+from repr_jax.setexp import expansion, from_scipy, systems
 
 # First places of all judged queries, of which a file may hold a part.
 _THESIS = {
@@ -76,9 +76,7 @@ def evaluate(
   with runlib.Run("nvse_evaluation", directory=folder, config=config) as run:
     models = _models(directory, opened, options, plan)
     peers = [opened.system(name) for name in plan.baselines]
-    peers += systems.ablations(
-      opened.model, opened.table.counts, opened.ranking.pooling
-    )
+    peers += systems.ablations(opened.model, opened.ranking.pooling)
     texts = []
     if plan.gold is not None or plan.judged is None:
       sets = data.gold_sets(options, plan.gold)
@@ -111,9 +109,7 @@ def _compare(
   if plan.fixed:
     fixed = comparison.label("nvse", opened.ranking)
     share = plan.fusion
-  candidates = comparison.candidates(
-    models, opened.table.counts, opened.ranking
-  )
+  candidates = comparison.candidates(models, opened.ranking)
   return comparison.compare(
     tasks, candidates, peers, measures, fixed=fixed, share=share, say=say
   )
@@ -130,7 +126,7 @@ def _models(
     loaded = train.run_training(
       directory / "variants" / name, changed, opened.table
     )
-    models[text] = expansion.build(*loaded, opened.table.counts)
+    models[text] = from_scipy.model_from_scipy(*loaded, opened.table.counts)
   return models
 
 

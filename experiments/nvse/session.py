@@ -7,7 +7,7 @@ from collections.abc import Callable
 from experiments.nvse import data, train
 from experiments.nvse.config import Options
 from experiments.run import expander
-from repr_jax.setexp import expansion
+from repr_jax.setexp import from_scipy
 
 
 def from_run(
@@ -24,7 +24,7 @@ def from_run(
   """
   table = data.open_table(options, say)
   loaded = train.run_training(directory, options, table)
-  model = expansion.build(*loaded, table.counts)
+  model = from_scipy.model_from_scipy(*loaded, table.counts)
   return of_model(options, table, model)
 
 

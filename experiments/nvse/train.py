@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import optax
 import scipy.sparse as sp
 from jax.sharding import Mesh
 
@@ -76,11 +77,12 @@ def train(
   problem = fitting.prepare(config, table.counts[chosen])
   start, train_key, look_key = jax.random.split(jax.random.key(options.seed), 3)
   words = _word_vectors(options, table)
-  params = autoencoder.init_params(config, start, problem.counts, words)
+  params = autoencoder.init(config, start, problem.statistics, words)
+  inputs, hyper = problem.statistics.inputs, options.hyper()
   mesh = meshes.make_mesh(options.mesh, sharding.AXES)
-  state = steps.init(params)
+  state = steps.init_state(config, optax.adam, params, inputs)
   if mesh is not None:
-    state = sharding.place_state(mesh, config, state)
+    state = sharding.place_state(mesh, state, hyper.smoothing)
   done = _Progress(
     state,
     jax.tree.map(np.array, params),
@@ -109,7 +111,7 @@ def train(
   best = done.best
   if validation is None:
     size = table.counts.shape[1]
-    best = sharding.on_host(steps.parameters(done.state), size)
+    best = sharding.on_host(steps.parameters(config, done.state), size)
   bounds = {}
   for name, counts in (
     ("training", problem.counts[:_LOOK]),
@@ -117,11 +119,11 @@ def train(
   ):
     if counts is not None:
       bounds[name] = fitting.bound(
-        config, problem.inputs, best, counts, look_key, samples=5
+        config, inputs, best, counts, look_key, samples=5
       )
   history = done.history[done.history[:, 2] > 0]
   model_files.save(
-    run.directory / _MODEL, config, best, problem.inputs, table.fingerprint
+    run.directory / _MODEL, config, best, inputs, table.fingerprint
   )
   expander.save_notes(
     run.directory,
@@ -129,7 +131,7 @@ def train(
     options.ranking_config(),
     options.seed,
   )
-  return Trained(config, best, problem.inputs, history, bounds)
+  return Trained(config, best, inputs, history, bounds)
 
 
 def load(
@@ -158,7 +160,7 @@ def record(run: runlib.Run, trained: Trained) -> None:
 
 # What a trained model does not depend on.
 _RANKING = (
-  "store", "ranking", "normalize", "power", "own", "pooling",
+  "store", "ranking", "normalize", "power", "member_share", "pooling",
   "word2vecf_epochs", "mesh",
 )  # fmt: skip
 
@@ -238,8 +240,8 @@ def _epoch(
     problem,
     done.state,
     jax.random.fold_in(train_key, epoch),
-    rate=options.rate,
-    batch=options.batch,
+    hyper=options.hyper(),
+    batch_size=options.batch_size,
     samples=options.z_samples,
     mesh=mesh,
   )
@@ -247,9 +249,9 @@ def _epoch(
   best = fitting.Best(done.best, done.elbo, done.idle)
   bound = 0.0
   if validation is not None:
-    params = steps.parameters(state)
+    params = steps.parameters(problem.config, state)
     found = fitting.bound(
-      problem.config, problem.inputs, params, validation, look_key,
+      problem.config, problem.statistics.inputs, params, validation, look_key,
       samples=options.z_samples,
     )  # fmt: skip
     bound = found.elbo

@@ -133,7 +133,7 @@ def learn(
     return
   size, width = known.vectors.shape
   config = autoencoder.Config(
-    latent=width, hidden=(150,), weighting="bm25", lower_bounded_variance=True
+    dim=width, hidden=(150,), weighting="bm25", lower_bounded_variance=True
   )
   epochs = _EPOCHS.value if objective == "vae" else 0
   alone = entity_vectors.bag_counts(*page, size)

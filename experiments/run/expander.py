@@ -17,7 +17,7 @@ from experiments.run import workdir
 from repr_jax.data.entities import features
 from repr_jax.data.io import array_files, json_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import expansion, model_files, systems
+from repr_jax.setexp import expansion, from_scipy, model_files, systems
 from repr_jax.setexp.baselines import word2vecf
 
 _NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
@@ -29,7 +29,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
   "normalize": (bool,),
   "word2vecf": (bool,),
   "power": (int, float),
-  "own": (int, float),
+  "member_share": (int, float),
   "fusion": (int, float),
   "seed": (int,),
 }
@@ -52,7 +52,9 @@ class Expander:
 
   table: features.FeatureTable
   model: expansion.Model
-  ranking: systems.Ranking = dataclasses.field(default_factory=systems.Ranking)
+  ranking: systems.RankingConfig = dataclasses.field(
+    default_factory=systems.RankingConfig
+  )
   vectors: word2vecf.Model | None = None
   fusion: float = 0.5
   relative: bool = False
@@ -70,10 +72,10 @@ class Expander:
 
   def rank_by(self, score: str) -> None:
     """Changes the autoencoder's ranking score."""
-    if score not in systems.RANKINGS:
+    if score not in expansion.SCORES:
       raise InputError(
         f"--ranking: there is no {score!r}; there are "
-        f"{', '.join(systems.RANKINGS)}"
+        f"{', '.join(expansion.SCORES)}"
       )
     self.ranking = dataclasses.replace(self.ranking, score=score)
     for name in ("nvse", "nvse+bm25"):
@@ -89,9 +91,7 @@ class Expander:
 
   def _fit(self, name: str) -> systems.System:
     if name == "nvse":
-      return systems.nvse(
-        self.model, self.table.counts, self.ranking, self.relative
-      )
+      return systems.nvse(self.model, self.ranking, relative=self.relative)
     if name == "nvse+bm25":
       return systems.fuse(self.system("nvse"), self.system("bm25"), self.fusion)
     if name not in systems.BASELINES:
@@ -132,7 +132,7 @@ def save(directory: str | pathlib.Path, expander: Expander) -> None:
 def save_notes(
   directory: str | pathlib.Path,
   table_folder: str | pathlib.Path,
-  ranking: systems.Ranking,
+  ranking: systems.RankingConfig,
   seed: int,
   fusion: float = 0.5,
   word2vecf_saved: bool = False,
@@ -187,11 +187,11 @@ def load(directory: str | pathlib.Path) -> Expander:
   vectors = None
   if notes["word2vecf"]:
     vectors = _read_vectors(folder / _VECTORS, table.counts.shape)
-  fields = [field.name for field in dataclasses.fields(systems.Ranking)]
+  fields = [field.name for field in dataclasses.fields(systems.RankingConfig)]
   return Expander(
     table,
-    expansion.build(*loaded, table.counts),
-    systems.Ranking(**{name: notes[name] for name in fields}),
+    from_scipy.model_from_scipy(*loaded, table.counts),
+    systems.RankingConfig(**{name: notes[name] for name in fields}),
     vectors,
     notes["fusion"],
     seed=notes["seed"],

@@ -6,9 +6,9 @@ PRESET = "nvse_best"
 
 def sweep(add):
   """Adds one run for each setting; all share one store of features."""
-  for latent in (50, 100, 200):
+  for dim in (50, 100, 200):
     for beta in (0.01, 0.1, 0.3, 1.0):
-      add(latent=latent, beta=beta)
+      add(dim=dim, beta=beta)
   for weighting in ("raw", "log1p", "l1"):
     add(weighting=weighting)
   add(decoder="multilabel")

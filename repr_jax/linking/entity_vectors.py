@@ -23,12 +23,13 @@ from jax import lax
 
 from repr_jax.errors import InputError
 from repr_jax.ops import precision
-from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp import autoencoder, fitting, from_scipy, train
 from repr_jax.setexp.baselines import sgns
 
 # What the thesis' runs used (notes to 6.2.3); words are up to the caller.
+_HYPER = train.Hyper()
 THESIS_CONFIG = autoencoder.Config(
-  latent=300, hidden=(150,), weighting="bm25", lower_bounded_variance=True
+  dim=300, hidden=(150,), weighting="bm25", lower_bounded_variance=True
 )
 _LARGEST_START = 10.0
 _EPSILON = 1e-10
@@ -236,8 +237,8 @@ def posterior_means(
   key: jax.Array,
   config: autoencoder.Config = THESIS_CONFIG,
   epochs: int = 10,
-  rate: float = 1e-3,
-  batch: int = 256,
+  hyper: train.Hyper = _HYPER,
+  batch_size: int = 256,
   word_vectors: np.ndarray | None = None,
 ) -> np.ndarray:
   """Posterior means of an autoencoder of the bags (thesis eq. 6.3).
@@ -248,8 +249,8 @@ def posterior_means(
     config: the autoencoder.
     epochs: passes over the entities; 0 for the null objective, a random
       encoder.
-    rate: step size of Adam.
-    batch: entities in a step.
+    hyper: learning rate of Adam, beta and smoothing.
+    batch_size: entities in a step.
     word_vectors: start of the encoder's first layer, [V, h]; random by
       default.
 
@@ -263,14 +264,14 @@ def posterior_means(
     config,
     key,
     epochs=epochs,
-    rate=rate,
-    batch=batch,
+    hyper=hyper,
+    batch_size=batch_size,
     word_vectors=word_vectors,
   )
-  natural = expansion.encode_rows(
+  natural = from_scipy.encode_rows(
     config, found.params, found.inputs, sp.csr_array(counts[full])
   )
-  means = np.zeros((counts.shape[0], config.latent), np.float32)
+  means = np.zeros((counts.shape[0], config.dim), np.float32)
   means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)
   return means
 

@@ -1,30 +1,107 @@
-"""Set expansion: from a few entities to the rest of their set, and why."""
+"""Set expansion: from a few entities to the rest of their set, and why.
 
-from repr_jax.data.entities import features as features
-from repr_jax.data.entities.features import FeatureTable as FeatureTable
-from repr_jax.data.entities.features import (
-  build_from_entities as build_from_entities,
+| door | what it does |
+|---|---|
+| `vae` | the autoencoder's training as a pair (init, update) |
+| `init`, `encode`, `elbo` | parameters, q(z given x), the ELBO |
+| `make_model`, `model_from_scipy` | all entities encoded, ready for queries |
+| `query_posterior` | the product of a query's experts |
+| `score_entities`, `expand` | scores of all entities; the best ones |
+| `contributions` | what each part added to the score that ranked |
+| `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
+
+Functions take one entity or query and are vmapped, but for `expand`. Jitted
+functions propagate NaN; constructors on the host refuse it.
+"""
+
+import jax
+
+from repr_jax.setexp import autoencoder, expansion, train
+from repr_jax.setexp.autoencoder import (
+  Config,
+  Elbo,
+  Inputs,
+  Params,
+  Posterior,
+  Statistics,
+  statistics_from_scipy,
 )
-from repr_jax.data.entities.features import featurize as featurize
-from repr_jax.data.entities.features import sentence_rows as sentence_rows
-from repr_jax.data.entities.names import resolve_names as resolve_names
-from repr_jax.data.entities.sentences import Sentences as Sentences
-from repr_jax.setexp import autoencoder as autoencoder
-from repr_jax.setexp import expansion as expansion
-from repr_jax.setexp import explain as explain
-from repr_jax.setexp import feature_scores as feature_scores
-from repr_jax.setexp import feature_scores_batch as feature_scores_batch
-from repr_jax.setexp import fitting as fitting
-from repr_jax.setexp import model_files as model_files
-from repr_jax.setexp.autoencoder import Config as Config
-from repr_jax.setexp.autoencoder import Params as Params
-from repr_jax.setexp.baselines import bayesian_sets as bayesian_sets
-from repr_jax.setexp.baselines import bm25 as bm25
-from repr_jax.setexp.baselines import setexpan as setexpan
-from repr_jax.setexp.baselines import word2vecf as word2vecf
-from repr_jax.setexp.gaussian_scores import RANKINGS as RANKINGS
-from repr_jax.setexp.query import Query as Query
-from repr_jax.setexp.query import best as best
-from repr_jax.setexp.query import exclude as exclude
-from repr_jax.setexp.query import make_query as make_query
-from repr_jax.setexp.query import query_features as query_features
+from repr_jax.setexp.batches import Batch
+from repr_jax.setexp.batches import dense_batch as _dense_batch
+from repr_jax.setexp.expansion import (
+  SCORES,
+  Expansion,
+  Model,
+  PaddedQuery,
+  Ranking,
+  make_ranking,
+)
+from repr_jax.setexp.explain import Contributions
+from repr_jax.setexp.feature_scores import POOLINGS, Entries
+from repr_jax.setexp.from_scipy import model_from_scipy, pad_queries
+from repr_jax.setexp.query import Query, make_query
+from repr_jax.setexp.rows import Rows, rows_from_scipy
+from repr_jax.setexp.rows import rows_from_dense as _rows_from_dense
+from repr_jax.setexp.train import VAE, Hyper, Info, State, vae
+
+__all__ = [
+  "POOLINGS",
+  "SCORES",
+  "VAE",
+  "Batch",
+  "Config",
+  "Contributions",
+  "Elbo",
+  "Entries",
+  "Expansion",
+  "Hyper",
+  "Info",
+  "Inputs",
+  "Model",
+  "PaddedQuery",
+  "Params",
+  "Posterior",
+  "Query",
+  "Ranking",
+  "Rows",
+  "State",
+  "Statistics",
+  "contributions",
+  "decoder_rationale",
+  "dense_batch",
+  "elbo",
+  "encode",
+  "expand",
+  "init",
+  "make_model",
+  "make_query",
+  "make_ranking",
+  "model_from_scipy",
+  "pad_queries",
+  "parameters",
+  "query_of_rows",
+  "query_posterior",
+  "rows_from_dense",
+  "rows_from_scipy",
+  "score_entities",
+  "score_rows",
+  "statistics",
+  "statistics_from_scipy",
+  "vae",
+]
+
+init = jax.jit(autoencoder.init, static_argnames="config")
+encode = jax.jit(autoencoder.encode, static_argnames="config")
+elbo = jax.jit(train.elbo, static_argnames="config")
+statistics = jax.jit(autoencoder.statistics, static_argnames="config")
+parameters = jax.jit(train.parameters, static_argnames="config")
+rows_from_dense = jax.jit(_rows_from_dense)
+dense_batch = jax.jit(_dense_batch)
+make_model = jax.jit(expansion.make_model, static_argnames="config")
+query_of_rows = jax.jit(expansion.query_of_rows)
+query_posterior = jax.jit(expansion.query_posterior)
+score_entities = jax.jit(expansion.score_entities)
+score_rows = jax.jit(expansion.score_rows)
+expand = jax.jit(expansion.expand, static_argnames="k")
+contributions = jax.jit(expansion.contributions)
+decoder_rationale = jax.jit(expansion.decoder_rationale)

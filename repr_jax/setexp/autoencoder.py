@@ -5,6 +5,7 @@ softmax(decoder(z)), or independent Bernoulli. An encoder with tanh layers
 gives a diagonal Gaussian q(z | x). Two tables are as long as there are
 features, the encoder's first layer [F, h] and the decoder [F, d + 1] with its
 bias as the last column; everything else is small. Functions take one entity.
+The bound itself is in `train`, which computes it for a batch.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.ops import gaussian
+from repr_jax.setexp.rows import Rows
 
 _CHOICES = {
   "decoder": ("multinomial", "multilabel"),
@@ -27,20 +29,20 @@ _CHOICES = {
 }
 # Of BM25, as in the baseline of the same name.
 _K1, _B = 1.5, 0.75
+# Log-variances are kept here, so that squares of xi stay within float32.
+_LOG_VARIANCE = 30.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """What a model is; the defaults are the thesis' (4.7.2).
+  """Form of a model; the defaults are the thesis' (4.7.2).
 
   Attributes:
-    latent: numbers in a concept, d.
+    dim: numbers in a concept, d.
     hidden: widths of the encoder's tanh layers.
     decoder: "multinomial" or "multilabel" (independent Bernoulli).
-    beta: weight of the KL term in training.
     lower_bounded_variance: the log-variance goes through a sigmoid, so that
       every variance lies in [1, e] (`lbv` in chapter 6).
-    smoothing: share of the targets that is spread evenly in training.
     weighting: of the encoder's inputs: "raw" counts, "log1p", "l1" (counts
       that sum to 1) or "bm25".
     prior_variance: s2.
@@ -49,12 +51,10 @@ class Config:
     frequency_bias: the decoder's bias starts at the log frequencies.
   """
 
-  latent: int = 50
+  dim: int = 50
   hidden: tuple[int, ...] = (500,)
   decoder: str = "multinomial"
-  beta: float = 1.0
   lower_bounded_variance: bool = False
-  smoothing: float = 0.0
   weighting: str = "raw"
   prior_variance: float = 1.0
   sampled: int = 0
@@ -69,20 +69,16 @@ class Config:
           f"{name} must be one of {', '.join(choices)}, "
           f"not {getattr(self, name)!r}"
         )
-    if not self.hidden or min(self.hidden) < 1 or self.latent < 1:
-      raise errors.InputError("latent and all hidden widths must be positive")
-    if not (0 <= self.smoothing < 1 and 0 <= self.beta < np.inf):
-      raise errors.InputError("smoothing must be in [0, 1), beta at least 0")
+    if not self.hidden or min(self.hidden) < 1 or self.dim < 1:
+      raise errors.InputError("dim and all hidden widths must be positive")
     if not 0 < self.prior_variance < np.inf:
       raise errors.InputError("prior_variance must be positive")
-    if self.sampled and (self.decoder != "multinomial" or self.smoothing):
-      raise errors.InputError(
-        "a sampled softmax needs a multinomial decoder without smoothing"
-      )
+    if self.sampled and self.decoder != "multinomial":
+      raise errors.InputError("a sampled softmax needs a multinomial decoder")
 
 
 class Inputs(NamedTuple):
-  """What the weighting of inputs takes from the training counts.
+  """Statistics of the training counts that weigh the encoder's inputs.
 
   Attributes:
     idf: inverse document frequencies, [F]; used by "bm25".
@@ -93,8 +89,22 @@ class Inputs(NamedTuple):
   mean_length: Any
 
 
+class Statistics(NamedTuple):
+  """Statistics of the training counts that a model starts from.
+
+  Attributes:
+    inputs: those that weigh the encoder's inputs.
+    bias: start of the decoder's bias, the log frequencies, [F].
+    row_size: mean number of features of an entity, [].
+  """
+
+  inputs: Inputs
+  bias: Any
+  row_size: Any
+
+
 class Params(NamedTuple):
-  """What is trained.
+  """Trained parameters.
 
   Attributes:
     table: the encoder's first layer, [F, h].
@@ -120,7 +130,7 @@ def check_finite(parts: Params | Inputs) -> None:
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(part)):
       raise errors.InputError(
         f"{name} of the model has a value that is not finite; if training made "
-        "it so, lower the rate"
+        "it so, lower the learning rate"
       )
 
 
@@ -171,34 +181,11 @@ class Encoder(nn.Module):
     x = jnp.tanh(sums + bias)
     for i, width in enumerate(self.config.hidden[1:]):
       x = jnp.tanh(nn.Dense(width, name=f"hidden_{i + 1}")(x))
-    mean = nn.Dense(self.config.latent, name="mean")(x)
-    log_variance = nn.Dense(self.config.latent, name="log_variance")(x)
+    mean = nn.Dense(self.config.dim, name="mean")(x)
+    log_variance = nn.Dense(self.config.dim, name="log_variance")(x)
     if self.config.lower_bounded_variance:
       log_variance = nn.sigmoid(log_variance)
     return Posterior(mean, log_variance)
-
-
-class Decoder(nn.Module):
-  """From a concept [d] to the logits of all features [F].
-
-  Attributes:
-    features: F.
-  """
-
-  features: int
-
-  @nn.compact
-  def __call__(self, z: jax.Array) -> jax.Array:
-    """Logits [F] of a concept [d]."""
-    chex.assert_rank(z, 1)
-    shape = (self.features, z.shape[0] + 1)
-    table = self.param("table", nn.initializers.glorot_uniform(), shape)
-    return table @ with_one(z)
-
-
-def exact_version(config: Config) -> Config:
-  """The configuration whose bound is measured: no smoothing, no sampling."""
-  return dataclasses.replace(config, smoothing=0.0, sampled=0)
 
 
 def with_one(z: jax.Array) -> jax.Array:
@@ -206,20 +193,59 @@ def with_one(z: jax.Array) -> jax.Array:
   return jnp.concatenate([z, jnp.ones_like(z[..., :1])], axis=-1)
 
 
-def statistics(counts: sp.csr_array) -> Inputs:
-  """Document frequencies and mean length of training counts.
+def statistics(config: Config, counts: jax.Array) -> Statistics:
+  """Statistics of dense training counts.
+
+  idf = log(1 + (X - df + .5) / (df + .5)), not negative, with df the number
+  of entities that have a feature.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> setexp.statistics(config, jnp.eye(3)).row_size
+  Array(1., dtype=float32)
 
   Args:
+    config: names the decoder.
     counts: [X, F].
 
   Returns:
-    The statistics; idf = log(1 + (X - df + .5) / (df + .5)), not negative.
+    The statistics, of the counts' type.
   """
-  size, features = counts.shape
-  df = np.bincount(counts.indices[counts.data > 0], minlength=features)
-  idf = np.log1p((size - df + 0.5) / (df + 0.5))
-  mean = max(float(counts.sum()) / max(size, 1), 1e-6)
-  return Inputs(idf.astype(np.float32), np.float32(mean))
+  chex.assert_rank(counts, 2)
+  present = counts > 0
+  df = jnp.sum(present, axis=0).astype(counts.dtype)
+  return _statistics(config, counts.shape[0], df, jnp.sum(counts, axis=0), jnp)
+
+
+def statistics_from_scipy(config: Config, counts: sp.csr_array) -> Statistics:
+  """`statistics` of sparse counts [X, F], on the host.
+
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> setexp.statistics_from_scipy(config, scipy.sparse.eye_array(3)).row_size
+  np.float32(1.0)
+  """
+  counts = sp.csr_array(counts)
+  used = counts.indices[counts.data > 0]
+  df = np.bincount(used, minlength=counts.shape[1])
+  totals = np.asarray(counts.sum(axis=0), np.float64)
+  found = _statistics(config, counts.shape[0], df, totals, np)
+  return jax.tree.map(np.float32, found)
+
+
+def _statistics(config, size, df, totals, xp) -> Statistics:
+  idf = xp.log1p((size - df + 0.5) / (df + 0.5))
+  mean_length = xp.maximum(totals.sum() / max(size, 1), 1e-6)
+  bias = xp.zeros_like(idf)
+  if config.frequency_bias and config.decoder == "multilabel":
+    rate = (df + 0.5) / (size + 1)
+    bias = xp.log(rate / (1 - rate))
+  elif config.frequency_bias:
+    bias = xp.log((totals + 0.5) / (totals + 0.5).sum())
+  row_size = xp.maximum(df.sum() / max(size, 1), 1.0)
+  return Statistics(Inputs(idf, mean_length), bias, row_size)
 
 
 def weigh(
@@ -244,61 +270,97 @@ def weigh(
     # Written so that a length of 0 gives 0 rather than a division by it.
     return counts / (length + (length == 0))
   if config.weighting == "bm25":
-    norm = _K1 * (1 - _B + _B * length / mean_length)
-    return idf * counts * (_K1 + 1) / (counts + norm)
+    return bm25_weights(counts, idf, length, mean_length)
   return counts
 
 
-def init_params(
+def bm25_weights(counts: Any, idf: Any, length: Any, mean_length: Any) -> Any:
+  """BM25's weights of counts, of their shape; arguments as in `weigh`."""
+  norm = _K1 * (1 - _B + _B * length / mean_length)
+  return idf * counts * (_K1 + 1) / (counts + norm)
+
+
+def init(
   config: Config,
   key: jax.Array,
-  counts: sp.csr_array,
-  word_vectors: np.ndarray | None = None,
+  statistics: Statistics,
+  word_vectors: jax.Array | np.ndarray | None = None,
 ) -> Params:
   """Draws parameters.
 
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, jnp.eye(3))
+  >>> setexp.init(config, jax.random.key(0), statistics).decoder.shape
+  (3, 3)
+
   Args:
-    config: the configuration.
+    config: the configuration (static).
     key: random key.
-    counts: training counts [X, F], for F and the frequencies.
+    statistics: of the training counts, over F features.
     word_vectors: the encoder's first layer, [F, h]; drawn if None.
 
   Returns:
-    Parameters, float32.
+    Parameters, of the statistics' type.
   """
-  features, width = counts.shape[1], config.hidden[0]
+  bias = jnp.asarray(statistics.bias)
+  features, width, dtype = bias.shape[0], config.hidden[0], bias.dtype
   keys = jax.random.split(key, 3)
   if word_vectors is None:
     # Scaled by how many features meet in a sum, not by how many there are.
-    nonzeros = max(counts.nnz / max(counts.shape[0], 1), 1.0)
-    table = jax.random.normal(keys[0], (features, width)) / np.sqrt(nonzeros)
+    table = jax.random.normal(keys[0], (features, width), dtype)
+    table = table / jnp.sqrt(jnp.asarray(statistics.row_size, dtype))
   else:
     if word_vectors.shape != (features, width):
       raise errors.InputError(
         f"word vectors of shape {word_vectors.shape} cannot start a first "
         f"layer of {features} features by {width}: set hidden to their width"
       )
-    table = jnp.asarray(word_vectors, jnp.float32)
-  encoder = Encoder(config).init(keys[1], jnp.zeros(width))["params"]
-  decoder = Decoder(features).init(keys[2], jnp.zeros(config.latent))
-  decoder = decoder["params"]["table"].at[:, -1].set(0)
-  if config.frequency_bias:
-    bias = jnp.asarray(_log_frequencies(config, counts))
-    decoder = decoder.at[:, -1].set(bias)
-  return Params(table, encoder, decoder)
+    table = jnp.asarray(word_vectors, dtype)
+  encoder = Encoder(config).init(keys[1], jnp.zeros(width, dtype))["params"]
+  encoder = jax.tree.map(lambda x: x.astype(dtype), encoder)
+  draw = nn.initializers.glorot_uniform()
+  decoder = draw(keys[2], (features, config.dim + 1), dtype)
+  return Params(table, encoder, decoder.at[:, -1].set(bias))
 
 
-def _log_frequencies(config: Config, counts: sp.csr_array) -> np.ndarray:
-  if config.decoder == "multilabel":
-    df = np.bincount(counts.indices, minlength=counts.shape[1])
-    rate = (df + 0.5) / (counts.shape[0] + 1)
-    return np.log(rate / (1 - rate)).astype(np.float32)
-  total = np.asarray(counts.sum(axis=0), np.float64) + 0.5
-  return np.log(total / total.sum()).astype(np.float32)
+def encode(
+  config: Config, params: Params, inputs: Inputs, row: Rows
+) -> Posterior:
+  """q(z | x) of one entity (thesis eq. 4.4); vmap over entities.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, jnp.eye(3))
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> row = setexp.rows_from_dense(jnp.array([1.0, 0.0, 2.0]))
+  >>> setexp.encode(config, params, statistics.inputs, row).mean.shape
+  (2,)
+
+  Args:
+    config: the configuration (static).
+    params: the parameters.
+    inputs: statistics for the weighting.
+    row: the entity's features, fields [m].
+
+  Returns:
+    The posterior, fields [d].
+  """
+  chex.assert_rank([*row], 1)
+  features = params.table.shape[0]
+  valid = (row.indices >= 0) & (row.indices < features)
+  counts = jnp.where(valid, row.counts, 0).astype(params.table.dtype)
+  place = jnp.where(valid, row.indices, 0)
+  idf = jnp.asarray(inputs.idf, counts.dtype)[place]
+  mean_length = jnp.asarray(inputs.mean_length, counts.dtype)
+  weighted = weigh(config, counts, idf, counts.sum(), mean_length)
+  return encode_sums(config, params.encoder, weighted @ params.table[place])
 
 
-def encode(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
-  """q(z | x) from the first layer's sums (thesis eq. 4.4).
+def encode_sums(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
+  """q(z | x) from the first layer's sums.
 
   Args:
     config: the configuration.
@@ -308,62 +370,11 @@ def encode(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
   Returns:
     The posterior, fields [d].
   """
-  found: Any = Encoder(config).apply({"params": encoder}, sums)
-  return found
+  posterior: Any = Encoder(config).apply({"params": encoder}, sums)
+  return posterior
 
 
-def log_likelihood(
-  config: Config, logits: jax.Array, counts: jax.Array
-) -> jax.Array:
-  """Log p(x | z) of all features, without smoothing.
-
-  Args:
-    config: names the decoder.
-    logits: decoder(z), [F].
-    counts: [F]; "multilabel" asks only which are positive.
-
-  Returns:
-    Scalar.
-  """
-  chex.assert_rank([logits, counts], 1)
-  if config.decoder == "multilabel":
-    present = (counts > 0).astype(logits.dtype)
-    return jnp.sum(present * logits - jax.nn.softplus(logits))
-  return jnp.sum(counts * jax.nn.log_softmax(logits))
-
-
-def elbo(
-  config: Config,
-  params: Params,
-  inputs: Inputs,
-  counts: jax.Array,
-  noise: jax.Array,
-) -> Elbo:
-  """The evidence lower bound of one entity, as it is written (eq. 4.11).
-
-  Dense in the features: the meaning of what `training` computes sparsely.
-
-  Args:
-    config: the configuration; beta and smoothing do not count here.
-    params: the parameters.
-    inputs: statistics for the weighting.
-    counts: [F].
-    noise: standard normal, [s, d]: z = mean + deviation * noise.
-
-  Returns:
-    The terms, scalars; the first is a mean over the s samples.
-  """
-  chex.assert_rank([counts, noise], [1, 2])
-  weighted = weigh(config, counts, inputs.idf, counts.sum(), inputs.mean_length)
-  posterior = encode(config, params.encoder, weighted @ params.table)
-  deviation = jnp.exp(posterior.log_variance / 2)
-
-  def reconstruction(noise):
-    z = posterior.mean + deviation * noise
-    logits: Any = Decoder(counts.shape[0]).apply(
-      {"params": {"table": params.decoder}}, z
-    )
-    return log_likelihood(config, logits, counts)
-
-  kl = gaussian.kl_to_prior(*posterior, config.prior_variance)
-  return Elbo(jax.vmap(reconstruction)(noise).mean(), kl)
+def natural_parameters(posterior: Posterior) -> gaussian.Natural:
+  """Natural parameters of a posterior (thesis eq. 4.5), fields [..., d]."""
+  spread = jnp.clip(posterior.log_variance, -_LOG_VARIANCE, _LOG_VARIANCE)
+  return gaussian.to_natural(posterior.mean, jnp.exp(spread))

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.setexp import softmax
+from repr_jax.setexp.rows import padded_length
 
 _SHORTEST = 64
 
@@ -42,14 +44,29 @@ class Batch(NamedTuple):
   log_weights: jax.Array | np.ndarray
 
 
-def padded_length(n: int, shortest: int = _SHORTEST) -> int:
-  """The next of 64, 96, 128, 192, 256, ...: at most half is padding."""
-  length = shortest
-  while length < n:
-    if length * 3 // 2 >= n and length >= 2:
-      return length * 3 // 2
-    length *= 2
-  return length
+def dense_batch(counts: jax.Array) -> Batch:
+  """A batch of dense rows: every feature is listed.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> setexp.dense_batch(jnp.ones((2, 3))).features.tolist()
+  [0, 1, 2]
+
+  Args:
+    counts: [b, F].
+
+  Returns:
+    The batch, of the counts' type.
+  """
+  size, features = counts.shape
+  return Batch(
+    jnp.arange(features, dtype=jnp.int32),
+    jnp.arange(size * features, dtype=jnp.int32),
+    jnp.ravel(counts),
+    jnp.ones(size, counts.dtype),
+    jnp.zeros(0, jnp.int32),
+    jnp.zeros(0, counts.dtype),
+  )
 
 
 def check_counts(counts: sp.csr_array) -> sp.csr_array:
@@ -138,7 +155,7 @@ def typical_lengths(counts: sp.csr_array, batch: int) -> tuple[int, int]:
   u = max(len(x[0]) for x in parts)
   n = max(len(x[3]) for x in parts)
   # Cells are cheap, features are rows of the large table.
-  return padded_length(u), padded_length(n + n // 8)
+  return padded_length(u, _SHORTEST), padded_length(n + n // 8, _SHORTEST)
 
 
 def _cells(counts: sp.csr_array, rows: np.ndarray) -> Sequence[np.ndarray]:

@@ -1,234 +1,490 @@
 """Set expansion by the autoencoder: encode all entities once, then ask.
 
-A query's Gaussian is the product of its members' (thesis 4.5, 4.6); entities
-are ranked by a score between Gaussians; the decoder at the query's mean is
-its rationale (thesis 4.4). Queries are padded to few sizes, so that each size
-is compiled once. Members that are in the table come from it; new ones are
-encoded from their features.
+A query's Gaussian is the product of its members' (thesis 4.5, 4.6). Entities
+are ranked by a score between Gaussians or by the features that the concept
+decodes to; `Ranking` says by which, in traced numbers, so that one program
+serves every score. `contributions` takes the score of an entity apart.
+Functions take one query; `expand` takes a batch.
 """
 
-import functools
-from collections.abc import Sequence
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 from repr_jax import errors
 from repr_jax.ops import gaussian, topk
 from repr_jax.ops import mesh as meshes
-from repr_jax.setexp import autoencoder, batches
-from repr_jax.setexp import gaussian_scores as ranking
-from repr_jax.setexp.query import Query
+from repr_jax.setexp import autoencoder, feature_scores, gaussian_scores
+from repr_jax.setexp import rows as row_lib
+from repr_jax.setexp.explain import Contributions
+from repr_jax.setexp.feature_scores import POOLINGS, Entries
+from repr_jax.setexp.rows import Rows
 
-# Rows encoded at a time, and queries scored at a time.
-_ROWS, _QUERIES = 4096, 64
-# Log-variances are kept here, so that squares of xi stay within float32.
-_LOG_VARIANCE = 30.0
+SCORES = ("features", *gaussian_scores.SCORES)
 
 
-class Model(NamedTuple):
-  """A trained model with its entities encoded.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Model:
+  """A trained model with its entities.
 
   Attributes:
-    config: the configuration.
     params: the parameters.
-    inputs: statistics for the weighting of inputs.
-    entities: natural parameters of all entities, fields [d, X].
-    ranking: one of `ranking.RANKINGS`.
-    normalize: whether weights are divided by the sum of their sizes.
-    matrix: of the ranking score, [k, X].
-    constants: of the ranking score, [X].
+    inputs: statistics that weigh the encoder's inputs.
+    side: Gaussians of the X entities, as the scores need them.
+    features: BM25 weights of the entities' features.
+    lexical: statistics of the entities' counts, for those weights.
+    config: the configuration, static.
   """
 
-  config: autoencoder.Config
   params: autoencoder.Params
   inputs: autoencoder.Inputs
-  entities: gaussian.Natural
-  ranking: str
-  normalize: bool
-  matrix: jax.Array
-  constants: jax.Array
+  side: gaussian_scores.Side
+  features: row_lib.Table
+  lexical: autoencoder.Inputs
+  config: autoencoder.Config = dataclasses.field(metadata={"static": True})
+
+  @property
+  def entities(self) -> gaussian.Natural:
+    """Natural parameters of the entities, fields [d, X]."""
+    return gaussian.Natural(self.side.xi, self.side.precision)
 
 
-class Answer(NamedTuple):
-  """Best entities of a query and its rationale.
+class PaddedQuery(NamedTuple):
+  """A query in fixed shapes, or with a leading axis several.
 
   Attributes:
-    ids: rows of the entities, best first, int32 [k]; never the query's own.
-    scores: float32 [k].
-    features: the rationale's first features, int32 [m].
-    weights: their weights, float32 [m].
+    ids: row of each member among the entities, int32 [q]; -1 for a new one
+      and for padding.
+    weights: signed influence of each member, [q]; 0 for padding.
+    entries: the members' counts, fields [n].
+    encoded: natural parameters of members that are new, fields [q, d]; None
+      where all members are among the entities.
   """
 
-  ids: np.ndarray
-  scores: np.ndarray
-  features: np.ndarray
-  weights: np.ndarray
+  ids: Any
+  weights: Any
+  entries: Entries
+  encoded: gaussian.Natural | None
 
 
-def build(
+class Ranking(NamedTuple):
+  """What entities are ranked by; all fields are traced.
+
+  Attributes:
+    scores: weight of each of `SCORES`, [8].
+    power: "features": exponent of the features' weights, [].
+    member_share: "features": share of the members' own counts, [].
+    pooling: "features": place in `POOLINGS`, int32 [].
+    normalize: Gaussian scores: divide a query's weights by the sum of their
+      sizes, bool []. xi_Q becomes a mean, whose length does not grow with the
+      query, and q_Q the geometric mean of the members' densities.
+  """
+
+  scores: Any
+  power: Any
+  member_share: Any
+  pooling: Any
+  normalize: Any
+
+
+class Expansion(NamedTuple):
+  """Best entities of n queries, best first.
+
+  Attributes:
+    ids: rows of the entities, int32 [n, k]; never the query's own.
+    scores: [n, k]; -inf where there are fewer than k.
+  """
+
+  ids: jax.Array
+  scores: jax.Array
+
+
+def make_ranking(
+  score: str = "features",
+  *,
+  power: float = 0.75,
+  member_share: float = 0.5,
+  pooling: str = "mean",
+  normalize: bool = False,
+) -> Ranking:
+  """A ranking by one score.
+
+  >>> from repr_jax import setexp
+  >>> setexp.make_ranking("xi").scores.tolist()
+  [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+  Args:
+    score: one of `SCORES`.
+    power: see `Ranking`; above 0.
+    member_share: see `Ranking`; 0 to 1.
+    pooling: one of `POOLINGS`.
+    normalize: see `Ranking`.
+
+  Returns:
+    The ranking, on the host.
+  """
+  if score not in SCORES:
+    raise errors.InputError(
+      f"there is no score {score!r}; there are {', '.join(SCORES)}"
+    )
+  if pooling not in POOLINGS:
+    raise errors.InputError(
+      f"there is no pooling {pooling!r}; there are {', '.join(POOLINGS)}"
+    )
+  if not 0 < power < np.inf:
+    raise errors.InputError(f"the power must be positive, not {power}")
+  if not 0 <= member_share <= 1:
+    raise errors.InputError(
+      f"the members' share must be in [0, 1], not {member_share}"
+    )
+  chosen = np.array([float(score == name) for name in SCORES], np.float32)
+  return Ranking(
+    chosen,
+    np.float32(power),
+    np.float32(member_share),
+    np.int32(POOLINGS.index(pooling)),
+    np.bool_(normalize),
+  )
+
+
+def make_model(
   config: autoencoder.Config,
   params: autoencoder.Params,
   inputs: autoencoder.Inputs,
-  counts: sp.csr_array,
-  score: str = "xi",
-  normalize: bool = False,
+  rows: Rows,
 ) -> Model:
   """Encodes all entities.
 
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> model.entities.xi.shape
+  (2, 2)
+
   Args:
-    config: the configuration.
+    config: the configuration (static).
     params: the parameters.
     inputs: statistics of the training counts.
-    counts: features of the entities to rank, [X, F].
-    score: the ranking score.
-    normalize: see `with_ranking`.
+    rows: features of the entities, fields [X, m].
 
   Returns:
     The model.
   """
-  if counts.shape[1] != params.table.shape[0]:
-    raise errors.InputError(
-      f"the table has {counts.shape[1]} features, the model "
-      f"{params.table.shape[0]}: they belong to different corpora"
-    )
-  autoencoder.check_finite(params)
-  autoencoder.check_finite(inputs)
-  params = jax.tree.map(jnp.asarray, params)
-  found = encode_rows(config, params, inputs, counts)
-  entities = gaussian.Natural(
-    *(jnp.asarray(np.ascontiguousarray(x.T)) for x in found)
+  features = params.table.shape[0]
+  valid = (rows.indices >= 0) & (rows.indices < features)
+  counts = jnp.where(valid, rows.counts, 0).astype(params.table.dtype)
+  place = jnp.where(valid, rows.indices, features)
+  rows = Rows(place, counts)
+
+  def natural(row):
+    posterior = autoencoder.encode(config, params, inputs, row)
+    return autoencoder.natural_parameters(posterior)
+
+  encoded = jax.vmap(natural)(rows)
+  size = counts.shape[0]
+  df = jnp.zeros(features, counts.dtype)
+  df = df.at[place].add((counts > 0).astype(df.dtype), mode="drop")
+  lexical = autoencoder.Inputs(
+    jnp.log1p((size - df + 0.5) / (df + 0.5)),
+    jnp.maximum(counts.sum() / size, 1e-6),
   )
-  empty = jnp.zeros(0)
-  model = Model(config, params, inputs, entities, "", False, empty, empty)
-  return with_ranking(model, score, normalize)
+  weighted = jax.vmap(lambda row: _lexical_row(lexical, row))(rows)
+  return Model(
+    params,
+    inputs,
+    gaussian_scores.entity_side(gaussian.Natural(*(x.T for x in encoded))),
+    row_lib.table_from_rows(weighted, features),
+    lexical,
+    config,
+  )
 
 
-def with_ranking(model: Model, score: str, normalize: bool = False) -> Model:
-  """The same model with another ranking score.
+def query_members(model: Model, query: PaddedQuery) -> gaussian.Natural:
+  """Natural parameters of a query's members, fields [q, d]."""
+  place = jnp.maximum(query.ids, 0)
+  known = gaussian.Natural(*(x[:, place].T for x in model.entities))
+  if query.encoded is None:
+    return known
+  new = (query.ids < 0)[:, None]
+  return gaussian.Natural(
+    *(jnp.where(new, x, y) for x, y in zip(query.encoded, known))
+  )
+
+
+def query_posterior(
+  model: Model, query: PaddedQuery, normalize: Any = False
+) -> gaussian.Natural:
+  """The product of the members' Gaussians (thesis eq. 4.12).
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> setexp.query_posterior(model, query).xi.shape
+  (2,)
 
   Args:
     model: the model.
-    score: one of `ranking.RANKINGS`.
-    normalize: divide the weights of a query by the sum of their sizes: xi_Q
-      becomes a mean, whose length does not grow with the query, and q_Q the
-      geometric mean of the members' densities.
+    query: the query.
+    normalize: see `Ranking`.
 
   Returns:
-    The model; entities are not encoded again.
+    Natural parameters, fields [d].
   """
-  score = ranking.check(score)
-  matrix, constants = _entity_side(score, model.entities)
-  return model._replace(
-    ranking=score, normalize=normalize, matrix=matrix, constants=constants
-  )
+  members, weights = query_members(model, query), jnp.asarray(query.weights)
+  # Devices take the least of numbers for zero.
+  total = jnp.sum(jnp.abs(weights))
+  total = jnp.where(jnp.logical_and(normalize, total > 0), total, 1)
+  return gaussian.product_of_experts(members, weights / total)
 
 
-def encode_rows(
-  config: autoencoder.Config,
-  params: autoencoder.Params,
-  inputs: autoencoder.Inputs,
-  rows: sp.csr_array,
-) -> gaussian.Natural:
-  """Natural parameters of entities, of the table or new (thesis eq. 4.5).
+def query_of_rows(
+  rows: Rows, ids: jax.Array, weights: jax.Array
+) -> PaddedQuery:
+  """A query of entities of a table.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> rows = setexp.rows_from_dense(jnp.eye(3))
+  >>> query = setexp.query_of_rows(rows, jnp.array([2]), jnp.array([1.0]))
+  >>> query.entries.count.tolist()
+  [0.0, 0.0, 1.0]
 
   Args:
-    config: the configuration.
-    params: the parameters.
-    inputs: statistics of the training counts.
-    rows: features, [s, F].
+    rows: features of all entities, fields [X, m].
+    ids: rows of the members, int32 [q]; any row for padding.
+    weights: of the members, [q]; 0 for padding.
 
   Returns:
-    The parameters on the host, fields [s, d].
+    The query, with q m entries.
   """
-  rows = sp.csr_array(rows).astype(np.float32)
-  if not np.isfinite(rows.data).all() or (rows.data < 0).any():
-    raise errors.InputError("feature counts must be finite and not negative")
-  sizes = np.diff(rows.indptr)
-  length = np.repeat(np.asarray(rows.sum(axis=1)), sizes)
-  idf = np.asarray(inputs.idf)[rows.indices]
-  data = autoencoder.weigh(
-    config, rows.data, idf, length, np.asarray(inputs[1])
+  own = Rows(*(x[ids] for x in rows))
+  member = jnp.arange(ids.shape[0], dtype=jnp.int32)[:, None]
+  entries = Entries(
+    jnp.broadcast_to(member, own.indices.shape).ravel(),
+    own.indices.ravel(),
+    own.counts.ravel(),
   )
-  weighted = sp.csr_array((data, rows.indices, rows.indptr), rows.shape)
-  table = np.asarray(params.table)
-  found: list[Any] = []
-  for start in range(0, rows.shape[0], _ROWS):
-    # The product by rows on the host reads only what the rows have.
-    sums = weighted[start : start + _ROWS] @ table
-    size = batches.padded_length(len(sums), 1)
-    padded = np.zeros((size, table.shape[1]), table.dtype)
-    padded[: len(sums)] = sums
-    natural = _natural(config, params.encoder, padded)
-    found.append([np.asarray(x)[: len(sums)] for x in natural])
-  if not found:
-    empty = np.zeros((0, config.latent), table.dtype)
-    found = [[empty, empty]]
-  whole: list[Any] = [np.concatenate(x) for x in zip(*found)]
-  return gaussian.Natural(*whole)
+  ids = jnp.where(weights != 0, ids, -1)
+  return PaddedQuery(ids, weights, entries, None)
 
 
-def score(model: Model, query: Query) -> np.ndarray:
+def score_entities(
+  model: Model, query: PaddedQuery, ranking: Ranking
+) -> jax.Array:
   """Scores of all entities, the query's own among them.
 
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> scores = setexp.score_entities(model, query, setexp.make_ranking("xi"))
+  >>> int(jnp.argmax(scores))
+  0
+
+  Args:
+    model: the model.
+    query: the query; vmap over queries.
+    ranking: what to rank by.
+
+  Returns:
+    Higher is better, [X], finite.
+  """
+  nothing = jnp.zeros(model.side.constants.shape[1], model.side.xi.dtype)
+  by_features = lax.cond(
+    ranking.scores[0] != 0,
+    lambda: (
+      ranking.scores[0]
+      * row_lib.product(model.features, _weights(model, query, ranking))
+    ),
+    lambda: nothing,
+  )
+  by_gaussian = lax.cond(
+    jnp.any(ranking.scores[1:] != 0),
+    lambda: _gaussian_scores(model, query, ranking, model.side),
+    lambda: nothing,
+  )
+  return by_features + by_gaussian
+
+
+def score_rows(
+  model: Model, query: PaddedQuery, ranking: Ranking, rows: Rows
+) -> jax.Array:
+  """Scores of entities or sentences that are not among the entities.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> setexp.score_rows(model, query, setexp.make_ranking(), rows).shape
+  (2,)
+
   Args:
     model: the model.
     query: the query.
+    ranking: what to rank by.
+    rows: their features, fields [s, m].
 
   Returns:
-    float32 [X], finite, higher is better.
+    [s], comparable with `score_entities`.
   """
-  return score_batch(model, [query])[0]
+  nothing = jnp.zeros(rows.counts.shape[0], model.side.xi.dtype)
+
+  def by_features():
+    weights = _weights(model, query, ranking)
+
+    def one(row):
+      row = _lexical_row(model.lexical, row)
+      place = jnp.clip(row.indices, 0, weights.shape[0] - 1)
+      return jnp.sum(row.counts * weights[place])
+
+    return ranking.scores[0] * jax.vmap(one)(rows)
+
+  def by_gaussian():
+    def natural(row):
+      posterior = autoencoder.encode(
+        model.config, model.params, model.inputs, row
+      )
+      return autoencoder.natural_parameters(posterior)
+
+    encoded = gaussian.Natural(*(x.T for x in jax.vmap(natural)(rows)))
+    side = gaussian_scores.entity_side(encoded)
+    return _gaussian_scores(model, query, ranking, side)
+
+  return lax.cond(
+    ranking.scores[0] != 0, by_features, lambda: nothing
+  ) + lax.cond(jnp.any(ranking.scores[1:] != 0), by_gaussian, lambda: nothing)
 
 
-def score_batch(model: Model, queries: Sequence[Query]) -> np.ndarray:
-  """`score` of several queries.
+def contributions(
+  model: Model, query: PaddedQuery, entity: jax.Array, ranking: Ranking
+) -> Contributions:
+  """What each part added to the score of an entity.
 
-  Args:
-    model: the model.
-    queries: n queries.
+  The feature score is a sum over the entity's features, a Gaussian score one
+  over the coordinates of the concept: it is not a sum over features, since
+  the encoder is not linear. Parts sum to `score_entities` but for rounding.
 
-  Returns:
-    float32 [n, X].
-  """
-  found = [np.zeros((0, model.constants.shape[0]), np.float32)]
-  for members, weights, _, count in _blocks(model, queries):
-    part = _scores(*_statics(model), *_arrays(model), members, weights)
-    found.append(np.asarray(part)[:count])
-  return np.concatenate(found)
-
-
-def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
-  """Scores of entities or sentences that are not in the table.
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [1.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> ranking = setexp.make_ranking("features")
+  >>> parts = setexp.contributions(model, query, 1, ranking)
+  >>> score = setexp.score_entities(model, query, ranking)[1]
+  >>> bool(jnp.allclose(parts.total, score))
+  True
 
   Args:
     model: the model.
     query: the query.
-    rows: features, [s, F].
+    entity: its row, int32 [].
+    ranking: what was ranked by.
 
   Returns:
-    float32 [s], comparable with `score`.
+    The parts.
   """
-  natural = encode_rows(model.config, model.params, model.inputs, rows)
-  count = rows.shape[0]
-  size = batches.padded_length(max(count, 1), 1)
-  shape = (model.config.latent, size)
-  columns: list[Any] = [np.ones(shape, np.float32), np.ones(shape, np.float32)]
-  for column, x in zip(columns, natural):
-    column[:, :count] = x.T
-  side = _entity_side(model.ranking, gaussian.Natural(*columns))
-  ((members, weights, _, _),) = _blocks(model, [query])
-  found = _scores(*_statics(model), *side, members, weights)
-  return np.asarray(found)[0, :count]
+  row = row_lib.take_row(model.features, entity)
+  weights = _weights(model, query, ranking)
+  own = ranking.scores[0] * row.counts * weights[row.indices]
+  dimensions = gaussian_scores.parts(
+    ranking.scores[1:],
+    model.config.prior_variance,
+    query_posterior(model, query, ranking.normalize),
+    gaussian.Natural(*(x[:, entity] for x in model.entities)),
+  )
+  chosen = jnp.where(ranking.scores[0] != 0, own, 0)
+  constant = jnp.zeros((), chosen.dtype)
+  return Contributions(row.indices, chosen, dimensions, constant)
 
 
-def rationale(model: Model, query: Query, relative: bool = False) -> np.ndarray:
+def expand(
+  model: Model, queries: PaddedQuery, ranking: Ranking, k: int
+) -> Expansion:
+  """The best entities of a batch of queries.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> queries = jax.tree.map(lambda x: x[None], query)
+  >>> setexp.expand(model, queries, setexp.make_ranking(), 2).ids.tolist()
+  [[2, 1]]
+
+  Args:
+    model: the model.
+    queries: n queries, fields with a leading axis; members of weight 0 are
+      padding.
+    ranking: what to rank by.
+    k: entities for each, at most X (static).
+
+  Returns:
+    The entities; a query's members never return.
+  """
+
+  def one(query):
+    scores = score_entities(model, query, ranking)
+    return topk.top_k(_without(scores, query), k)
+
+  values, ids = jax.vmap(one)(queries)
+  return Expansion(ids, values)
+
+
+def decoder_rationale(
+  model: Model, query: PaddedQuery, relative: Any = False
+) -> jax.Array:
   """Weight of each feature in the concept of a query (thesis 4.4).
+
+  This is the decoder at the mean of the members' product, whatever the
+  entities are ranked by; `contributions` explains a ranking.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> setexp.decoder_rationale(model, query).shape
+  (3,)
 
   Args:
     model: the model.
@@ -238,264 +494,108 @@ def rationale(model: Model, query: Query, relative: bool = False) -> np.ndarray:
       words that all entities share do not fill the rationale.
 
   Returns:
-    float32 [F], from the decoder at the query's mean.
+    [F].
   """
-  members, weights, _ = _alone(model, query)
-  decoder = model.config.decoder
+  mean, _ = gaussian.to_moments(query_posterior(model, query))
   table = model.params.decoder
-  return np.asarray(_rationale(decoder, relative, table, members, weights))
-
-
-def expand(
-  model: Model,
-  query: Query,
-  k: int = 100,
-  features: int = 10,
-  relative: bool = False,
-) -> Answer:
-  """The best entities for a query and the first features of its rationale.
-
-  Args:
-    model: the model.
-    query: the query.
-    k: entities, at most; fewer where there are not so many.
-    features: of the rationale.
-    relative: see `rationale`.
-
-  Returns:
-    The answer.
-  """
-  k = max(1, min(k, model.constants.shape[0]))
-  features = max(1, min(features, model.params.decoder.shape[0]))
-  found = _answer(
-    *_statics(model),
-    model.config.decoder,
-    relative,
-    k,
-    features,
-    *_arrays(model),
-    model.params.decoder,
-    *_alone(model, query),
-  )
-  values, best, mass, chosen = (np.asarray(x) for x in found)
-  there = values > -np.inf
-  return Answer(best[there], values[there], chosen, mass)
-
-
-class Spread(NamedTuple):
-  """The entities' side of a ranking score over many devices.
-
-  Attributes:
-    mesh: the devices.
-    matrix: [k, X'], X padded to a multiple of the devices.
-    constants: [X'].
-  """
-
-  mesh: Mesh
-  matrix: jax.Array
-  constants: jax.Array
-
-
-def spread(model: Model, mesh: Mesh) -> Spread:
-  """Lays the entities of a model out on a mesh, all its axes together.
-
-  Args:
-    model: the model, matrix [k, X].
-    mesh: the devices.
-
-  Returns:
-    What `expand_batch` takes.
-  """
-  matrix, constants = (np.asarray(x) for x in _arrays(model))
-  size = constants.shape[0]
-  more = meshes.padded_size(size, mesh.size) - size
-  # Ones keep the logarithms of what is not there finite.
-  matrix = np.pad(matrix, ((0, 0), (0, more)), constant_values=1)
-  constants = np.pad(constants, (0, more))
-  axes = mesh.axis_names
-  return Spread(
-    mesh,
-    meshes.place(matrix, mesh, None, axes),
-    meshes.place(constants, mesh, axes),
-  )
-
-
-def expand_batch(
-  model: Model,
-  queries: Sequence[Query],
-  k: int = 100,
-  over: Spread | None = None,
-) -> list[Answer]:
-  """`expand` of several queries, without rationales.
-
-  Args:
-    model: the model.
-    queries: the queries.
-    k: entities for each.
-    over: the model's entities on a mesh, from `spread`; None for one device.
-
-  Returns:
-    The answers, in order; their features are empty.
-  """
-  size = model.constants.shape[0]
-  k = max(1, min(k, size))
-  top = functools.partial(_top, *_statics(model), k, *_arrays(model))
-  if over is not None:
-    top = functools.partial(_top_over, *_statics(model), k, size, *over)
-  found, none = [], np.zeros(0, np.int32)
-  for members, weights, ids, count in _blocks(model, queries):
-    part = top(members, weights, ids)
-    for values, best in zip(*(np.asarray(x)[:count] for x in part)):
-      there = values > -np.inf
-      answer = Answer(best[there], values[there], none, none.astype(np.float32))
-      found.append(answer)
-  return found
-
-
-def _statics(model):
-  return model.ranking, model.normalize, model.config.prior_variance
-
-
-def _arrays(model):
-  return model.matrix, model.constants
-
-
-def _blocks(model, queries):
-  """Padded queries: members [n, q, d], weights [n, q], ids [n, q], count."""
-  outside = model.constants.shape[0]
-  natural = [np.asarray(x) for x in model.entities]
-  for start in range(0, len(queries), _QUERIES):
-    block = queries[start : start + _QUERIES]
-    n = batches.padded_length(len(block), 1)
-    q = batches.padded_length(max(len(x.weights) for x in block), 4)
-    shape = (n, q, model.config.latent)
-    members: list[Any] = [
-      np.ones(shape, np.float32),
-      np.ones(shape, np.float32),
-    ]
-    weights = np.zeros((n, q), np.float32)
-    ids = np.full((n, q), outside, np.int32)
-    for i, query in enumerate(block):
-      size = len(query.weights)
-      weights[i, :size] = query.weights
-      old = query.ids >= 0
-      ids[i, :size] = np.where(old, query.ids, outside)
-      new = None
-      if not old.all():
-        new = encode_rows(
-          model.config, model.params, model.inputs, query.rows[~old]
-        )
-      for j, x in enumerate(members):
-        x[i, :size][old] = natural[j][:, query.ids[old]].T
-        if new is not None:
-          x[i, :size][~old] = new[j]
-    yield gaussian.Natural(*members), weights, ids, len(block)
-
-
-def _alone(model, query):
-  """One padded query: members [q, d], weights [q], ids [q]."""
-  ((*padded, _),) = _blocks(model, [query])
-  return jax.tree.map(lambda x: x[0], padded)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _natural(config, encoder, sums):
-  posterior = jax.vmap(functools.partial(autoencoder.encode, config, encoder))(
-    sums
-  )
-  spread = jnp.clip(posterior.log_variance, -_LOG_VARIANCE, _LOG_VARIANCE)
-  return gaussian.to_natural(posterior.mean, jnp.exp(spread))
-
-
-_entity_side = jax.jit(ranking.entity_side, static_argnums=0)
-
-
-def _query(normalize, members, weights):
-  """The query's Gaussian, fields [d], of members [q, d], weights [q]."""
-  if normalize:
-    # Devices take the least of numbers for zero.
-    total = jnp.sum(jnp.abs(weights))
-    weights = weights / jnp.where(total > 0, total, 1)
-  return gaussian.product_of_experts(members, weights)
-
-
-def _score_one(score, normalize, prior, matrix, constants, members, weights):
-  query = _query(normalize, members, weights)
-  return ranking.scores(score, prior, query, matrix, constants)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _scores(score, normalize, prior, matrix, constants, members, weights):
-  one = functools.partial(
-    _score_one, score, normalize, prior, matrix, constants
-  )
-  return jax.vmap(one)(members, weights)
-
-
-def _top_one(score, normalize, prior, k, matrix, constants, *padded):
-  members, weights, ids = padded
-  found = _score_one(
-    score, normalize, prior, matrix, constants, members, weights
-  )
-  found = found.at[ids].set(-jnp.inf, mode="drop")
-  return topk.top_k(found, k)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def _top(score, normalize, prior, k, matrix, constants, *padded):
-  one = functools.partial(
-    _top_one, score, normalize, prior, k, matrix, constants
-  )
-  return jax.vmap(one)(*padded)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
-def _top_over(
-  score, normalize, prior, k, size, mesh, matrix, constants, *padded
-):
-  """`_top` with entities over the devices of a mesh."""
-  axes = mesh.axis_names
-
-  def local(matrix, constants, members, weights, ids):
-    one = functools.partial(
-      _score_one, score, normalize, prior, matrix, constants
-    )
-    found = jax.vmap(one)(members, weights)
-    width = constants.shape[0]
-    start = lax.axis_index(axes) * width
-    here = jnp.where(ids < start, width, ids - start)
-    found = jax.vmap(lambda x, i: x.at[i].set(-jnp.inf, mode="drop"))(
-      found, here
-    )
-    found = jnp.where(start + jnp.arange(width) < size, found, -jnp.inf)
-    best = functools.partial(topk.top_k, k=min(k, width))
-    values, places = jax.vmap(best)(found)
-    return topk.collected_top_k(values, start + places, k, axes)
-
-  whole = PartitionSpec()
-  cut = (PartitionSpec(None, axes), PartitionSpec(axes), whole, whole, whole)
-  return meshes.shard_map(local, mesh, cut, (whole, whole))(
-    matrix, constants, *padded
-  )
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _rationale(decoder, relative, table, members, weights):
-  mean, _ = gaussian.to_moments(_query(False, members, weights))
   logits = table @ autoencoder.with_one(mean)
-  bernoulli = decoder == "multilabel"
-  if relative:
-    logs = jax.nn.log_sigmoid if bernoulli else jax.nn.log_softmax
-    found = logs(logits)
-    return jnp.exp(found) * (found - logs(table[:, -1]))
-  return jax.nn.sigmoid(logits) if bernoulli else jax.nn.softmax(logits)
+  bernoulli = model.config.decoder == "multilabel"
+  logs = jax.nn.log_sigmoid if bernoulli else jax.nn.log_softmax
+  log_p = logs(logits)
+  against = jnp.exp(log_p) * (log_p - logs(table[:, -1]))
+  return jnp.where(relative, against, jnp.exp(log_p))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5, 6))
-def _answer(score, normalize, prior, decoder, relative, k, features, *arrays):
-  matrix, constants, table, members, weights, ids = arrays
-  best = _top_one(
-    score, normalize, prior, k, matrix, constants, members, weights, ids
+def expand_sharded(
+  model: Model, mesh: Mesh, queries: PaddedQuery, ranking: Ranking, k: int
+) -> Expansion:
+  """`expand` by Gaussian scores, the entities over the devices of a mesh.
+
+  Args:
+    model: the model; its side from `place_side`, X padded.
+    mesh: the devices, all axes together (static).
+    queries: n queries.
+    ranking: what to rank by; "features" is left out.
+    k: entities for each (static).
+
+  Returns:
+    The entities, on all devices.
+  """
+  axes, size = mesh.axis_names, model.features.place.shape[0]
+  prior = model.config.prior_variance
+  posteriors = jax.vmap(
+    lambda query: query_posterior(model, query, ranking.normalize)
+  )(queries)
+
+  def local(side, weights, posteriors, ids):
+    width = side.constants.shape[1]
+    start = lax.axis_index(axes) * width
+
+    def one(posterior, ids):
+      scores = gaussian_scores.scores(weights, prior, posterior, side)
+      here = jnp.where(ids < start, width, ids - start)
+      scores = scores.at[here].set(-jnp.inf, mode="drop")
+      scores = jnp.where(start + jnp.arange(width) < size, scores, -jnp.inf)
+      values, places = topk.top_k(scores, min(k, width))
+      return values, start + places
+
+    values, places = jax.vmap(one)(posteriors, ids)
+    return topk.collected_top_k(values, places, k, axes)
+
+  whole, cut = PartitionSpec(), PartitionSpec(None, axes)
+  specs = (cut, whole, whole, whole)
+  values, ids = meshes.shard_map(local, mesh, specs, (whole, whole))(
+    model.side, jnp.asarray(ranking.scores[1:]), posteriors, queries.ids
   )
-  mass = _rationale(decoder, relative, table, members, weights)
-  return *best, *topk.top_k(mass, features)
+  return Expansion(ids, values)
+
+
+def place_side(model: Model, mesh: Mesh) -> Model:
+  """Lays the entities of a model out on a mesh, all its axes together."""
+  size = model.side.constants.shape[1]
+  more = meshes.padded_size(size, mesh.size) - size
+  # Ones keep the logarithms of padding finite.
+  fields = [
+    np.pad(np.asarray(x), ((0, 0), (0, more)), constant_values=1)
+    for x in model.side
+  ]
+  axes = mesh.axis_names
+  placed = [meshes.place(x, mesh, None, axes) for x in fields]
+  return dataclasses.replace(model, side=gaussian_scores.Side(*placed))
+
+
+def _weights(model, query, ranking):
+  """Weights of the features in the feature score, [F]."""
+  return feature_scores.feature_weights(
+    model.config, model.params, model.inputs, query_members(model, query),
+    query.weights, query.entries, ranking.power, ranking.member_share,
+    ranking.pooling,
+  )  # fmt: skip
+
+
+def _gaussian_scores(model, query, ranking, side):
+  return gaussian_scores.scores(
+    ranking.scores[1:],
+    model.config.prior_variance,
+    query_posterior(model, query, ranking.normalize),
+    side,
+  )
+
+
+def _lexical_row(lexical, row):
+  """BM25 weights of one entity's features; padding has 0."""
+  features = jnp.shape(lexical.idf)[0]
+  valid = (row.indices >= 0) & (row.indices < features)
+  idf = jnp.asarray(lexical.idf)
+  counts = jnp.where(valid, row.counts, 0).astype(idf.dtype)
+  place = jnp.where(valid, row.indices, 0)
+  weights = autoencoder.bm25_weights(
+    counts, idf[place], counts.sum(), lexical.mean_length
+  )
+  return Rows(row.indices, weights)
+
+
+def _without(scores, query):
+  """Scores in which the query's members are -inf."""
+  own = jnp.where(query.ids >= 0, query.ids, scores.shape[0])
+  return scores.at[own].set(-jnp.inf, mode="drop")

@@ -6,12 +6,40 @@ of what each latent dimension stands for, and what a change of the query did.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from repr_jax import errors
+
+
+class Contributions(NamedTuple):
+  """Parts that add up to the score of an entity.
+
+  Attributes:
+    indices: features of the entity, int [m]; padding has a part of 0.
+    features: what each of them added, [m].
+    dimensions: what each latent dimension added, [d]; [0] for a score that
+      is a sum over features.
+    constant: what belongs to neither, [].
+  """
+
+  indices: Any
+  features: Any
+  dimensions: Any
+  constant: Any
+
+  @property
+  def total(self) -> Any:
+    """The score, []."""
+    return self.features.sum() + self.dimensions.sum() + self.constant
+
+  def by_feature(self, size: int) -> np.ndarray:
+    """Parts of all F = `size` features, float64 [F], on the host."""
+    indices, parts = np.asarray(self.indices), np.asarray(self.features)
+    inside = (indices >= 0) & (indices < size)
+    return np.bincount(indices[inside], parts[inside], size)
 
 
 class Named(NamedTuple):

@@ -1,191 +1,168 @@
-"""Ranking by what the decoder makes of a query: its rationale, searched for.
+"""Ranking by features: the query's concept, decoded and searched for.
 
-The scores of `ranking` compare Gaussians, and all that a few dozen numbers
-cannot hold about an entity is lost to them. Here the query's concept goes
-back to features first, and entities are ranked by theirs:
+The scores of `gaussian_scores` compare Gaussians, and all that a few dozen
+numbers cannot hold about an entity is lost to them. Here the query's concept
+goes back to features first, and entities are ranked by theirs:
 
     score(Q, x) = sum_i w_i^power IDF[i] tf(x, i),
-    w = (1 - own) p(z_Q) + own f_Q / |f_Q|,
+    w = (1 - member_share) p(z_Q) + member_share f_Q / |f_Q|,
 
 with p the decoder's probabilities, f_Q the members' own counts, each times
 the share of the members that have the feature, and IDF (the positive form)
-and tf as in `bm25`: the rationale of the query is put to BM25 as if it were a
-text. Features that
-no member has count too, if the model expects them in the set; features of one
-member alone fade. The members' own share makes up for what a concept has no
-room for: their counts, smoothed by p as language models are. It is 0 for the
-decoder alone, 1 for no decoder. A power below 1 keeps the likeliest features
-from drowning the others; with a power of 1 it is the expected BM25 score of a
-query drawn from w.
+and tf as in BM25: the query's features are put to BM25 as if they were a
+text. Features that no member has count too, if the model expects them in the
+set; features of one member alone fade. The members' share makes up for what a
+concept has no room for: their counts, smoothed by p as language models are.
+It is 0 for the decoder alone, 1 for no decoder. A power below 1 keeps the
+likeliest features from drowning the others; with a power of 1 it is the
+expected BM25 score of a query drawn from w.
 
 z_Q is the mean of the members' product ("product", as elsewhere), of their
 means, each counted alike whatever its variance ("mean"), or of the entity
 that has all their features ("merged").
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-import scipy.sparse as sp
-from scipy import special
+import jax
+import jax.numpy as jnp
+from jax import lax
 
-from repr_jax.errors import InputError
-from repr_jax.setexp import expansion
-from repr_jax.setexp.baselines import bm25
-from repr_jax.setexp.query import Query
+from repr_jax.ops import gaussian
+from repr_jax.setexp import autoencoder
+from repr_jax.setexp.rows import Rows
 
 POOLINGS = ("mean", "product", "merged")
 
 
-class Model(NamedTuple):
-  """A trained model and the entities' features, weighed.
+class Entries(NamedTuple):
+  """Feature counts of a query's members, one entry for each count.
 
   Attributes:
-    model: the autoencoder.
-    lexical: BM25's index, for rows that are not in the table.
-    table: what each feature of an entity adds for a unit of weight, [X, F].
-    power: of the probabilities.
-    pooling: how members make one concept, of `POOLINGS`.
-    own: share of the members' own counts.
+    member: place in the query, int32 [n].
+    feature: int32 [n]; an index outside 0..F-1 is padding.
+    count: [n].
   """
 
-  model: expansion.Model
-  lexical: bm25.Index
-  table: sp.csr_array
-  power: float
-  pooling: str
-  own: float
+  member: Any
+  feature: Any
+  count: Any
 
 
-def fit(
-  model: expansion.Model,
-  counts: sp.csr_array,
-  power: float = 0.5,
-  pooling: str = "mean",
-  own: float = 0.0,
-) -> Model:
-  """Weighs the entities' features.
+def feature_weights(
+  config: autoencoder.Config,
+  params: autoencoder.Params,
+  inputs: autoencoder.Inputs,
+  members: gaussian.Natural,
+  weights: jax.Array,
+  entries: Entries,
+  power: jax.Array,
+  member_share: jax.Array,
+  pooling: jax.Array,
+) -> jax.Array:
+  """w^power: how much each feature counts in the score of a query.
 
   Args:
-    model: the autoencoder with its entities.
-    counts: features of the same entities, [X, F].
-    power: of the probabilities, above 0.
-    pooling: one of `POOLINGS`.
-    own: share of the members' own counts, in [0, 1].
+    config: the configuration.
+    params: the parameters.
+    inputs: statistics for the weighting.
+    members: natural parameters, fields [q, d].
+    weights: signed influence of each member, [q]; 0 for padding.
+    entries: the members' counts, fields [n].
+    power: exponent, [].
+    member_share: share of the members' own counts, [].
+    pooling: place in `POOLINGS`, int32 [].
 
   Returns:
-    The model.
+    The weights, [F].
   """
-  if not 0 < power < np.inf:
-    raise InputError(f"the power of the rationale must be positive: {power}")
-  if not 0 <= own <= 1:
-    raise InputError(f"the members' own share must be in [0, 1]: {own}")
-  if pooling not in POOLINGS:
-    raise InputError(
-      f"there is no pooling {pooling!r}; there are {', '.join(POOLINGS)}"
-    )
-  index = bm25.fit(counts, positive=True)
-  weighed = bm25.weigh_rows(index, counts)
-  return Model(model, index, weighed, power, pooling, own)
-
-
-def score(model: Model, query: Query) -> np.ndarray:
-  """Scores of all entities, the query's own among them.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-
-  Returns:
-    float32 [X], finite, higher is better.
-  """
-  return np.asarray(model.table @ _weights(model, query), np.float32)
-
-
-def score_batch(model: Model, queries: Sequence[Query]) -> np.ndarray:
-  """`score` of several queries, in one product.
-
-  Args:
-    model: from `fit`.
-    queries: n queries.
-
-  Returns:
-    float32 [n, X].
-  """
-  weights = [_weights(model, query) for query in queries]
-  stacked = np.reshape(weights, (len(queries), model.table.shape[1]))
-  return np.asarray((model.table @ stacked.T).T, np.float32)
-
-
-def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
-  """Scores of entities or sentences that are not in the table.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-    rows: features, [s, F].
-
-  Returns:
-    float32 [s], comparable with `score`.
-  """
-  eager = bm25.weigh_rows(model.lexical, rows)
-  return np.asarray(eager @ _weights(model, query), np.float32)
-
-
-def rationale(model: Model, query: Query, relative: bool = False) -> np.ndarray:
-  """As `expand.rationale`: float32 [F].
-
-  Args:
-    model: from `fit`.
-    query: the query.
-    relative: see there.
-  """
-  return expansion.rationale(model.model, query, relative)
-
-
-def _weights(model: Model, query: Query) -> np.ndarray:
-  """Weight of each feature, [F]."""
-  found = _probabilities(model, query)
-  if model.own:
-    counts = _own(query)
-    found = (1 - model.own) * found / found.sum() + model.own * counts
-  return np.asarray(found ** np.float32(model.power), np.float32)
-
-
-def _own(query: Query) -> np.ndarray:
-  """The members' counts by how many members share them; sums to 1, [F]."""
-  # Doubles hold the product of huge counts and weights.
-  weights = query.weights.astype(np.float64)
-  # A negative weight takes away what is there, and no more.
-  counts = np.maximum(weights @ query.rows, 0)
-  present = query.rows.sign()
-  counts = counts * (np.maximum(weights, 0) @ present)
-  return counts / max(counts.sum(), 1e-300)
-
-
-def _probabilities(model: Model, query: Query) -> np.ndarray:
-  """The decoder's probabilities at the query's concept, [F]."""
-  if model.pooling == "product":
-    return expansion.rationale(model.model, query)
-  inner = model.model
-  table = np.asarray(inner.params.decoder)
-  logits = table[:, :-1] @ _concept(model, query) + table[:, -1]
-  if inner.config.decoder == "multilabel":
-    return special.expit(logits)
-  return special.softmax(logits)
-
-
-def _concept(model: Model, query: Query) -> np.ndarray:
-  """The weighted mean of the members' means, or that of their union, [d]."""
-  inner = model.model
-  share = query.weights / np.abs(query.weights).sum()
-  rows = query.rows
-  if model.pooling == "merged":
-    # What has a negative weight takes away what is there, and no more.
-    total = np.maximum(query.weights @ rows, 0)
-    rows, share = sp.csr_array(total[None]), np.ones(1, np.float32)
-  natural = expansion.encode_rows(
-    inner.config, inner.params, inner.inputs, rows
+  features = params.decoder.shape[0]
+  entries = clean_entries(entries, weights, features)
+  concept = lax.switch(
+    pooling,
+    [
+      lambda: _mean_of_means(members, weights),
+      lambda: gaussian.to_moments(
+        gaussian.product_of_experts(members, weights)
+      )[0],
+      lambda: _merged(config, params, inputs, entries, weights),
+    ],
   )
-  return share @ (natural.xi / natural.precision)
+  p = probabilities(config, params.decoder, concept)
+  own = _own_counts(entries, weights, features)
+  mixed = (1 - member_share) * p / jnp.sum(p) + member_share * own
+  w = jnp.where(member_share > 0, mixed, p)
+  return jnp.where(w > 0, jnp.exp(power * jnp.log(jnp.where(w > 0, w, 1))), 0)
+
+
+def clean_entries(
+  entries: Entries, weights: jax.Array, features: int
+) -> Entries:
+  """Entries in which padding, and members of weight 0, count 0 of F."""
+  valid = (entries.feature >= 0) & (entries.feature < features)
+  member = jnp.where(valid, entries.member, 0)
+  valid &= weights[member] != 0
+  return Entries(
+    member,
+    jnp.where(valid, entries.feature, features),
+    jnp.where(valid, entries.count, 0).astype(weights.dtype),
+  )
+
+
+def probabilities(
+  config: autoencoder.Config, decoder: jax.Array, concept: jax.Array
+) -> jax.Array:
+  """The decoder's probabilities of all features at a concept [d], [F]."""
+  logits = decoder[:, :-1] @ concept + decoder[:, -1]
+  if config.decoder == "multilabel":
+    return jax.nn.sigmoid(logits)
+  return jax.nn.softmax(logits)
+
+
+def _mean_of_means(members, weights):
+  mean, _ = gaussian.to_moments(members)
+  # Padding may hold anything, and sums of the least numbers are zero.
+  mean = jnp.where((weights != 0)[:, None], mean, 0)
+  return _shares(weights) @ mean
+
+
+def _shares(weights):
+  """Weights over the sum of their sizes; scaled first, so none overflows."""
+  scaled = weights / _positive(jnp.max(jnp.abs(weights)))
+  return scaled / _positive(jnp.sum(jnp.abs(scaled)))
+
+
+def _positive(x):
+  return jnp.where(x > 0, x, 1)
+
+
+def _merged(config, params, inputs, entries, weights):
+  """The mean of the entity that has the members' features, [d]."""
+  features = params.decoder.shape[0]
+  signed = weights[entries.member] * entries.count
+  total = jnp.zeros(features, weights.dtype)
+  total = total.at[entries.feature].add(signed, mode="drop")
+  # A negative weight takes away what is there, and no more.
+  total = jnp.clip(total, 0, 1e30)
+  place = jnp.arange(entries.feature.shape[0])
+  first = jnp.full(features, place.shape[0])
+  first = first.at[entries.feature].min(place, mode="drop")
+  inside = jnp.minimum(entries.feature, features - 1)
+  chosen = (first[inside] == place) & (entries.feature < features)
+  row = Rows(jnp.where(chosen, inside, features), total[inside])
+  posterior = autoencoder.encode(config, params, inputs, row)
+  return posterior.mean
+
+
+def _own_counts(entries, weights, features):
+  """The members' counts by how many members share them; sums to 1, [F]."""
+  # Only ratios matter: scaled to at most 1, nothing overflows.
+  tau = _shares(weights)[entries.member]
+  tau = tau / _positive(jnp.max(jnp.abs(tau)))
+  count = entries.count / _positive(jnp.max(entries.count))
+  nothing = jnp.zeros(features, weights.dtype)
+  total = nothing.at[entries.feature].add(tau * count, mode="drop")
+  present = jnp.maximum(tau, 0) * (count > 0)
+  having = nothing.at[entries.feature].add(present, mode="drop")
+  own = jnp.maximum(total, 0) * having
+  return own / _positive(jnp.sum(own))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import scipy.sparse as sp
 from jax import lax
 from jax.sharding import Mesh
@@ -20,20 +21,22 @@ from repr_jax import errors
 from repr_jax.ops import mesh as meshes
 from repr_jax.setexp import autoencoder, batches, sharding, softmax, train
 
+_HYPER = train.Hyper()
+
 
 class Problem(NamedTuple):
-  """What is trained on.
+  """Training data with its statistics.
 
   Attributes:
     config: the model's configuration.
     counts: float32 CSR [X, F], as `batches.check_counts` returns it.
-    inputs: statistics for the weighting of inputs.
+    statistics: of the counts.
     proposal: where a sampled softmax draws from; None if it is exact.
   """
 
   config: autoencoder.Config
   counts: sp.csr_array
-  inputs: autoencoder.Inputs
+  statistics: autoencoder.Statistics
   proposal: softmax.Proposal | None
 
 
@@ -69,7 +72,7 @@ class Best(NamedTuple):
 
 
 class Fitted(NamedTuple):
-  """What `fit` returns.
+  """A trained model.
 
   Attributes:
     params: the best parameters, or the last without validation entities.
@@ -98,7 +101,8 @@ def prepare(config: autoencoder.Config, counts: sp.csr_array) -> Problem:
   if config.sampled:
     totals = np.asarray(counts.sum(axis=0))
     proposal = softmax.make_proposal(config.proposal, totals)
-  return Problem(config, counts, autoencoder.statistics(counts), proposal)
+  statistics = autoencoder.statistics_from_scipy(config, counts)
+  return Problem(config, counts, statistics, proposal)
 
 
 def epoch(
@@ -106,8 +110,9 @@ def epoch(
   state: train.State,
   key: jax.Array,
   *,
-  rate: float,
-  batch: int = 64,
+  hyper: train.Hyper,
+  optimizer: train.Optimizer = optax.adam,
+  batch_size: int = 64,
   samples: int = 1,
   chunk: int = 50,
   mesh: Mesh | None = None,
@@ -121,21 +126,22 @@ def epoch(
     problem: what to train on.
     state: the state; its memory is reused.
     key: random key: the same key gives the same epoch.
-    rate: step size.
-    batch: entities in a step.
+    hyper: learning rate, beta and smoothing.
+    optimizer: as in `train.vae`.
+    batch_size: entities in a step.
     samples: of z for each entity.
     chunk: steps in one program.
-    mesh: where the state was placed by `placement.place_state`, if it was.
+    mesh: where the state was placed by `sharding.place_state`, if it was.
 
   Returns:
     The state and means over the epoch, fields [].
   """
   means = []
-  for packed, noise in _chunks(problem, key, batch, samples, chunk):
+  for packed, noise in _chunks(problem, key, batch_size, samples, chunk):
     if mesh is not None:
       packed, noise = sharding.place_batches(mesh, packed, noise)
     state, info = train.run(
-      problem.config, problem.inputs, state, packed, noise, rate
+      problem.config, optimizer, state, packed, noise, hyper
     )
     means.append(info)
   means = meshes.to_host(means)
@@ -151,29 +157,29 @@ def bound(
   key: jax.Array,
   *,
   samples: int = 1,
-  batch: int = 64,
+  batch_size: int = 64,
 ) -> Bound:
   """The evidence lower bound of entities, by the exact softmax.
 
   Args:
-    config: the configuration; beta and smoothing do not count.
+    config: the configuration.
     inputs: statistics of the training counts.
     params: the parameters.
     counts: of the entities to measure, [X, F].
     key: random key of the noise.
     samples: of z for each entity.
-    batch: entities at a time.
+    batch_size: entities at a time.
 
   Returns:
     The bound.
   """
   counts = batches.check_counts(counts)
   total = np.zeros(2)
-  steps = -(-counts.shape[0] // batch)
-  order = np.full(steps * batch, -1)
+  steps = -(-counts.shape[0] // batch_size)
+  order = np.full(steps * batch_size, -1)
   # By length, so that few shapes and little padding are needed.
   order[: counts.shape[0]] = np.argsort(np.diff(counts.indptr), kind="stable")
-  for i, rows in enumerate(order.reshape(steps, batch)):
+  for i, rows in enumerate(order.reshape(steps, batch_size)):
     packed = jax.tree.map(lambda x: x[0], batches.pack(counts, rows[None]))
     noise_key = jax.random.fold_in(key, i)
     total += np.asarray(
@@ -212,8 +218,9 @@ def fit(
   key: jax.Array,
   *,
   epochs: int = 20,
-  rate: float = 1e-3,
-  batch: int = 64,
+  hyper: train.Hyper = _HYPER,
+  optimizer: train.Optimizer = optax.adam,
+  batch_size: int = 64,
   samples: int = 1,
   validation: sp.csr_array | None = None,
   patience: int = 3,
@@ -227,57 +234,70 @@ def fit(
     config: the configuration.
     key: random key.
     epochs: passes over the entities, at most; 0 gives a random encoder.
-    rate: step size of Adam.
-    batch: entities in a step.
+    hyper: learning rate, beta and smoothing.
+    optimizer: as in `train.vae`.
+    batch_size: entities in a step.
     samples: of z for each entity in training.
     validation: entities whose bound decides when to stop, [V, F].
     patience: epochs in a row without a better bound before stopping.
     word_vectors: start of the first layer, [F, h].
-    mesh: devices with the axes of `placement.AXES`; None for one device.
+    mesh: devices with the axes of `sharding.AXES`; None for one device.
 
   Returns:
     The model's parameters, finite.
 
   Raises:
-    InputError: for counts or a rate that cannot be used, or a loss or
-      parameters that are not finite.
+    InputError: for counts or hyperparameters that cannot be used, or a loss
+      or parameters that are not finite.
   """
-  if not 0 <= rate < np.inf:
-    raise errors.InputError(f"the rate must be finite, 0 or more, not {rate}")
+  check_hyper(config, hyper)
   problem = prepare(config, counts)
   start_key, train_key, look_key = jax.random.split(key, 3)
-  params = autoencoder.init_params(
-    config, start_key, problem.counts, word_vectors
-  )
-  state = train.init(params)
+  inputs = problem.statistics.inputs
+  params = autoencoder.init(config, start_key, problem.statistics, word_vectors)
+  state = train.init_state(config, optimizer, params, inputs)
   if mesh is not None:
-    state = sharding.place_state(mesh, config, state)
+    state = sharding.place_state(mesh, state, hyper.smoothing)
   best, history = None, []
-  look = functools.partial(
-    bound, config, problem.inputs, key=look_key, samples=samples
-  )
+  look = functools.partial(bound, config, inputs, key=look_key, samples=samples)
   for i in range(epochs):
     epoch_key = jax.random.fold_in(train_key, i)
     state, info = epoch(
-      problem, state, epoch_key, rate=rate, batch=batch, samples=samples,
-      mesh=mesh,
+      problem, state, epoch_key, hyper=hyper, optimizer=optimizer,
+      batch_size=batch_size, samples=samples, mesh=mesh,
     )  # fmt: skip
     if not np.isfinite(info.loss):
       raise errors.InputError(
-        f"the loss is not finite after epoch {i + 1}: lower the rate {rate:g}"
+        f"the loss is not finite after epoch {i + 1}: lower the learning rate "
+        f"{hyper.learning_rate:g}"
       )
-    params = train.parameters(state)
-    found = None if validation is None else look(params, validation)
-    history.append((float(info.loss), found))
-    if found is not None:
-      best = keep_best(best, params, found.elbo)
+    params = train.parameters(config, state)
+    measured = None if validation is None else look(params, validation)
+    history.append((float(info.loss), measured))
+    if measured is not None:
+      best = keep_best(best, params, measured.elbo)
       if best.idle >= patience:
         break
   chosen = best.params if best is not None else params
   if mesh is not None:
     chosen = sharding.on_host(chosen, counts.shape[1])
   autoencoder.check_finite(chosen)  # the loss is that before the last step
-  return Fitted(chosen, problem.inputs, history)
+  return Fitted(chosen, inputs, history)
+
+
+def check_hyper(config: autoencoder.Config, hyper: train.Hyper) -> None:
+  """Refuses hyperparameters that training cannot use, on the host."""
+  rate, beta, smoothing = hyper
+  if not 0 <= rate < np.inf:
+    raise errors.InputError(
+      f"the learning rate must be finite, 0 or more, not {rate}"
+    )
+  if not 0 <= beta < np.inf:
+    raise errors.InputError(f"beta must be finite, 0 or more, not {beta}")
+  if smoothing is not None and not 0 <= smoothing < 1:
+    raise errors.InputError(f"smoothing must be in [0, 1), not {smoothing}")
+  if smoothing and config.sampled:
+    raise errors.InputError("a sampled softmax has no smoothing: leave it out")
 
 
 def _chunks(
@@ -298,15 +318,14 @@ def _chunks(
     packed = batches.pack(
       counts, rows, problem.proposal, config.sampled, rng, lengths
     )
-    shape = (length, samples, batch, config.latent)
+    shape = (length, samples, batch, config.dim)
     yield packed, jax.random.normal(jax.random.fold_in(key, i), shape)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _bound_sums(config, samples, inputs, params, packed, key):
   """Sums [2] of both terms over a batch, one sample of z at a time."""
-  config = autoencoder.exact_version(config)
-  shape = (samples, 1, packed.weights.shape[0], config.latent)
+  shape = (samples, 1, packed.weights.shape[0], config.dim)
   noise = jax.random.normal(key, shape, params.decoder.dtype)
   terms = lax.map(
     lambda x: train.batch_terms(config, inputs, params, packed, x), noise

@@ -8,9 +8,12 @@
 - "mean": -|mean_Q - mean_x|^2;
 - "bayes": log int q_Q q_x / prior dz, the ratio of Bayesian Sets (below).
 
-Five of them are a product of a vector of the query with a matrix of the
-entities [k, X] plus constants, so that many queries are one matrix product.
-Entities are columns: the layout that a single query reads fastest.
+Which of them count, and how much, is a vector of seven traced weights: a
+weighted sum is a score too. Five of them are a product of a vector of the
+query with a matrix of the entities plus constants, so that their sum is four
+products, and those of weight 0 are not computed. Each score is a sum over the
+d coordinates; `parts` gives its terms. Entities are columns: the layout that
+a single query reads fastest.
 
 Bayesian Sets ranks by log p(x, Q) - log p(x) - log p(Q), where all members
 share one concept z. Each log p(.) alone is bounded by an ELBO; in the ratio,
@@ -21,14 +24,16 @@ of `ops.gaussian.log_evidence_ratio`. q_Q is the product of experts as
 everywhere else, which counts the prior once for each member.
 """
 
+from typing import NamedTuple
+
 import chex
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from repr_jax import errors
 from repr_jax.ops import gaussian
 
-RANKINGS = (
+SCORES = (
   "xi",
   "kl_query",
   "kl_entity",
@@ -39,113 +44,199 @@ RANKINGS = (
 )
 
 
-def check(ranking: str) -> str:
-  """The name of a score, if there is such a one; `InputError` otherwise."""
-  if ranking not in RANKINGS:
-    raise errors.InputError(
-      f"there is no ranking score {ranking!r}; there are {', '.join(RANKINGS)}"
-    )
-  return ranking
+class Side(NamedTuple):
+  """The entities' side of all scores, computed once for all queries.
+
+  Attributes:
+    xi: natural parameter, [d, X].
+    precision: [d, X].
+    mean: [d, X].
+    square: variance plus squared mean, [d, X].
+    constants: what four of the scores add whatever the query, [4, X].
+  """
+
+  xi: jax.Array
+  precision: jax.Array
+  mean: jax.Array
+  square: jax.Array
+  constants: jax.Array
 
 
-def entity_side(
-  ranking: str, entities: gaussian.Natural
-) -> tuple[jax.Array, jax.Array]:
-  """What a score needs of the entities, computed once for all queries.
+class _QuerySide(NamedTuple):
+  """The query's side: vectors [d] that meet the fields of `Side`."""
+
+  xi: jax.Array
+  precision: jax.Array
+  mean: jax.Array
+  square: jax.Array
+  constants: jax.Array  # weights of the constants, [4]
+  own: jax.Array  # what the query adds whatever the entity, [d]
+
+
+def entity_side(entities: gaussian.Natural) -> Side:
+  """Prepares entities.
 
   Args:
-    ranking: one of `RANKINGS`.
     entities: natural parameters, fields [d, X].
 
   Returns:
-    Matrix [k, X] and constants [X].
+    Their side.
   """
   chex.assert_rank([*entities], 2)
-  xi, precision = entities
   mean, variance = gaussian.to_moments(entities)
-  if ranking == "xi":
-    return xi, -jnp.sum(xi * xi, axis=0)
-  if ranking == "mean":
-    return mean, -jnp.sum(mean * mean, axis=0)
-  # Both KL divergences and the last constant are worked out in the tests.
-  from_query = -0.5 * jnp.sum(mean * xi + jnp.log(variance), axis=0)
-  from_entity = 0.5 * jnp.sum(jnp.log(variance), axis=0)
+  constants = jnp.sum(_constants(entities), axis=1)
   square = variance + mean * mean
-  if ranking == "kl_query":
-    return jnp.concatenate([precision, xi]), from_query
-  if ranking == "kl_entity":
-    return jnp.concatenate([square, mean]), from_entity
-  if ranking == "kl_symmetric":
-    matrix = jnp.concatenate([precision, xi, square, mean])
-    return matrix, from_query + from_entity
-  if ranking == "product_kernel":
-    return jnp.concatenate([mean, variance]), jnp.zeros_like(from_query)
-  return jnp.concatenate([xi, precision]), jnp.zeros_like(from_query)
+  return Side(*entities, mean, square, constants)
 
 
 def scores(
-  ranking: str,
+  weights: jax.Array,
   prior_variance: float,
   query: gaussian.Natural,
-  matrix: jax.Array,
-  constants: jax.Array,
+  side: Side,
 ) -> jax.Array:
   """Scores of all entities for one query; vmap over queries.
 
   Args:
-    ranking: one of `RANKINGS`.
+    weights: of the scores in the order of `SCORES`, [7].
     prior_variance: of the concepts.
     query: natural parameters, fields [d].
-    matrix: from `entity_side`, [k, X].
-    constants: from `entity_side`, [X].
+    side: of the entities.
 
   Returns:
-    Higher is better, [X]; what overflows counts as the lowest number.
+    Higher is better, [X]; a score that overflows is the lowest number.
   """
-  chex.assert_rank([*query, matrix, constants], [1, 1, 2, 1])
-  if ranking in ("product_kernel", "bayes"):
-    found = _by_entry(ranking, prior_variance, query, matrix)
-  else:
-    vector, constant = _query_side(ranking, query)
-    found = vector @ matrix + constants + constant
-  lowest = jnp.finfo(found.dtype).min
-  return jnp.nan_to_num(found, nan=lowest, posinf=-lowest, neginf=lowest)
+  chex.assert_rank([weights, *query], 1)
+  ours = _query_side(weights, query)
+  total = ours.constants @ side.constants + jnp.sum(ours.own)
+  nothing = jnp.zeros_like(total)
+  for vector, matrix in zip(ours[:4], side[:4]):
+    total += lax.cond(
+      jnp.any(vector != 0),
+      lambda vector, matrix: vector @ matrix,
+      lambda vector, matrix: nothing,
+      vector,
+      matrix,
+    )
+  natural = gaussian.Natural(side.xi, side.precision)
+  for name, terms in _BY_ENTRY.items():
+    weight = weights[SCORES.index(name)]
+    total += lax.cond(
+      weight != 0,
+      lambda terms=terms, weight=weight: (
+        weight * jnp.sum(terms(query, natural, prior_variance), axis=0)
+      ),
+      lambda: nothing,
+    )
+  return finite(total)
 
 
-def _query_side(ranking, query):
-  """Vector [k] and constant of a query."""
+def parts(
+  weights: jax.Array,
+  prior_variance: float,
+  query: gaussian.Natural,
+  entity: gaussian.Natural,
+) -> jax.Array:
+  """What each coordinate adds to the score of one entity.
+
+  Args:
+    weights: of the scores, [7].
+    prior_variance: of the concepts.
+    query: natural parameters, fields [d].
+    entity: natural parameters, fields [d].
+
+  Returns:
+    Terms that sum to the score, [d].
+  """
+  column = gaussian.Natural(*(x[:, None] for x in entity))
+  side = entity_side(column)
+  ours = _query_side(weights, query)
+  total = ours.own + ours.constants @ _constants(column)[..., 0]
+  for vector, matrix in zip(ours[:4], side[:4]):
+    total += vector * matrix[:, 0]
+  for name, terms in _BY_ENTRY.items():
+    weight = weights[SCORES.index(name)]
+    total += _times(weight, terms(query, column, prior_variance)[:, 0])
+  return total
+
+
+def finite(x: jax.Array) -> jax.Array:
+  """Scores in which what overflowed is the lowest or highest number."""
+  lowest = jnp.finfo(x.dtype).min
+  return jnp.nan_to_num(x, nan=lowest, posinf=-lowest, neginf=lowest)
+
+
+def _constants(entities):
+  """Terms of each coordinate that do not see the query, [4, d, X]."""
+  mean, variance = gaussian.to_moments(entities)
+  return jnp.stack(
+    [
+      -entities.xi * entities.xi,
+      -mean * mean,
+      # Both KL divergences are worked out in the tests.
+      -0.5 * (mean * entities.xi + jnp.log(variance)),
+      0.5 * jnp.log(variance),
+    ]
+  )
+
+
+def _times(weight, x):
+  # Nothing times an infinity is nothing here.
+  return jnp.where(weight != 0, weight * x, 0)
+
+
+def _query_side(weights, query) -> _QuerySide:
   mean, variance = gaussian.to_moments(query)
   xi, precision = query.xi, 1 / variance
-  if ranking == "xi":
-    return 2 * xi, -jnp.sum(xi * xi)
-  if ranking == "mean":
-    return 2 * mean, -jnp.sum(mean * mean)
-  from_query = jnp.concatenate([-0.5 * (variance + mean * mean), mean])
-  from_entity = jnp.concatenate([-0.5 * precision, xi])
-  query_constant = 0.5 * jnp.sum(jnp.log(variance) + 1)
-  entity_constant = -0.5 * jnp.sum(mean * xi + jnp.log(variance) - 1)
-  if ranking == "kl_query":
-    return from_query, query_constant
-  if ranking == "kl_entity":
-    return from_entity, entity_constant
-  vector = jnp.concatenate([from_query, from_entity])
-  return vector, query_constant + entity_constant
+  natural, forward, backward, both, _, means, _ = weights
+  forward, backward = forward + both, backward + both
+  own = (
+    _times(natural, -xi * xi)
+    + _times(means, -mean * mean)
+    + _times(forward, 0.5 * (jnp.log(variance) + 1))
+    + _times(backward, -0.5 * (mean * xi + jnp.log(variance) - 1))
+  )
+  return _QuerySide(
+    _times(natural, 2 * xi) + _times(forward, mean),
+    _times(forward, -0.5 * (variance + mean * mean)),
+    _times(means, 2 * mean) + _times(backward, xi),
+    _times(backward, -0.5 * precision),
+    jnp.stack([natural, means, forward, backward]),
+    own,
+  )
 
 
-def _by_entry(ranking, prior_variance, query, matrix):
-  """The two scores that are no matrix product, [X]."""
-  left, right = jnp.split(matrix, 2)
-  if ranking == "bayes":
+def _kernel_terms(query, entities, prior_variance):
+  del prior_variance
+  mean, variance = (x[:, None] for x in gaussian.to_moments(query))
+  means, variances = gaussian.to_moments(entities)
+  kernel = _each_coordinate(gaussian.log_product_kernel)
+  return kernel(mean, variance, means, variances)
 
-    def ratio(xi, precision):
-      entity = gaussian.Natural(xi, precision)
-      return gaussian.log_evidence_ratio(query, entity, prior_variance)
 
-    return jax.vmap(ratio, in_axes=1)(left, right)
-  moments = gaussian.to_moments(query)
-  return jax.vmap(
-    lambda mean, variance: gaussian.log_product_kernel(
-      *moments, mean, variance
-    ),
-    in_axes=1,
-  )(left, right)
+def _ratio_terms(query, entities, prior_variance):
+  def ratio(xi, precision, other, precisions):
+    return gaussian.log_evidence_ratio(
+      gaussian.Natural(xi, precision),
+      gaussian.Natural(other, precisions),
+      prior_variance,
+    )
+
+  return _each_coordinate(ratio)(*(x[:, None] for x in query), *entities)
+
+
+def _each_coordinate(function):
+  """A function of Gaussians [d] as one of single coordinates, elementwise."""
+
+  def one(*scalars):
+    return function(*(x[None] for x in scalars))
+
+  def elementwise(*arrays):
+    shape = jnp.broadcast_shapes(*(x.shape for x in arrays))
+    flat = [jnp.broadcast_to(x, shape).ravel() for x in arrays]
+    return jax.vmap(one)(*flat).reshape(shape)
+
+  return elementwise
+
+
+_BY_ENTRY = {"product_kernel": _kernel_terms, "bayes": _ratio_terms}

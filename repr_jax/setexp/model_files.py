@@ -134,17 +134,17 @@ def _check_arrays(
   features = arrays["idf"].size
   shapes: dict[str, tuple[int, ...]] = {
     "table": (features, config.hidden[0]),
-    "decoder": (features, config.latent + 1),
+    "decoder": (features, config.dim + 1),
     "idf": (features,),
     "mean_length": (),
     "encoder/bias": (config.hidden[0],),
   }
-  widths = [*config.hidden, config.latent]
+  widths = [*config.hidden, config.dim]
   layers = [f"hidden_{i}" for i in range(1, len(config.hidden))]
   ends = zip([*layers, "mean"], widths, widths[1:])
   for layer, before, after in (
     *ends,
-    ("log_variance", config.hidden[-1], config.latent),
+    ("log_variance", config.hidden[-1], config.dim),
   ):
     shapes[f"encoder/{layer}/kernel"] = (before, after)
     shapes[f"encoder/{layer}/bias"] = (after,)

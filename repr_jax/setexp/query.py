@@ -41,6 +41,12 @@ def make_query(
 ) -> Query:
   """Builds a query and checks that it can be answered.
 
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> setexp.make_query(counts, [1]).ids.tolist()
+  [1]
+
   Args:
     counts: features of all entities, [X, F].
     ids: rows of the members that are in the table, [m]; may be empty where

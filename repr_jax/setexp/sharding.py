@@ -1,7 +1,7 @@
 """The autoencoder over many devices: where its state and batches live.
 
 On a mesh with axes "batch" and "features", a step is the program of one
-device (`training.run`), cut by the compiler: entities of a batch go over the
+device (`train.run`), cut by the compiler: entities of a batch go over the
 first axis, and both tables that are as long as there are features, the
 encoder's first layer with its moments and the decoder with its own, over the
 second. The rows that a batch touches are read from and written to the shards
@@ -27,14 +27,14 @@ _NEVER = -1e30
 
 
 def place_state(
-  mesh: Mesh, config: autoencoder.Config, state: train.State
+  mesh: Mesh, state: train.State, smoothing: float | None = None
 ) -> train.State:
   """Lays the state of a training out on a mesh.
 
   Args:
     mesh: with axes "batch" and "features".
-    config: the configuration.
-    state: as `training.init` gives it, rows [F, 3 h].
+    state: as `train.init_state` gives it, rows [F, n h].
+    smoothing: of the training.
 
   Returns:
     The same with F padded to a multiple of the axis "features".
@@ -43,7 +43,7 @@ def place_state(
     raise InputError(f"the mesh has axes {mesh.axis_names}, not {AXES}")
   features = state.decoder.shape[0]
   more = meshes.padded_size(features, mesh.shape["features"]) - features
-  if more and config.smoothing:
+  if more and smoothing is not None:
     raise InputError(
       f"{features} features do not divide by {mesh.shape['features']} "
       "devices, and label smoothing has no place for padding; choose another "
@@ -55,12 +55,16 @@ def place_state(
   def long(x):
     return meshes.place(np.pad(x, ((0, more), (0, 0))), mesh, "features")
 
-  whole = jax.tree.map(lambda x: meshes.place(x, mesh), state)
   decoder = np.concatenate([np.asarray(state.decoder), never])
-  return whole._replace(
-    rows=long(state.rows),
-    decoder=meshes.place(decoder, mesh, "features"),
-    decoder_moments=train.Moments(*map(long, state.decoder_moments)),
+  return train.State(
+    long(state.rows),
+    jax.tree.map(lambda x: meshes.place(x, mesh), state.encoder),
+    meshes.place(decoder, mesh, "features"),
+    tuple(
+      long(x) if x.shape == state.decoder.shape else meshes.place(x, mesh)
+      for x in state.optimizer
+    ),
+    autoencoder.Inputs(*(meshes.place(x, mesh) for x in state.inputs)),
   )
 
 

@@ -1,58 +1,107 @@
-"""All systems behind one interface: the autoencoder, baselines, ensembles."""
+"""Systems that answer queries, each bound to its entities.
+
+A `System` is a fitted autoencoder, a fitted baseline, or two systems as one.
+All score, explain and are asked in the same way.
+"""
 
 import dataclasses
-import functools
+import importlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import scipy.sparse as sp
 
-from repr_jax.setexp import expansion, feature_scores, gaussian_scores
+from repr_jax.errors import InputError
+from repr_jax.setexp import expansion, from_scipy
 from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, word2vecf
+from repr_jax.setexp.baselines.baseline import Baseline
+from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query
 
-BASELINES = (
-  "bm25", "bernoulli", "poisson", "gaussian", "word2vecf", "setexpan",
-)  # fmt: skip
+_BLOCK = 64  # Queries that are scored at once.
+
+_BUILT_IN = {
+  x.name: x
+  for x in (
+    bm25.BM25,
+    bayesian_sets.BERNOULLI,
+    bayesian_sets.POISSON,
+    bayesian_sets.GAUSSIAN,
+    word2vecf.WORD2VECF,
+    setexpan.SETEXPAN,
+  )
+}
+BASELINES = tuple(_BUILT_IN)
 SYSTEMS = ("nvse", *BASELINES, "nvse+bm25")
-RANKINGS = ("decoded", *gaussian_scores.RANKINGS)
 
 
 @dataclasses.dataclass(frozen=True)
-class Ranking:
-  """How the autoencoder ranks entities.
+class RankingConfig:
+  """How the autoencoder ranks entities; see `expansion.make_ranking`.
 
   Attributes:
-    score: one of `RANKINGS`.
-    power: exponent of the features' weights ("decoded" only).
-    own: share of the members' own features ("decoded" only).
-    pooling: how members make one concept ("decoded" only).
+    score: one of `expansion.SCORES`.
+    power: exponent of the features' weights ("features" only).
+    member_share: share of the members' own features ("features" only).
+    pooling: how members make one concept ("features" only).
     normalize: divide a query's weights by the sum of their sizes (scores
       between Gaussians only).
   """
 
-  score: str = "decoded"
+  score: str = "features"
   power: float = 0.75
-  own: float = 0.5
+  member_share: float = 0.5
   pooling: str = "mean"
   normalize: bool = False
+
+  def traced(self) -> expansion.Ranking:
+    """The numbers that the scorer takes."""
+    return expansion.make_ranking(
+      self.score,
+      power=self.power,
+      member_share=self.member_share,
+      pooling=self.pooling,
+      normalize=self.normalize,
+    )
 
 
 class System(NamedTuple):
   """A fitted system.
 
   Attributes:
-    name: what tables call it.
+    name: how tables call it.
     score_batch: scores [n, X] of n queries.
     score_rows: scores [s] of rows [s, F] for a query.
-    rationale: weights of features [F] for a query.
+    contributions: parts that sum to the score of an entity for a query.
+    rationale: weights of features [F] for a query, whatever the entity.
   """
 
   name: str
   score_batch: Callable[[Sequence[Query]], np.ndarray]
   score_rows: Callable[[Query, sp.csr_array], np.ndarray]
+  contributions: Callable[[Query, int], Contributions]
   rationale: Callable[[Query], np.ndarray]
+
+
+def find_baseline(name: str) -> Baseline:
+  """A baseline by its name, or by "module:name" for one from elsewhere."""
+  if name in _BUILT_IN:
+    return _BUILT_IN[name]
+  module, colon, attribute = name.partition(":")
+  if not colon:
+    raise InputError(
+      f"there is no system {name!r}; there are {', '.join(BASELINES)}, and "
+      "MODULE:NAME for one of your own"
+    )
+  try:
+    value = getattr(importlib.import_module(module), attribute)
+  except (ImportError, AttributeError, ValueError) as error:
+    raise InputError(f"the system {name!r} cannot be used: {error}") from error
+  if not isinstance(value, Baseline):
+    raise InputError(f"{name} is no Baseline, but {type(value).__name__}")
+  return value
 
 
 def baseline(
@@ -64,7 +113,7 @@ def baseline(
   """Fits a baseline.
 
   Args:
-    name: one of `BASELINES`.
+    name: one of `BASELINES`, or "module:name".
     counts: [X, F].
     seed: of those that draw.
     vectors: trained vectors of word2vecf, which take longest to fit.
@@ -72,52 +121,89 @@ def baseline(
   Returns:
     The system.
   """
-  if name == "bm25":
-    return _system(name, bm25, bm25.fit(counts))
-  if name == "word2vecf":
-    model = vectors or word2vecf.fit(counts, seed=seed)
-    return _system(name, word2vecf, model)
-  if name == "setexpan":
-    options = setexpan.Options(seed=seed)
-    return _system(name, setexpan, setexpan.fit(counts, options))
-  return _system(name, bayesian_sets, bayesian_sets.fit(counts, name))
+  chosen = find_baseline(name)
+  if name == "word2vecf" and vectors is not None:
+    return bind(chosen, vectors)
+  return bind(chosen, chosen.fit(counts, seed))
+
+
+def bind(baseline: Baseline, model: Any) -> System:
+  """A baseline with its fitted model."""
+
+  def score_batch(queries: Sequence[Query]) -> np.ndarray:
+    return np.stack([baseline.score(model, query) for query in queries])
+
+  return System(
+    baseline.name,
+    score_batch,
+    lambda query, rows: baseline.score_rows(model, query, rows),
+    lambda query, entity: baseline.contributions(model, query, entity),
+    lambda query: baseline.rationale(model, query),
+  )
 
 
 def nvse(
   model: expansion.Model,
-  counts: sp.csr_array,
-  ranking: Ranking,
+  ranking: RankingConfig,
+  *,
   relative: bool = False,
+  members: int = 4,
+  entries: int = 64,
+  row_width: int = 32,
 ) -> System:
   """The autoencoder as a system.
 
   Args:
-    model: with its entities.
-    counts: their features, [X, F].
+    model: the model with its entities.
     ranking: how it ranks.
-    relative: see `expansion.rationale`.
+    relative: of the rationale; see `expansion.decoder_rationale`.
+    members: least number of members that a query is padded to.
+    entries: least number of counts that a query is padded to.
+    row_width: least number of features that a new row is padded to.
+
+  Returns:
+    The system.
   """
-  if ranking.score == "decoded":
-    fitted = feature_scores.fit(
-      model, counts, ranking.power, ranking.pooling, ranking.own
+  how = ranking.traced()
+
+  def score_batch(queries: Sequence[Query]) -> np.ndarray:
+    blocks = [np.zeros((0, model.side.constants.shape[1]), np.float32)]
+    for start in range(0, len(queries), _BLOCK):
+      block = queries[start : start + _BLOCK]
+      size = 1 if len(queries) == 1 else _BLOCK
+      padded = from_scipy.pad_queries(
+        model, block, size=size, members=members, entries=entries
+      )
+      scores = _score_batch(model, padded, how)
+      blocks.append(np.asarray(scores)[: len(block)])
+    return np.concatenate(blocks)
+
+  def score_rows(query: Query, rows: sp.csr_array) -> np.ndarray:
+    padded = from_scipy.padded_rows(rows, shortest=row_width)
+    scores = _score_rows(model, one(query), how, padded)
+    return np.asarray(scores)[: rows.shape[0]]
+
+  def contributions(query: Query, entity: int) -> Contributions:
+    parts = _contributions(model, one(query), np.int32(entity), how)
+    return jax.tree.map(np.asarray, parts)
+
+  def rationale(query: Query) -> np.ndarray:
+    return np.asarray(_rationale(model, one(query), relative))
+
+  def one(query: Query) -> expansion.PaddedQuery:
+    padded = from_scipy.pad_queries(
+      model, [query], members=members, entries=entries
     )
-    system = _system("nvse", feature_scores, fitted)
-  else:
-    ranked = expansion.with_ranking(model, ranking.score, ranking.normalize)
-    system = _system("nvse", expansion, ranked)
-  return system._replace(
-    rationale=lambda query: expansion.rationale(model, query, relative)
-  )
+    return jax.tree.map(lambda x: x[0], padded)
+
+  return System("nvse", score_batch, score_rows, contributions, rationale)
 
 
-def ablations(
-  model: expansion.Model, counts: sp.csr_array, pooling: str
-) -> list[System]:
+def ablations(model: expansion.Model, pooling: str) -> list[System]:
   """Each part of the autoencoder's ranking without the others.
 
   Args:
     model: with its entities.
-    counts: their features, [X, F].
     pooling: how members make one concept.
 
   Returns:
@@ -126,12 +212,12 @@ def ablations(
     as the thesis does (4.6).
   """
   rankings = {
-    "nvse-decoder": Ranking("decoded", 0.75, 0.0, pooling),
-    "nvse-members": Ranking("decoded", 1.0, 1.0, pooling),
-    "nvse-xi": Ranking("xi"),
+    "nvse-decoder": RankingConfig("features", 0.75, 0.0, pooling),
+    "nvse-members": RankingConfig("features", 1.0, 1.0, pooling),
+    "nvse-xi": RankingConfig("xi"),
   }
   return [
-    nvse(model, counts, ranking)._replace(name=name)
+    nvse(model, ranking)._replace(name=name)
     for name, ranking in rankings.items()
   ]
 
@@ -147,10 +233,11 @@ def fuse(first: System, second: System, weight: float) -> System:
   Returns:
     The ensemble.
   """
+  shares = ((first, weight), (second, 1 - weight))
 
   def score_batch(queries: Sequence[Query]) -> np.ndarray:
     total = 0
-    for system, share in ((first, weight), (second, 1 - weight)):
+    for system, share in shares:
       scores = np.asarray(system.score_batch(queries))
       mean, spread = _moments(scores)
       total = total + share * (scores - mean[:, None]) / spread[:, None]
@@ -158,13 +245,26 @@ def fuse(first: System, second: System, weight: float) -> System:
 
   def score_rows(query: Query, rows: sp.csr_array) -> np.ndarray:
     total = np.zeros(rows.shape[0])
-    for system, share in ((first, weight), (second, 1 - weight)):
+    for system, share in shares:
       mean, spread = _moments(np.asarray(system.score_batch([query])))
       total += share * (system.score_rows(query, rows) - mean[0]) / spread[0]
     return total.astype(np.float32)
 
+  def contributions(query: Query, entity: int) -> Contributions:
+    fields: list[list[np.ndarray]] = [[], [], []]
+    constant = 0.0
+    for system, share in shares:
+      mean, spread = _moments(np.asarray(system.score_batch([query])))
+      parts, scale = system.contributions(query, entity), share / spread[0]
+      fields[0].append(np.asarray(parts.indices))
+      fields[1].append(scale * np.asarray(parts.features, np.float64))
+      fields[2].append(scale * np.asarray(parts.dimensions, np.float64))
+      constant += float(scale * (parts.constant - mean[0]))
+    indices, features, dimensions = map(np.concatenate, fields)
+    return Contributions(indices, features, dimensions, np.float64(constant))
+
   name = f"{first.name}+{second.name}"
-  return System(name, score_batch, score_rows, first.rationale)
+  return System(name, score_batch, score_rows, contributions, first.rationale)
 
 
 def _moments(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,10 +274,9 @@ def _moments(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   return wide.mean(axis=1), np.where(spread > 0, spread, 1.0)
 
 
-def _system(name: str, module, model) -> System:
-  return System(
-    name,
-    functools.partial(module.score_batch, model),
-    functools.partial(module.score_rows, model),
-    functools.partial(module.rationale, model),
-  )
+_score_batch = jax.jit(
+  jax.vmap(expansion.score_entities, in_axes=(None, 0, None))
+)
+_score_rows = jax.jit(expansion.score_rows)
+_contributions = jax.jit(expansion.contributions)
+_rationale = jax.jit(expansion.decoder_rationale)

@@ -1,60 +1,71 @@
-"""Steps of training that read and write touched rows of the encoder alone.
+"""The bound on log p(x), and steps that read and write touched rows alone.
 
 The first layer's table [F, h] is by far the largest array, and a batch has a
-few thousand of its rows. They are gathered together with their two moments,
-stepped, and put back. This is lazy Adam, as `torch.optim.SparseAdam`: rows
-outside the batch keep weights and moments, neither decays in between, and the
-bias correction counts all steps. What is small, and the decoder under an
-exact softmax, follows plain Adam; a sampled softmax steps the decoder's rows
-lazily too. The formula is optax' (epsilon beside the corrected root).
+few thousand of its rows. They are gathered together with their optimizer
+state, stepped, and put back: the optimizer is lazy in them, as
+`torch.optim.SparseAdam`. Rows outside the batch keep weights and state, and
+neither decays in between; counters count all steps. The rest, and the decoder
+under an exact softmax, follow the optimizer as it is; a sampled softmax steps
+the decoder's rows lazily too.
 """
 
 import functools
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
+import chex
 import jax
 import jax.numpy as jnp
+import optax
 from jax import lax
 
 from repr_jax.ops import gaussian
 from repr_jax.setexp import autoencoder, softmax
 from repr_jax.setexp.batches import Batch
+from repr_jax.setexp.rows import Rows
 
-_FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8
+Optimizer: TypeAlias = optax.GradientTransformation | Callable[[Any], Any]
 
 
-class Moments(NamedTuple):
-  """Adam's running means of the gradient and its square, as the parameters."""
+class Hyper(NamedTuple):
+  """Hyperparameters of training, traced: runs that differ in them vmap.
 
-  first: Any
-  second: Any
+  Attributes:
+    learning_rate: step size; for an optimizer that is a function of it.
+    beta: weight of the KL term.
+    smoothing: share of the targets that is spread evenly; None for none at
+      no cost. A sampled softmax has none.
+  """
+
+  learning_rate: Any = 1e-3
+  beta: Any = 1.0
+  smoothing: Any = None
 
 
 class State(NamedTuple):
-  """Parameters and moments.
+  """Parameters and optimizer state.
 
   Attributes:
-    step: steps taken, int32 scalar.
-    rows: the first layer with its moments beside it, [F, 3 h].
+    rows: the first layer with its optimizer state beside it, [F, n h].
     encoder: flax parameters of the rest of the encoder.
-    encoder_moments: their moments.
     decoder: [F, d + 1].
-    decoder_moments: its moments.
+    optimizer: the other leaves of the optimizer's state.
+    inputs: statistics for the weighting.
   """
 
-  step: jax.Array
   rows: jax.Array
   encoder: Any
-  encoder_moments: Moments
   decoder: jax.Array
-  decoder_moments: Moments
+  optimizer: tuple[jax.Array, ...]
+  inputs: autoencoder.Inputs
 
 
 class Info(NamedTuple):
   """Means over the entities of a batch, in nats.
 
   Attributes:
-    loss: what is minimized: beta KL less the (smoothed) log-likelihood, [].
+    loss: beta KL less the (smoothed) log-likelihood, which is minimized, [].
     reconstruction: the (smoothed) log-likelihood, [].
     kl: KL(q(z | x) || prior), [].
   """
@@ -64,8 +75,21 @@ class Info(NamedTuple):
   kl: jax.Array
 
 
+class VAE(NamedTuple):
+  """The functions of `vae`, both jitted.
+
+  Attributes:
+    init: from a key and `Statistics` to a `State`.
+    update: from `State`, `Batch`, key and `Hyper` to the next state and
+      `Info`.
+  """
+
+  init: Callable[..., State]
+  update: Callable[..., tuple[State, Info]]
+
+
 class _Parts(NamedTuple):
-  """Parameters that a batch touches: what a step differentiates."""
+  """Parameters that a batch touches, which a step differentiates."""
 
   rows: jax.Array  # of the first layer, [u, h]
   encoder: Any
@@ -74,33 +98,157 @@ class _Parts(NamedTuple):
   samples: jax.Array  # decoder rows that were drawn, [s, d + 1]
 
 
-def init(params: autoencoder.Params) -> State:
+def vae(
+  config: autoencoder.Config,
+  optimizer: Optimizer = optax.adam,
+  *,
+  samples: int = 1,
+) -> VAE:
+  """Training of the autoencoder as a pair of pure functions.
+
+  A step minimizes beta KL(q(z | x) || prior) - E_q log p(x | z), averaged over
+  a batch, with z = mean + deviation * noise (thesis eq. 4.11). Under vmap, runs
+  have their own keys and hyperparameters.
+
+  >>> import jax, jax.numpy as jnp, optax
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(8,))
+  >>> init, update = setexp.vae(config, optax.adam)
+  >>> state = init(jax.random.key(0), setexp.statistics(config, counts))
+  >>> batch, hyper = setexp.dense_batch(counts), setexp.Hyper(0.01, beta=0.1)
+  >>> losses = []
+  >>> for key in jax.random.split(jax.random.key(1), 100):
+  ...   state, info = update(state, batch, key, hyper)
+  ...   losses.append(float(info.loss))
+  >>> losses[-1] < losses[0]
+  True
+
+  Args:
+    config: the configuration.
+    optimizer: an optax optimizer, or a function of the learning rate that
+      gives one, such as `optax.adam`: then `Hyper.learning_rate` is used.
+    samples: of z for each entity.
+
+  Returns:
+    The pair (init, update).
+  """
+
+  def init(key, statistics, word_vectors=None):
+    params = autoencoder.init(config, key, statistics, word_vectors)
+    return init_state(config, optimizer, params, statistics.inputs)
+
+  def update(state, batch, key, hyper=_HYPER):
+    shape = (samples, batch.weights.shape[0], config.dim)
+    noise = jax.random.normal(key, shape, state.decoder.dtype)
+    return step(config, optimizer, state, batch, noise, hyper)
+
+  return VAE(jax.jit(init), jax.jit(update))
+
+
+_HYPER = Hyper()
+
+
+def init_state(
+  config: autoencoder.Config,
+  optimizer: Optimizer,
+  params: autoencoder.Params,
+  inputs: autoencoder.Inputs,
+) -> State:
   """The state before the first step.
 
   Args:
+    config: the configuration.
+    optimizer: as in `vae`.
     params: the parameters; the state does not share their memory.
+    inputs: statistics for the weighting.
 
   Returns:
-    The state, with moments of 0.
+    The state.
   """
-  zeros = functools.partial(jax.tree.map, jnp.zeros_like)
-  width = params.table.shape[1]
-  rows = jnp.pad(params.table, ((0, 0), (0, 2 * width)))
-  encoder, decoder = jax.tree.map(jnp.array, (params.encoder, params.decoder))
-  return State(
-    jnp.zeros((), jnp.int32),
-    rows,
-    encoder,
-    Moments(zeros(encoder), zeros(encoder)),
-    decoder,
-    Moments(zeros(decoder), zeros(decoder)),
+  params, inputs = jax.tree.map(jnp.array, (params, inputs))
+  leaves = jax.tree.leaves(_transform(optimizer, 0.0).init(params))
+  kinds = _kinds(config, optimizer, params)
+  size = params.table.shape[0]
+  beside = [
+    x.reshape(size, -1) for x, kind in zip(leaves, kinds) if kind == "row"
+  ]
+  others = tuple(x for x, kind in zip(leaves, kinds) if kind != "row")
+  rows = jnp.concatenate([params.table, *beside], axis=1)
+  return State(rows, params.encoder, params.decoder, others, inputs)
+
+
+def parameters(config: autoencoder.Config, state: State) -> autoencoder.Params:
+  """The parameters of a state; the first layer is copied out of its rows.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> init, _ = setexp.vae(config)
+  >>> state = init(jax.random.key(0), setexp.statistics(config, jnp.eye(3)))
+  >>> setexp.parameters(config, state).table.shape
+  (3, 4)
+
+  Args:
+    config: the configuration (static).
+    state: of `vae`.
+
+  Returns:
+    The parameters.
+  """
+  table = state.rows[:, : config.hidden[0]]
+  return autoencoder.Params(table, state.encoder, state.decoder)
+
+
+def elbo(
+  config: autoencoder.Config,
+  params: autoencoder.Params,
+  inputs: autoencoder.Inputs,
+  row: Rows,
+  noise: jax.Array,
+) -> autoencoder.Elbo:
+  """The evidence lower bound of one entity (thesis eq. 4.11).
+
+  E_q log p(x | z) - KL(q(z | x) || prior), the expectation by samples
+  z = mean + deviation * noise.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> counts = jnp.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> noise = jax.random.normal(jax.random.key(1), (5, 2))
+  >>> row = setexp.rows_from_dense(counts[0])
+  >>> terms = setexp.elbo(config, params, statistics.inputs, row, noise)
+  >>> bool(terms.value < 0 < terms.kl)
+  True
+
+  Args:
+    config: the configuration (static).
+    params: the parameters.
+    inputs: statistics for the weighting.
+    row: the entity's features, distinct, fields [m].
+    noise: standard normal, [s, d].
+
+  Returns:
+    The terms, scalars; the first is a mean over the s samples.
+  """
+  chex.assert_rank([*row, noise], [1, 1, 2])
+  size, features = row.indices.shape[0], params.decoder.shape[0]
+  place = jnp.arange(size, dtype=jnp.int32)
+  valid = (row.indices >= 0) & (row.indices < features)
+  dtype = params.decoder.dtype
+  batch = Batch(
+    jnp.where(valid, row.indices, features + place),
+    jnp.where(valid, place, size + place),
+    row.counts,
+    jnp.ones(1, dtype),
+    jnp.zeros(0, jnp.int32),
+    jnp.zeros(0, dtype),
   )
-
-
-def parameters(state: State) -> autoencoder.Params:
-  """The parameters of a state; the first layer is copied out of its rows."""
-  width = state.rows.shape[1] // 3
-  return autoencoder.Params(state.rows[:, :width], state.encoder, state.decoder)
+  terms = batch_terms(config, inputs, params, batch, noise[:, None])
+  return autoencoder.Elbo(*(x[0] for x in terms))
 
 
 def batch_terms(
@@ -113,7 +261,7 @@ def batch_terms(
   """Terms of the bound for each entity of a batch, by the exact softmax.
 
   Args:
-    config: the configuration; its smoothing counts.
+    config: the configuration.
     inputs: statistics for the weighting.
     params: the parameters.
     batch: the batch.
@@ -129,101 +277,150 @@ def batch_terms(
     _take(params.decoder, batch.features),
     jnp.zeros((0, params.decoder.shape[1]), params.decoder.dtype),
   )
-  return _terms(config, inputs, parts, batch, noise)
+  return _terms(config, inputs, parts, batch, noise, None)
 
 
-def update(
+def step(
   config: autoencoder.Config,
-  inputs: autoencoder.Inputs,
+  optimizer: Optimizer,
   state: State,
   batch: Batch,
   noise: jax.Array,
-  rate: jax.Array | float,
+  hyper: Hyper,
 ) -> tuple[State, Info]:
-  """One step of Adam on -(reconstruction - beta KL), averaged over a batch.
+  """One step; see `vae`.
 
   Args:
     config: the configuration (static).
-    inputs: statistics for the weighting.
+    optimizer: as in `vae` (static).
     state: the state.
     batch: the batch.
     noise: standard normal, [samples, b, d].
-    rate: step size, scalar.
+    hyper: the hyperparameters.
 
   Returns:
     The next state and the means over the batch.
   """
-  step = state.step + 1
-  width = state.rows.shape[1] // 3
-  adam = functools.partial(_adam, step, rate)
-  rows, row_first, row_second = jnp.split(
-    _take(state.rows, batch.features), [width, 2 * width], axis=1
-  )
-  drawn = jnp.concatenate([batch.features, batch.samples])
   exact = config.sampled == 0
+  width = config.hidden[0]
+  gathered = _take(state.rows, batch.features)
+  rows = gathered[:, :width]
+  drawn = jnp.concatenate([batch.features, batch.samples])
   touched = _take(state.decoder, drawn)
   targets, samples = jnp.split(touched, [batch.features.shape[0]])
-  parts = _Parts(
-    rows, state.encoder, state.decoder if exact else None, targets, samples
-  )
+  decoder = state.decoder if exact else None
+  parts = _Parts(rows, state.encoder, decoder, targets, samples)
   slopes, info = jax.grad(
-    lambda parts: _loss(config, inputs, parts, batch, noise), has_aux=True
+    lambda parts: _loss(config, state.inputs, parts, batch, noise, hyper),
+    has_aux=True,
   )(parts)
-  stepped = adam(rows, row_first, row_second, slopes.rows)
-  all_rows = _put(state.rows, batch.features, jnp.concatenate(stepped, axis=1))
-  encoder, moments = _adam_tree(
-    adam, state.encoder, state.encoder_moments, slopes.encoder
-  )
-  first, second = state.decoder_moments
   if exact:
     slope = slopes.decoder.at[batch.features].add(
       slopes.targets, mode="drop", unique_indices=True, indices_are_sorted=True
     )
-    decoder, first, second = adam(state.decoder, first, second, slope)
+    stepped = state.decoder
   else:
     slope = jnp.concatenate([slopes.targets, slopes.samples])
-    stepped = adam(touched, _take(first, drawn), _take(second, drawn), slope)
-    decoder, first, second = (
-      _put(whole, drawn, part)
-      for whole, part in zip((state.decoder, first, second), stepped)
-    )
-  decoder_moments = Moments(first, second)
-  return State(step, all_rows, encoder, moments, decoder, decoder_moments), info
+    stepped = touched
+  params = autoencoder.Params(rows, state.encoder, stepped)
+  gradient = autoencoder.Params(slopes.rows, slopes.encoder, slope)
+  kinds = _kinds(config, optimizer, params)
+  lazy = [kind == "drawn" and not exact for kind in kinds]
+  transform = _transform(optimizer, hyper.learning_rate)
+  form = jax.eval_shape(transform.init, params)
+  others, leaves, start = iter(state.optimizer), [], width
+  for like, kind, late in zip(jax.tree.leaves(form), kinds, lazy):
+    if kind == "row":
+      end = start + math.prod(like.shape[1:])
+      leaves.append(gathered[:, start:end].reshape(like.shape))
+      start = end
+    else:
+      whole = next(others)
+      leaves.append(_take(whole, drawn) if late else whole)
+  change, memory = transform.update(
+    gradient, jax.tree.unflatten(jax.tree.structure(form), leaves), params
+  )
+  params = optax.apply_updates(params, change)
+  leaves = jax.tree.leaves(memory)
+  flat = [
+    x.reshape(rows.shape[0], -1) for x, k in zip(leaves, kinds) if k == "row"
+  ]
+  all_rows = _put(
+    state.rows, batch.features, jnp.concatenate([params.table, *flat], axis=1)
+  )
+  kept = [(x, y) for x, y, k in zip(leaves, lazy, kinds) if k != "row"]
+  memory = tuple(
+    _put(old, drawn, new) if late else new
+    for old, (new, late) in zip(state.optimizer, kept)
+  )
+  decoder = (
+    params.decoder if exact else _put(state.decoder, drawn, params.decoder)
+  )
+  return State(all_rows, params.encoder, decoder, memory, state.inputs), info
 
 
 def run_steps(
   config: autoencoder.Config,
-  inputs: autoencoder.Inputs,
+  optimizer: Optimizer,
   state: State,
   batches: Batch,
   noise: jax.Array,
-  rate: jax.Array | float,
+  hyper: Hyper,
 ) -> tuple[State, Info]:
-  """Several steps in one program; see `update`.
+  """Several steps in one program; see `step`.
 
   Args:
     config: the configuration (static when jitted).
-    inputs: statistics for the weighting.
+    optimizer: as in `vae` (static when jitted).
     state: the state; donated when jitted.
     batches: with a leading axis of steps.
     noise: standard normal, [steps, samples, b, d].
-    rate: step size, scalar.
+    hyper: the hyperparameters.
 
   Returns:
     The last state and the means of each step, fields [steps].
   """
 
-  def step(state, item):
-    batch, draw = item
-    return update(config, inputs, state, batch, draw, rate)
+  def one(state, item):
+    batch, noise = item
+    return step(config, optimizer, state, batch, noise, hyper)
 
-  return lax.scan(step, state, (batches, noise))
-
-
-run = jax.jit(run_steps, static_argnums=0, donate_argnums=2)
+  return lax.scan(one, state, (batches, noise))
 
 
-def _terms(config, inputs, parts, batch, noise):
+run = jax.jit(run_steps, static_argnums=(0, 1), donate_argnums=2)
+
+
+def _transform(optimizer: Optimizer, rate) -> optax.GradientTransformation:
+  if isinstance(optimizer, optax.GradientTransformation):
+    return optimizer
+  return optimizer(rate)
+
+
+def _kinds(config, optimizer, params) -> list[str]:
+  """Of each leaf of the optimizer's state: "row" if it grows with the first
+  layer's rows, "drawn" if with the decoder's, "whole" otherwise."""
+
+  def shapes(more=0, other=0):
+    longer = params._replace(
+      table=jax.ShapeDtypeStruct(
+        (params.table.shape[0] + more, config.hidden[0]), params.table.dtype
+      ),
+      decoder=jax.ShapeDtypeStruct(
+        (params.decoder.shape[0] + other, config.dim + 1),
+        params.decoder.dtype,
+      ),
+    )
+    form = jax.eval_shape(_transform(optimizer, 0.0).init, longer)
+    return [x.shape for x in jax.tree.leaves(form)]
+
+  return [
+    "row" if a != b else "drawn" if a != c else "whole"
+    for a, b, c in zip(shapes(), shapes(1), shapes(0, 1))
+  ]
+
+
+def _terms(config, inputs, parts, batch, noise, smoothing):
   """Terms [b] of the bound; noise [samples, b, d]."""
   b, u = batch.weights.shape[0], batch.features.shape[0]
   counts = jnp.zeros(b * u, parts.targets.dtype)
@@ -233,9 +430,10 @@ def _terms(config, inputs, parts, batch, noise):
   counts = counts.reshape(b, u)
   length = counts.sum(axis=1, keepdims=True)
   idf = _take(inputs.idf, batch.features).astype(counts.dtype)
-  weighted = autoencoder.weigh(config, counts, idf, length, inputs.mean_length)
+  mean_length = jnp.asarray(inputs.mean_length, counts.dtype)
+  weighted = autoencoder.weigh(config, counts, idf, length, mean_length)
   posterior = jax.vmap(
-    functools.partial(autoencoder.encode, config, parts.encoder)
+    functools.partial(autoencoder.encode_sums, config, parts.encoder)
   )(weighted.astype(counts.dtype) @ parts.rows)
   z = posterior.mean + jnp.exp(posterior.log_variance / 2) * noise
   kl = jax.vmap(
@@ -245,11 +443,13 @@ def _terms(config, inputs, parts, batch, noise):
   )(*posterior)
   z = autoencoder.with_one(z).reshape(noise.shape[0] * b, -1)
   own = batch.features < inputs.idf.shape[0]
-  value = _log_likelihood(config, parts, own, batch.log_weights, counts, z)
+  value = _log_likelihood(
+    config, parts, own, batch.log_weights, counts, z, smoothing
+  )
   return autoencoder.Elbo(value.reshape(-1, b).mean(axis=0), kl)
 
 
-def _log_likelihood(config, parts, own, log_weights, counts, z):
+def _log_likelihood(config, parts, own, log_weights, counts, z, smoothing):
   """Log p(x | z), smoothed, [samples * b], of z [samples * b, d + 1]."""
   multilabel = config.decoder == "multilabel"
   target = (counts > 0).astype(counts.dtype) if multilabel else counts
@@ -263,20 +463,23 @@ def _log_likelihood(config, parts, own, log_weights, counts, z):
       z, parts.targets, own, parts.samples, log_weights.astype(z.dtype)
     )
     return value - total * partition
-  if config.smoothing:
+  if smoothing is not None:
     every = z @ parts.decoder.sum(axis=0)
     share = 0.5 if multilabel else total / parts.decoder.shape[0]
-    value = (1 - config.smoothing) * value + config.smoothing * share * every
+    value = (1 - smoothing) * value + smoothing * share * every
   if multilabel:
     return value - softmax.log_partition_bernoulli(z, parts.decoder)
   return value - total * softmax.log_partition(z, parts.decoder)
 
 
-def _loss(config, inputs, parts, batch, noise):
-  terms = _terms(config, inputs, parts, batch, noise)
+def _loss(config, inputs, parts, batch, noise, hyper):
+  smoothing = hyper.smoothing
+  if smoothing is not None:
+    smoothing = jnp.asarray(smoothing, parts.targets.dtype)
+  terms = _terms(config, inputs, parts, batch, noise, smoothing)
   share = batch.weights / jnp.maximum(batch.weights.sum(), 1)
   reconstruction, kl = (jnp.sum(share * x) for x in terms)
-  loss = config.beta * kl - reconstruction
+  loss = jnp.asarray(hyper.beta, kl.dtype) * kl - reconstruction
   return loss, Info(loss, reconstruction, kl)
 
 
@@ -288,23 +491,3 @@ def _take(table, ids):
 
 def _put(table, ids, rows):
   return table.at[ids].set(rows, mode="drop", unique_indices=True)
-
-
-def _adam(step, rate, weight, first, second, slope):
-  first = _FIRST * first + (1 - _FIRST) * slope
-  second = _SECOND * second + (1 - _SECOND) * slope * slope
-  # m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) with the corrections in
-  # scalars: one division for each weight.
-  count = step.astype(slope.dtype)
-  root = jnp.sqrt(1 - _SECOND**count)
-  size = jnp.asarray(rate, slope.dtype) * root / (1 - _FIRST**count)
-  change = size * first / (jnp.sqrt(second) + _EPSILON * root)
-  return weight - change, first, second
-
-
-def _adam_tree(adam, weights, moments, slopes):
-  found = jax.tree.map(adam, weights, *moments, slopes)
-  weights, first, second = (
-    jax.tree.map(lambda _, x, i=i: x[i], weights, found) for i in range(3)
-  )
-  return weights, Moments(first, second)

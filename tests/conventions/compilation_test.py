@@ -11,7 +11,7 @@ import scipy.sparse
 
 from repr_jax import linking, multiview, ops, setexp
 from repr_jax.linking import mention_retrieval
-from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp import fitting
 
 
 def _gcca_exact(seed: int) -> Any:
@@ -28,20 +28,21 @@ def _mvlsa_fit(seed: int) -> Any:
 def _setexp_fit(seed: int) -> Any:
   rng = np.random.default_rng(seed)
   counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
-  config = setexp.Config(latent=2, hidden=(4,))
+  config = setexp.Config(dim=2, hidden=(4,))
   key = jax.random.key(seed)
-  return fitting.fit(counts, config, key, epochs=1, batch=10).params
+  return fitting.fit(counts, config, key, epochs=1, batch_size=10).params
 
 
 def _setexp_expand(seed: int) -> Any:
   rng = np.random.default_rng(seed)
   counts = scipy.sparse.csr_array(rng.poisson(1, (20, 30)) + 1.0)
-  config = setexp.Config(latent=2, hidden=(4,))
-  params = autoencoder.init_params(config, jax.random.key(seed), counts)
-  inputs = autoencoder.statistics(counts)
-  model = expansion.build(config, params, inputs, counts)
+  config = setexp.Config(dim=2, hidden=(4,))
+  statistics = setexp.statistics_from_scipy(config, counts)
+  params = setexp.init(config, jax.random.key(seed), statistics)
+  model = setexp.model_from_scipy(config, params, statistics.inputs, counts)
   query = setexp.make_query(counts, [seed, seed + 1])
-  return expansion.expand(model, query, 5)
+  padded = setexp.pad_queries(model, [query])
+  return setexp.expand(model, padded, setexp.make_ranking(), 5)
 
 
 def _max_margin(seed: int) -> Any:

@@ -68,8 +68,8 @@ def explored(tmp_path_factory) -> Iterator[Explored]:
   (folder / "entities.jsonl").write_text("\n".join(_lines()) + "\n")
   options = Options(
     corpus=(str(folder / "entities.jsonl"),), drop_most_frequent=2,
-    min_count=2, store=str(folder / "store"), latent=4, hidden=(16,),
-    epochs=12, rate=3e-2, batch=8,
+    min_count=2, store=str(folder / "store"), dim=4, hidden=(16,),
+    epochs=12, learning_rate=3e-2, batch_size=8,
   )  # fmt: skip
   opened = session.from_run(folder / "run", options)
   rng = np.random.default_rng(0)

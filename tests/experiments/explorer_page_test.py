@@ -159,7 +159,7 @@ def test_two_systems_stand_side_by_side_and_are_exported(page, tmp_path):
   expect(page.locator("#list-1")).to_have_text("SetExpan")
   _settled(page, lambda: page.locator("#ranking").select_option("xi"))
   _settled(page, lambda: page.locator("#other-system").select_option("nvse"))
-  expect(page.locator("#list-1")).to_have_text("NVSE, decoded features")
+  expect(page.locator("#list-1")).to_have_text("NVSE, features")
   expect(page.locator("#list-0")).to_have_text("NVSE, natural parameters")
   for kind in ("CSV", "JSON"):
     with page.expect_download() as download:
@@ -167,7 +167,7 @@ def test_two_systems_stand_side_by_side_and_are_exported(page, tmp_path):
     download.value.save_as(tmp_path / kind)
   rows = list(csv.DictReader((tmp_path / "CSV").open(newline="")))
   assert [x["name"] for x in rows[:10]] == _names(page, 0)
-  assert {x["ranking"] for x in rows} == {"xi", "decoded"}
+  assert {x["ranking"] for x in rows} == {"xi", "features"}
   assert all(x["sentence"] for x in rows if x["name"] != "Mute")
   found = json.loads((tmp_path / "JSON").read_text())
   assert [x["name"] for x in found["lists"][1]["results"]] == _names(page, 1)

@@ -14,8 +14,7 @@ import pytest
 from experiments.explorer import schema
 from experiments.nvse import query as querying
 from repr_jax.data.entities.query_text import Member
-from repr_jax.setexp import systems
-from repr_jax.setexp.systems import RANKINGS
+from repr_jax.setexp import SCORES, systems
 
 httpx = pytest.importorskip("httpx")
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -75,11 +74,11 @@ def test_answers_are_those_of_the_command(explored, client, name):
     assert texts == [x.sentence for x in result.justifications]
 
 
-@pytest.mark.parametrize("ranking", RANKINGS)
+@pytest.mark.parametrize("ranking", SCORES)
 def test_every_ranking_score_is_that_of_the_command(explored, client, ranking):
   opened = explored.opened
   how = dataclasses.replace(opened.ranking, score=ranking)
-  system = systems.nvse(opened.model, opened.table.counts, how)
+  system = systems.nvse(opened.model, how)
   wish = querying.Wish(results=8, sentences=1)
   expected = _asked(opened, system, _QUERY, wish)
   values = {"members": _QUERY, "ranking": ranking}
@@ -107,7 +106,7 @@ def test_many_at_once_are_answered_together_and_compile_nothing(client):
     ]
     queries.append({"members": members, "k": int(rng.integers(1, 20))})
     if i % 5 == 0:
-      queries[-1]["ranking"] = RANKINGS[i % len(RANKINGS)]
+      queries[-1]["ranking"] = SCORES[i % len(SCORES)]
   before = client.get("/api/status").json()
   with concurrent.futures.ThreadPoolExecutor(24) as pool:
     together = list(
@@ -222,7 +221,7 @@ _BAD = [
    "12 are allowed"),
   ({"members": _QUERY, "system": "google"}, "system should be 'nvse', 'bm25'"),
   ({"members": _QUERY, "system": None}, "system should be"),
-  ({"members": _QUERY, "ranking": "best"}, "'decoded', 'xi'"),
+  ({"members": _QUERY, "ranking": "best"}, "'features', 'xi'"),
   ({"members": _QUERY, "system": "bm25", "ranking": "xi"}, "for nvse"),
   ({"members": _QUERY, "path": "/etc/passwd"}, "path is not a field"),
 ]  # fmt: skip

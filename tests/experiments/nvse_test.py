@@ -85,11 +85,11 @@ def options(world):
     drop_most_frequent=2,
     min_count=2,
     store=str(world / "store"),
-    latent=4,
+    dim=4,
     hidden=(16,),
     epochs=12,
-    rate=3e-2,
-    batch=8,
+    learning_rate=3e-2,
+    batch_size=8,
     validation=0.1,
     patience=12,
   )
@@ -114,7 +114,7 @@ def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   assert losses[-1] < losses[0]
   monkeypatch.setattr(train, "train", None)
   again = session.from_run(world / "run", options)
-  np.testing.assert_array_equal(again.model.constants, opened.model.constants)
+  np.testing.assert_array_equal(again.model.entities, opened.model.entities)
 
 
 def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
@@ -359,7 +359,11 @@ def test_bad_corpora_and_options_are_refused(options, tmp_path):
   )
   with pytest.raises(InputError, match="share a feature"):
     data.open_table(alone)
-  for changes in ({"validation": 1.0}, {"ranking": "x"}, {"rate": 0.0}):
+  for changes in (
+    {"validation": 1.0},
+    {"ranking": "x"},
+    {"learning_rate": 0.0},
+  ):
     with pytest.raises(InputError):
       dataclasses.replace(options, **changes)
   assert variant(options, "hidden=8x4, beta=0.5").hidden == (8, 4)

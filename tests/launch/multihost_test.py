@@ -72,7 +72,7 @@ def test_a_job_dies_resumes_and_equals_one_process(tmp_path):
     state, info = two_processes.train_epoch(problem, state, epoch, None)
     logged = json.loads(lines[epoch])["loss"]
     np.testing.assert_allclose(logged, info.loss, rtol=1e-4)
-  decoder = train.parameters(state).decoder
+  decoder = train.parameters(problem.config, state).decoder
   np.testing.assert_allclose(
     np.load(workdir / "decoder.npy"), decoder, atol=1e-4
   )

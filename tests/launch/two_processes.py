@@ -31,16 +31,19 @@ def make_problem():
   """A small autoencoder and its first state."""
   rng = np.random.default_rng(0)
   counts = sp.csr_array(rng.poisson(0.3, (24, 31)).astype(np.float32))
-  config = setexp.Config(latent=3, hidden=(8,))
+  config = setexp.Config(dim=3, hidden=(8,))
   problem = fitting.prepare(config, counts)
-  params = setexp.vae.init_params(config, jax.random.key(0), problem.counts)
-  return problem, train.init(params)
+  init, _ = setexp.vae(config)
+  return problem, init(jax.random.key(0), problem.statistics)
 
 
 def train_epoch(problem, state, epoch, mesh):
   """One epoch of training."""
   key = jax.random.fold_in(jax.random.key(1), epoch)
-  return fitting.epoch(problem, state, key, rate=1e-2, batch=8, mesh=mesh)
+  hyper = train.Hyper(1e-2)
+  return fitting.epoch(
+    problem, state, key, hyper=hyper, batch_size=8, mesh=mesh
+  )
 
 
 def main(argv):
@@ -49,7 +52,7 @@ def main(argv):
   with runlib.Run("two_processes") as run:
     mesh = meshes.make_mesh("batch:2,features:2", sharding.AXES)
     problem, state = make_problem()
-    state = sharding.place_state(mesh, problem.config, state)
+    state = sharding.place_state(mesh, state)
     start, state = run.restore(state) or (-1, state)
     for epoch in range(start + 1, 3):
       state, info = train_epoch(problem, state, epoch, mesh)
@@ -57,9 +60,10 @@ def main(argv):
       run.save(epoch, state)
       if os.environ.get("DIES_AFTER") == f"{jax.process_index()},{epoch}":
         os._exit(7)
-    params = sharding.on_host(train.parameters(state), 31)
+    params = train.parameters(problem.config, state)
+    whole = sharding.on_host(params, 31)
     found = fitting.bound(
-      problem.config, problem.inputs, train.parameters(state),
+      problem.config, problem.statistics.inputs, params,
       problem.counts[:5], jax.random.key(2),
     )  # fmt: skip
     mesh = meshes.make_mesh("rows:2,views:2", mvlsa_placement.AXES)
@@ -67,8 +71,8 @@ def main(argv):
     run.row("autoencoder", "ELBO", found.elbo)
     run.vectors([f"w{i}" for i in range(37)], vectors)
     with open(run.directory / "decoder.npy", "wb") as out:
-      np.save(out, params.decoder)
-    digest = hashlib.sha256(vectors.tobytes() + params.decoder.tobytes())
+      np.save(out, whole.decoder)
+    digest = hashlib.sha256(vectors.tobytes() + whole.decoder.tobytes())
     print(f"process {jax.process_index()} made {digest.hexdigest()}")
 
 

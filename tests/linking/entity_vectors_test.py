@@ -217,19 +217,20 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   rng = np.random.default_rng(0)
   dense = rng.poisson(1.0, (12, 9)).astype(np.float32)
   dense[4] = 0
-  config = autoencoder.Config(latent=3, hidden=(5,), weighting="log1p")
+  config = autoencoder.Config(dim=3, hidden=(5,), weighting="log1p")
   counts = sp.csr_array(dense)
   null = ev.posterior_means(counts, key=_KEY, config=config, epochs=0)
   assert not null[4].any()
   # The same random encoder, by hand.
   full = sp.csr_array(dense[dense.any(axis=1)])
   start, _, _ = jax.random.split(_KEY, 3)
-  params = autoencoder.init_params(config, start, full)
+  statistics = autoencoder.statistics_from_scipy(config, full)
+  params = autoencoder.init(config, start, statistics)
   sums = jnp.log1p(dense[0]) @ params.table
-  expected = autoencoder.encode(config, params.encoder, sums).mean
+  expected = autoencoder.encode_sums(config, params.encoder, sums).mean
   np.testing.assert_allclose(null[0], expected, atol=1e-5)
   trained = ev.posterior_means(
-    counts, key=_KEY, config=config, epochs=2, batch=4
+    counts, key=_KEY, config=config, epochs=2, batch_size=4
   )
   assert np.isfinite(trained).all()
   assert not np.allclose(trained[0], null[0])

@@ -25,7 +25,7 @@ from repr_jax.kb import (
 from repr_jax.multiview import gcca, mvlsa, sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, sharded, topk
-from repr_jax.setexp import autoencoder, batches, expansion, fitting
+from repr_jax.setexp import batches, expansion, fitting, make_ranking
 from repr_jax.setexp import sharding as vae_placement
 from repr_jax.setexp import train as vae_training
 
@@ -161,7 +161,7 @@ def test_factors_move_between_parts_of_the_mesh_as_the_model_says():
 def _vae_problem(features: int, **options):
   rng = np.random.default_rng(0)
   counts = sp.csr_array(rng.poisson(0.1, (40, features)).astype(np.float32))
-  config = setexp.Config(latent=6, hidden=(32,), **options)
+  config = setexp.Config(dim=6, hidden=(32,), **options)
   return config, fitting.prepare(config, counts)
 
 
@@ -170,7 +170,7 @@ def test_training_of_the_autoencoder_over_batch_and_features():
   config, problem = _vae_problem(101)  # three rows of padding
   fit = functools.partial(
     fitting.fit, problem.counts, config, jax.random.key(0), epochs=2,
-    batch=16, rate=1e-2, validation=problem.counts[:10],
+    batch_size=16, hyper=setexp.Hyper(1e-2), validation=problem.counts[:10],
   )  # fmt: skip
   one, many = fit(), fit(mesh=mesh)
   for ours, theirs in zip(
@@ -188,14 +188,14 @@ def test_a_step_of_the_autoencoder_costs_what_the_model_says(batch, features):
     f"batch:{batch},features:{features}", vae_placement.AXES, devices
   )
   config, problem = _vae_problem(4096)
-  params = autoencoder.init_params(config, jax.random.key(0), problem.counts)
-  state = vae_training.init(params)
-  state = vae_placement.place_state(mesh, config, state)
+  init, _ = setexp.vae(config)
+  state = init(jax.random.key(0), problem.statistics)
+  state = vae_placement.place_state(mesh, state)
   packed = batches.pack(problem.counts, np.arange(16)[None])
   noise = np.zeros((1, 1, 16, 6), np.float32)
   packed, noise = vae_placement.place_batches(mesh, packed, noise)
   program = vae_training.run.lower(
-    config, problem.inputs, state, packed, noise, 1e-3
+    config, optax.adam, state, packed, noise, setexp.Hyper()
   ).compile()
   sizes = cost.Autoencoder(
     features=4096, hidden=32, latent=6, batch=16,
@@ -315,13 +315,15 @@ def test_expansion_over_devices(score):
   mesh = meshes.make_mesh("batch:8", ("batch",))
   config, problem = _vae_problem(50)
   counts = problem.counts[:37]
-  params = autoencoder.init_params(config, jax.random.key(0), counts)
-  model = expansion.build(config, params, problem.inputs, counts, score)
+  params = setexp.init(config, jax.random.key(0), problem.statistics)
+  inputs = problem.statistics.inputs
+  model = setexp.model_from_scipy(config, params, inputs, counts)
   queries = [setexp.make_query(counts, ids) for ids in ([0, 36], [8, 9, 20])]
-  over = expansion.spread(model, mesh)
+  padded, ranking = setexp.pad_queries(model, queries), make_ranking(score)
+  over = expansion.place_side(model, mesh)
+  sharded = jax.jit(expansion.expand_sharded, static_argnums=(1, 4))
   for k in (3, 37):
-    one = expansion.expand_batch(model, queries, k)
-    many = expansion.expand_batch(model, queries, k, over)
-    for ours, theirs in zip(many, one):
-      np.testing.assert_array_equal(ours.ids, theirs.ids)
-      np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-4)
+    one = setexp.expand(model, padded, ranking, k)
+    many = sharded(over, mesh, padded, ranking, k)
+    np.testing.assert_array_equal(many.ids[:, :34], one.ids[:, :34])
+    np.testing.assert_allclose(many.scores, one.scores, rtol=1e-4)

@@ -19,7 +19,7 @@ def _train() -> list[np.ndarray]:
   rng = np.random.default_rng(0)
   counts = rng.poisson(0.05, (400, 2000)).astype(np.float32)
   counts[np.arange(400), np.arange(400)] += 1
-  config = autoencoder.Config(latent=20, hidden=(100,))
+  config = autoencoder.Config(dim=20, hidden=(100,))
   table = sp.csr_array(counts)
   found = fitting.fit(table, config, jax.random.key(0), epochs=2)
   return [np.asarray(x) for x in jax.tree.leaves(found.params)]

@@ -146,7 +146,7 @@ def _make_model(folder: pathlib.Path) -> None:
 def _check_model(found) -> None:
   config, params, inputs = found
   assert params.table.shape == (inputs.idf.size, config.hidden[0])
-  assert params.decoder.shape == (inputs.idf.size, config.latent + 1)
+  assert params.decoder.shape == (inputs.idf.size, config.dim + 1)
   assert np.isfinite(params.table).all() and np.isfinite(inputs.mean_length)
 
 

@@ -24,8 +24,9 @@ from repr_jax.kb import combine
 from repr_jax.linking import entity_vectors
 from repr_jax.multiview import host_views
 from repr_jax.ops import pca, spectral, topk
-from repr_jax.setexp import autoencoder, expansion, feature_scores, fitting
+from repr_jax.setexp import autoencoder, fitting, systems
 from repr_jax.setexp.baselines import bayesian_sets, bm25, word2vecf
+from repr_jax.setexp.query import best
 
 _KEY = jax.random.key(0)
 
@@ -150,23 +151,25 @@ def _bases(rows: int) -> dict[str, _Case]:
 
 def _sets(rows: int) -> dict[str, _Case]:
   counts = _counts(rows, 8)
-  config = autoencoder.Config(latent=2, hidden=(3,))
-  inputs = autoencoder.statistics(counts)
-  params = autoencoder.init_params(config, _KEY, counts)
+  config = autoencoder.Config(dim=2, hidden=(3,))
+  statistics = autoencoder.statistics_from_scipy(config, counts)
+  inputs = statistics.inputs
+  params = autoencoder.init(config, _KEY, statistics)
   query = setexp.make_query(counts, [0, 1])
-  model = expansion.build(config, params, inputs, counts)
 
   def build(table, decoder, idf, counts):
     changed = params._replace(table=table, decoder=decoder)
-    built = expansion.build(config, changed, inputs._replace(idf=idf), counts)
-    return expansion.score(built, query)
+    built = setexp.model_from_scipy(
+      config, changed, inputs._replace(idf=idf), counts
+    )
+    return systems.nvse(built, systems.RankingConfig("xi")).score_batch([query])
 
-  def fit(counts, rate):
-    found = fitting.fit(counts, config, _KEY, epochs=1, rate=rate)
-    return found.params
+  def fit(counts, rate, beta, smoothing):
+    hyper = setexp.Hyper(rate, beta, smoothing)
+    return fitting.fit(counts, config, _KEY, epochs=1, hyper=hyper).params
 
   return {
-    "expand.build": _Case(
+    "setexp.model_from_scipy": _Case(
       build,
       {
         "table": np.asarray(params.table),
@@ -175,13 +178,16 @@ def _sets(rows: int) -> dict[str, _Case]:
         "counts": counts,
       },
     ),
-    "fitting.fit": _Case(fit, {"counts": _counts(70, 8), "rate": 1e-3}),
+    "fitting.fit": _Case(
+      fit,
+      {"counts": _counts(70, 8), "rate": 1e-3, "beta": 1.0, "smoothing": 0.1},
+    ),
     "setexp.make_query": _Case(
       lambda weights: setexp.make_query(counts, [0, 1], weights),
       {"weights": np.ones(2)},
     ),
-    "setexp.best": _Case(
-      lambda scores: scores[setexp.best(scores, 3)], {"scores": _normal(rows)}
+    "query.best": _Case(
+      lambda scores: scores[best(scores, 3)], {"scores": _normal(rows)}
     ),
     "bm25.fit": _Case(bm25.fit, {"counts": counts}),
     "bayesian_sets.fit": _Case(
@@ -190,14 +196,11 @@ def _sets(rows: int) -> dict[str, _Case]:
     "word2vecf.fit": _Case(
       lambda counts: word2vecf.fit(counts, epochs=1), {"counts": counts}
     ),
-    "decoded.fit": _Case(
-      lambda weight, share: feature_scores.score(
-        feature_scores.fit(
-          model, counts, weight, feature_scores.POOLINGS[0], share
-        ),
-        query,
+    "setexp.make_ranking": _Case(
+      lambda power, share: (
+        setexp.make_ranking("features", power=power, member_share=share).scores
       ),
-      {"weight": 0.5, "share": 0.3},
+      {"power": 0.5, "share": 0.3},
     ),
   }
 

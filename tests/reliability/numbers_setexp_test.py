@@ -10,23 +10,16 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from repr_jax import setexp
 from repr_jax.data import entities
 from repr_jax.data.entities import features
 from repr_jax.errors import InputError
-from repr_jax.setexp import (
-  autoencoder,
-  expansion,
-  explain,
-  feature_scores,
-  feature_scores_batch,
-  fitting,
-  gaussian_scores,
-)
-from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, word2vecf
+from repr_jax.setexp import explain, fitting, gaussian_scores, systems
+from repr_jax.setexp.baselines import bm25, setexpan, word2vecf
 from repr_jax.setexp.query import best, exclude, make_query, query_features
 
 _ENTITIES, _FEATURES, _BARE = 1010, 40, 7
-_POOLINGS = [f"decoded_{pooling}" for pooling in feature_scores.POOLINGS]
+_POOLINGS = [f"features_{pooling}" for pooling in setexp.POOLINGS]
 _SYSTEMS = (
   "bm25",
   "bernoulli",
@@ -34,23 +27,26 @@ _SYSTEMS = (
   "gaussian",
   "word2vecf",
   "setexpan",
-  *gaussian_scores.RANKINGS,
+  *gaussian_scores.SCORES,
   *_POOLINGS,
 )
 
 
 class _System(NamedTuple):
-  module: object
+  system: systems.System
   model: object
 
   def scores(self, query):
-    return self.module.score(self.model, query)
+    return self.system.score_batch([query])[0]
 
   def rows(self, query, rows):
-    return self.module.score_rows(self.model, query, rows)
+    return self.system.score_rows(query, rows)
 
   def rationale(self, query):
-    return self.module.rationale(self.model, query)
+    return self.system.rationale(query)
+
+  def parts(self, query, entity):
+    return self.system.contributions(query, entity)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +60,13 @@ def counts():
 
 @pytest.fixture(scope="module")
 def encoded(counts):
-  config = autoencoder.Config(latent=3, hidden=(8,), weighting="log1p")
-  params = autoencoder.init_params(config, jax.random.key(0), counts)
-  return expansion.build(config, params, autoencoder.statistics(counts), counts)
+  return _model(setexp.Config(dim=3, hidden=(8,), weighting="log1p"), counts)
+
+
+def _model(config, counts):
+  statistics = setexp.statistics_from_scipy(config, counts)
+  params = setexp.init(config, jax.random.key(0), statistics)
+  return setexp.model_from_scipy(config, params, statistics.inputs, counts)
 
 
 @pytest.fixture(scope="module")
@@ -80,21 +80,21 @@ def system(counts, encoded):
 
   @functools.cache
   def make(name):
-    if name == "bm25":
-      return _System(bm25, bm25.fit(counts))
-    if name in ("bernoulli", "poisson", "gaussian"):
-      return _System(bayesian_sets, bayesian_sets.fit(counts, name))
+    if name in gaussian_scores.SCORES or name.startswith("features_"):
+      score, _, pooling = name.partition("_")
+      ranking = systems.RankingConfig(name)
+      if score == "features":
+        ranking = systems.RankingConfig(score, 0.5, 0.3, pooling)
+      return _System(systems.nvse(encoded, ranking), encoded)
+    baseline = systems.find_baseline(name)
     if name == "word2vecf":
       model = word2vecf.Model(vectors, contexts, contexts[:8], 5)
-      return _System(word2vecf, model)
-    if name == "setexpan":
-      options = setexpan.Options(features=20, samples=4, candidates=50)
-      return _System(setexpan, setexpan.fit(counts, options))
-    if name in gaussian_scores.RANKINGS:
-      return _System(expansion, expansion.with_ranking(encoded, name))
-    pooling = name.removeprefix("decoded_")
-    fitted = feature_scores.fit(encoded, counts, 0.5, pooling, 0.3)
-    return _System(feature_scores, fitted)
+    elif name == "setexpan":
+      config = setexpan.Config(features=20, samples=4, candidates=50)
+      model = setexpan.fit(counts, config)
+    else:
+      model = baseline.fit(counts, 0)
+    return _System(systems.bind(baseline, model), model)
 
   return make
 
@@ -184,24 +184,23 @@ def test_large_queries_are_scored_by_definition(system, counts, encoded):
 def test_precision_of_a_query_is_never_negative(counts, encoded):
   """Signs reach the means alone, so that no weights break the product."""
   query = make_query(counts, [3, 9], [-1e6, -1.0])
-  for name in gaussian_scores.RANKINGS:
-    model = expansion.with_ranking(encoded, name)
+  for name in gaussian_scores.SCORES:
+    own = systems.nvse(encoded, systems.RankingConfig(name))
     flipped = make_query(counts, [3, 9], [1e6, 1.0])
-    assert np.isfinite(expansion.score(model, query)).all()
+    one, other = own.score_batch([query, flipped])
+    assert np.isfinite(one).all()
     if name in ("mean", "kl_entity"):  # these order by the mean
-      assert (
-        expansion.score(model, query) != expansion.score(model, flipped)
-      ).any()
+      assert (one != other).any()
 
 
 @pytest.mark.parametrize("weights", [(1e-39, 1e-45), (1e-39, -1e-39), (2, 6)])
 def test_normalized_weights_of_any_size(counts, encoded, weights):
-  model = expansion.with_ranking(encoded, "xi", normalize=True)
-  found = expansion.score(model, make_query(counts, [3, 9], weights))
+  own = systems.nvse(encoded, systems.RankingConfig("xi", normalize=True))
+  found = own.score_batch([make_query(counts, [3, 9], weights)])
   assert np.isfinite(found).all()
   if weights == (2, 6):
     shares = make_query(counts, [3, 9], (0.25, 0.75))
-    np.testing.assert_allclose(found, expansion.score(model, shares), rtol=1e-4)
+    np.testing.assert_allclose(found, own.score_batch([shares]), rtol=1e-4)
 
 
 def test_huge_counts_and_weights_together():
@@ -213,35 +212,48 @@ def test_huge_counts_and_weights_together():
   assert (np.abs(query_features(query)) <= 1e30).all()
   index = bm25.fit(counts)
   assert np.isfinite(bm25.score(index, query)).all()
-  config = autoencoder.Config(latent=3, hidden=(8,), weighting="bm25")
-  params = autoencoder.init_params(config, jax.random.key(0), counts)
-  model = expansion.build(
-    config, params, autoencoder.statistics(counts), counts
-  )
-  for pooling in feature_scores.POOLINGS:
-    fitted = feature_scores.fit(model, counts, 0.5, pooling, 0.5)
-    assert np.isfinite(feature_scores.score(fitted, query)).all()
+  model = _model(setexp.Config(dim=3, hidden=(8,), weighting="bm25"), counts)
+  for pooling in setexp.POOLINGS:
+    ranking = systems.RankingConfig("features", 0.5, 0.5, pooling)
+    found = systems.nvse(model, ranking).score_batch([query])
+    assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("pooling", feature_scores.POOLINGS)
-def test_a_batch_takes_what_it_was_not_prepared_for(counts, encoded, pooling):
-  """More members than the arrays hold, and a member that is new."""
-  fitted = feature_scores.fit(encoded, counts, 0.5, pooling, 0.3)
-  batch = feature_scores_batch.prepare(fitted, 4)
+@pytest.mark.parametrize("name", _SYSTEMS)
+def test_contributions_sum_to_the_score(system, counts, name):
+  found = system(name)
+  query = make_query(counts, [3, 9, 20], [1.0, 2.0, -0.5])
+  scores = found.scores(query)
+  order = np.argsort(-scores)
+  for entity in (*order[[0, 3, 8, 40, -1]].tolist(), 3, _BARE):
+    parts = found.parts(query, entity)
+    sizes = [float(np.abs(x).sum()) for x in (parts.features, parts.dimensions)]
+    # Rounding is that of the largest terms where they cancel.
+    assert float(parts.total) == pytest.approx(
+      float(scores[entity]), rel=1e-5, abs=1e-6 * sum(sizes)
+    )
+
+
+@pytest.mark.parametrize("pooling", setexp.POOLINGS)
+def test_a_batch_of_queries_of_any_size(counts, encoded, pooling):
+  """Queries of one member and of a thousand, and a member that is new."""
+  ranking = systems.RankingConfig("features", 0.5, 0.3, pooling)
+  own = systems.nvse(encoded, ranking)
   new = sp.csr_array(counts[[50]])
   queries = [
     make_query(counts, [1, 2]),
-    make_query(counts, np.arange(10, 1000)),
+    make_query(counts, [x for x in range(10, 1000) if x != _BARE]),
     make_query(counts, [4, 5], [1.0, -1.0]),
     make_query(counts, [6], None, new),
     make_query(counts, [8]),
   ]
-  answers = feature_scores_batch.expand_batch(batch, queries, 10)
-  for query, answer in zip(queries, answers):
-    scores = exclude(feature_scores.score(fitted, query), query)
+  padded = setexp.pad_queries(encoded, queries)
+  answers = setexp.expand(encoded, padded, ranking.traced(), 10)
+  for query, ids, values in zip(queries, *map(np.asarray, answers)):
+    scores = exclude(own.score_batch([query])[0], query)
     rows = best(scores, 10)
-    np.testing.assert_allclose(answer.scores, scores[rows], rtol=1e-3)
-    assert not np.isin(answer.ids, query.ids).any()
+    np.testing.assert_allclose(values, scores[rows], rtol=1e-3)
+    assert not np.isin(ids, query.ids).any()
 
 
 def test_reasons_at_the_edge():
@@ -261,17 +273,19 @@ def test_reasons_at_the_edge():
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_parameters_that_are_not_finite_are_refused(counts, encoded, value):
   """The loss of a step is that before it: it cannot tell."""
-  config, params, inputs = encoded[:3]
+  config, params, inputs = encoded.config, encoded.params, encoded.inputs
+  hyper = setexp.Hyper(value)
   with pytest.raises(InputError, match=f"rate must be .* not {value}"):
-    fitting.fit(counts, config, jax.random.key(0), epochs=1, rate=value)
+    fitting.fit(counts, config, jax.random.key(0), epochs=1, hyper=hyper)
   start = np.full((_FEATURES, 8), value, np.float32)
   with pytest.raises(InputError, match="not finite"):
     fitting.fit(counts, config, jax.random.key(0), epochs=0, word_vectors=start)
   bad = params._replace(table=params.table.at[3, 0].set(value))
   with pytest.raises(InputError, match="table of the model"):
-    expansion.build(config, bad, inputs, counts)
+    setexp.model_from_scipy(config, bad, inputs, counts)
   with pytest.raises(InputError, match="mean_length of the model"):
-    expansion.build(config, params, inputs._replace(mean_length=value), counts)
+    bad = inputs._replace(mean_length=value)
+    setexp.model_from_scipy(config, params, bad, counts)
 
 
 def test_mentions_that_reach_past_their_sentence():
@@ -292,6 +306,6 @@ def test_counts_that_are_no_counts_are_refused(counts, encoded, value):
   with pytest.raises(InputError, match="finite"):
     word2vecf.fit(bad, epochs=1)
   with pytest.raises(InputError, match="finite"):
-    expansion.build(*encoded[:3], bad)
+    setexp.model_from_scipy(encoded.config, encoded.params, encoded.inputs, bad)
   with pytest.raises(InputError, match="finite"):
     setexpan.fit(bad)

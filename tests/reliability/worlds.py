@@ -158,8 +158,9 @@ def _mvlsa(world: pathlib.Path, run: pathlib.Path) -> list[str]:
 def _nvse(world: pathlib.Path, run: pathlib.Path) -> list[str]:
   return [
     f"--corpus={world / 'entities.jsonl'}",
-    "--drop_most_frequent=2", "--latent=2", "--hidden=4", "--epochs=3",
-    "--batch=8", "--validation=0.2", "--patience=9", "--word2vecf_epochs=1",
+    "--drop_most_frequent=2", "--dim=2", "--hidden=4", "--epochs=3",
+    "--batch_size=8", "--validation=0.2", "--patience=9",
+    "--word2vecf_epochs=1",
     f"--store={run / 'store'}", f"--workdir={run / 'run'}",
   ]  # fmt: skip
 

@@ -1,13 +1,14 @@
 """Ranking by the decoder: against the formula written out in loops."""
 
 import jax
+import jax.test_util
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from repr_jax import setexp
 from repr_jax.data import synthetic_corpora
-from repr_jax.errors import InputError
-from repr_jax.setexp import autoencoder, expansion, feature_scores
+from repr_jax.setexp import systems
 from repr_jax.setexp.baselines import bm25
 from repr_jax.setexp.query import make_query
 
@@ -22,17 +23,30 @@ def counts():
 
 @pytest.fixture(scope="module", params=["multinomial", "multilabel"])
 def model(request, counts):
-  config = autoencoder.Config(latent=3, hidden=(6,), decoder=request.param)
-  params = autoencoder.init_params(config, jax.random.key(1), counts)
-  return expansion.build(config, params, autoencoder.statistics(counts), counts)
+  config = setexp.Config(dim=3, hidden=(6,), decoder=request.param)
+  return _model(config, counts)
+
+
+def _model(config, counts):
+  statistics = setexp.statistics_from_scipy(config, counts)
+  params = setexp.init(config, jax.random.key(1), statistics)
+  return setexp.model_from_scipy(config, params, statistics.inputs, counts)
+
+
+def _score(model, query, power=0.5, pooling="mean", share=0.0):
+  ranking = systems.RankingConfig("features", power, share, pooling)
+  return systems.nvse(model, ranking).score_batch([query])[0]
+
+
+def _table(counts):
+  """BM25's weights of all features, dense."""
+  return bm25.weigh_rows(bm25.fit(counts, positive=True), counts)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_scores_are_the_formula(model, counts, power):
   query = make_query(counts, [0, 3], [1.0, -0.5])
-  found = feature_scores.score(
-    feature_scores.fit(model, counts, power, "product"), query
-  )
+  found = _score(model, query, power, "product")
   mean = np.zeros(3)
   precision = np.zeros(3)
   for row, weight in ((0, 1.0), (3, -0.5)):
@@ -59,9 +73,7 @@ def test_scores_are_the_formula(model, counts, power):
 
 def test_poolings_agree_where_they_must(model, counts):
   def score(pooling, query):
-    return feature_scores.score(
-      feature_scores.fit(model, counts, 0.5, pooling), query
-    )
+    return _score(model, query, pooling=pooling)
 
   one = make_query(counts, [4], [2.0])
   alone = make_query(counts, [4])
@@ -80,9 +92,8 @@ def test_poolings_agree_where_they_must(model, counts):
   p = 1 / (1 + np.exp(-logits))
   if model.config.decoder == "multinomial":
     p = np.exp(logits) / np.exp(logits).sum()
-  fitted = feature_scores.fit(model, counts)
   np.testing.assert_allclose(
-    score("mean", several), fitted.table @ np.sqrt(p), rtol=1e-4
+    score("mean", several), _table(counts) @ np.sqrt(p), rtol=1e-4
   )
   union = make_query(
     counts, [], new_rows=counts[[4]] + counts[[5]] + counts[[20]]
@@ -92,8 +103,6 @@ def test_poolings_agree_where_they_must(model, counts):
     score("product", union),
     rtol=1e-4,
   )
-  with pytest.raises(InputError, match="pooling"):
-    feature_scores.fit(model, counts, 0.5, "sum")
 
 
 def test_the_own_share_smooths_the_members_counts(model, counts):
@@ -105,70 +114,65 @@ def test_the_own_share_smooths_the_members_counts(model, counts):
     total = sum(w * x[i] for w, x in zip(weights, rows))
     share = sum(max(w, 0) for w, x in zip(weights, rows) if x[i] > 0)
     own[i] = max(total, 0) * share
-  decoder = feature_scores.fit(model, counts, 1.0)
-  p = feature_scores.score(decoder, query)
+  p = _score(model, query, 1.0)
   if model.config.decoder == "multilabel":  # Presences become shares.
     table = np.asarray(model.params.decoder)
     mean = np.asarray(model.entities.xi / model.entities.precision)
     z = mean[:, [4, 5, 20]] @ (np.array(weights) / 1.75)
     p = p / (1 / (1 + np.exp(-table[:, :-1] @ z - table[:, -1]))).sum()
-  found = feature_scores.score(
-    feature_scores.fit(model, counts, 1.0, own=0.3), query
-  )
-  expected = 0.7 * p + 0.3 * (decoder.table @ own) / own.sum()
+  found = _score(model, query, 1.0, share=0.3)
+  expected = 0.7 * p + 0.3 * (_table(counts) @ own) / own.sum()
   np.testing.assert_allclose(found, expected, rtol=1e-4)
   # One member without the decoder is BM25, up to scale.
   one = make_query(counts, [4])
-  members = feature_scores.score(
-    feature_scores.fit(model, counts, 1.0, own=1.0), one
-  )
+  members = _score(model, one, 1.0, share=1.0)
   lexical = bm25.score(bm25.fit(counts, positive=True), one)
   length = counts[[4]].sum()
   np.testing.assert_allclose(members * length, lexical, rtol=1e-4)
   only_away = make_query(counts, [4], [-1.0])
-  assert np.isfinite(
-    feature_scores.score(decoder._replace(own=0.5), only_away)
-  ).all()
-  for share in (-0.1, 1.1, np.nan):
-    with pytest.raises(InputError, match="own share"):
-      feature_scores.fit(model, counts, own=share)
+  assert np.isfinite(_score(model, only_away, share=0.5)).all()
 
 
 def test_two_kinds_alone_are_told_apart():
   # Every feature of a kind is in half of the entities.
   kinds = np.kron(np.eye(2), np.ones((6, 5)))
   counts = sp.csr_array(kinds.astype(np.float32))
-  config = autoencoder.Config(latent=2, hidden=(4,))
-  params = autoencoder.init_params(config, jax.random.key(0), counts)
-  built = expansion.build(
-    config, params, autoencoder.statistics(counts), counts
-  )
-  query = make_query(counts, [0, 1, 2])
-  found = feature_scores.score(
-    feature_scores.fit(built, counts, own=0.5), query
-  )
+  built = _model(setexp.Config(dim=2, hidden=(4,)), counts)
+  found = _score(built, make_query(counts, [0, 1, 2]), share=0.5)
   assert found[3:6].min() > found[6:].max()
 
 
-def test_rows_and_batches_score_as_the_table(model, counts):
-  fitted = feature_scores.fit(model, counts, own=0.4)
-  queries = [make_query(counts, ids) for ids in ([1], [2, 9, 17])]
-  new = make_query(counts, [], new_rows=counts[[1]])
-  both = feature_scores.score_batch(fitted, [*queries, new])
-  for row, query in zip(both, queries):
-    one = feature_scores.score(fitted, query)
-    np.testing.assert_allclose(row, one, rtol=1e-5)
-    outside = feature_scores.score_rows(fitted, query, counts)
-    np.testing.assert_allclose(outside, one, rtol=1e-5)
-  np.testing.assert_allclose(both[2], both[0], rtol=1e-4)
-  assert feature_scores.score_batch(fitted, []).shape == (0, counts.shape[0])
-  np.testing.assert_array_equal(
-    feature_scores.rationale(fitted, queries[0]),
-    expansion.rationale(model, queries[0]),
+@pytest.mark.parametrize("pooling", setexp.POOLINGS)
+def test_batches_and_new_members_score_as_the_table(model, counts, pooling):
+  ranking = systems.RankingConfig("features", 0.75, 0.4, pooling)
+  system = systems.nvse(model, ranking)
+  rng = np.random.default_rng(0)
+  queries = []
+  for _ in range(20):  # More than are multiplied one by one.
+    ids = rng.choice(counts.shape[0], rng.integers(1, 6), replace=False)
+    queries.append(make_query(counts, ids, rng.uniform(-1, 2, len(ids))))
+  many = system.score_batch(queries)
+  for row, query in zip(many, queries):
+    one = system.score_batch([query])[0]
+    np.testing.assert_allclose(row, one, rtol=1e-4)
+    outside = system.score_rows(query, counts)
+    np.testing.assert_allclose(outside, one, rtol=1e-4)
+  known = make_query(counts, [1, 4], [1.0, 0.5])
+  new = make_query(counts, [4], [0.5, 1.0], new_rows=counts[[1]])
+  np.testing.assert_allclose(
+    *(system.score_batch([x]) for x in (known, new)), rtol=1e-4
   )
 
 
-@pytest.mark.parametrize("power", [0.0, -1.0, np.nan, np.inf])
-def test_a_power_that_cannot_be_is_refused(model, counts, power):
-  with pytest.raises(InputError, match="power"):
-    feature_scores.fit(model, counts, power)
+def test_gradients_of_the_settings_by_finite_differences(model, counts):
+  query = setexp.pad_queries(model, [make_query(counts, [1, 4], [1.0, 0.5])])
+  query = jax.tree.map(lambda x: x[0], query)
+  base = setexp.make_ranking("features", power=0.6, member_share=0.4)
+
+  def score(power, share):
+    ranking = base._replace(power=power, member_share=share)
+    return setexp.score_entities(model, query, ranking)[9]
+
+  jax.test_util.check_grads(
+    score, (0.6, 0.4), order=1, modes=["rev"], atol=2e-2, rtol=2e-2, eps=1e-2
+  )

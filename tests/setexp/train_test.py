@@ -12,27 +12,35 @@ from jax.test_util import check_grads
 
 from repr_jax import errors
 from repr_jax.data import synthetic_corpora
-from repr_jax.ops import precision
+from repr_jax.ops import gaussian, precision
 from repr_jax.setexp import autoencoder, batches, fitting, softmax, train
+from repr_jax.setexp import rows as row_lib
 
-_update = jax.jit(train.update, static_argnums=0)
+_step = jax.jit(train.step, static_argnums=(0, 1))
 _CONFIGS = {
-  "plain": autoencoder.Config(latent=3, hidden=(6,)),
-  "deep": autoencoder.Config(
-    latent=3, hidden=(6, 4), beta=0.3, weighting="log1p"
+  "plain": (autoencoder.Config(dim=3, hidden=(6,)), train.Hyper(0.01)),
+  "deep": (
+    autoencoder.Config(dim=3, hidden=(6, 4), weighting="log1p"),
+    train.Hyper(0.01, beta=0.3),
   ),
-  "multilabel": autoencoder.Config(
-    latent=3,
-    hidden=(6,),
-    decoder="multilabel",
-    smoothing=0.5,
-    weighting="l1",
-    lower_bounded_variance=True,
+  "multilabel": (
+    autoencoder.Config(
+      dim=3,
+      hidden=(6,),
+      decoder="multilabel",
+      weighting="l1",
+      lower_bounded_variance=True,
+    ),
+    train.Hyper(0.01, smoothing=0.5),
   ),
-  "smooth": autoencoder.Config(
-    latent=3, hidden=(6,), smoothing=0.5, weighting="bm25", prior_variance=2.0
+  "smooth": (
+    autoencoder.Config(
+      dim=3, hidden=(6,), weighting="bm25", prior_variance=2.0
+    ),
+    train.Hyper(0.01, smoothing=0.5),
   ),
 }
+_PLAIN, _HYPER = _CONFIGS["plain"]
 
 
 @pytest.fixture
@@ -48,39 +56,43 @@ def _counts(seed=0, size=10, features=40, rate=0.25):
 
 
 def _params(config, counts, dtype=jnp.float64):
-  params = autoencoder.init_params(config, jax.random.key(3), counts)
+  statistics = autoencoder.statistics_from_scipy(config, counts)
+  params = autoencoder.init(config, jax.random.key(3), statistics)
   return jax.tree.map(lambda x: jnp.asarray(x, dtype), params)
 
 
-def _dense_loss(config, inputs, params, rows, noise):
+def _state(config, problem, params, optimizer=optax.adam):
+  inputs = problem.statistics.inputs
+  return train.init_state(config, optimizer, params, inputs)
+
+
+def _dense_loss(config, hyper, inputs, params, rows, noise):
   """Mean loss of dense rows [b, F], by the definition of each term."""
 
   def one(counts, noise):
-    exact = autoencoder.elbo(config, params, inputs, counts, noise)
-    if not config.smoothing:
-      return config.beta * exact.kl - exact.reconstruction
     weighted = autoencoder.weigh(
       config, counts, inputs.idf, counts.sum(), inputs.mean_length
     )
-    posterior = autoencoder.encode(
+    posterior = autoencoder.encode_sums(
       config, params.encoder, weighted @ params.table
     )
+    kl = gaussian.kl_to_prior(*posterior, config.prior_variance)
     z = posterior.mean + jnp.exp(posterior.log_variance / 2) * noise
-    logits = autoencoder.with_one(z) @ params.decoder.T
-    s, size = config.smoothing, counts.shape[0]
+    logits = z @ params.decoder[:, :-1].T + params.decoder[:, -1]
+    s, size = hyper.smoothing or 0.0, counts.shape[0]
     if config.decoder == "multilabel":
       target = (1 - s) * (counts > 0) + s / 2
       losses = optax.sigmoid_binary_cross_entropy(logits, target)
     else:
       target = (1 - s) * counts + s * counts.sum() / size
       losses = -target * jax.nn.log_softmax(logits)
-    return config.beta * exact.kl + losses.sum(axis=1).mean()
+    return hyper.beta * kl + losses.sum(axis=1).mean()
 
   return jax.vmap(one, in_axes=(0, 1))(rows, noise).mean()
 
 
 _dense_slopes = jax.jit(
-  jax.value_and_grad(_dense_loss, argnums=2), static_argnums=0
+  jax.value_and_grad(_dense_loss, argnums=3), static_argnums=(0, 1)
 )
 
 
@@ -106,24 +118,25 @@ def _lazy_adam(params, slopes, memory, touched, step, rate):
 
 @pytest.mark.parametrize("name", _CONFIGS)
 def test_steps_equal_plain_differentiation_and_lazy_adam(double, name):
-  config, counts = _CONFIGS[name], _counts()
+  (config, hyper), counts = _CONFIGS[name], _counts()
   problem = fitting.prepare(config, counts)
   params = _params(config, counts)
-  state = train.init(params)
+  state = _state(config, problem, params)
   rng = np.random.default_rng(0)
   memory: dict = {}
   for step in range(1, 5):
     rows = rng.permutation(10)[:4]
     noise = jnp.asarray(rng.standard_normal((2, 4, 3)))
     dense = jnp.asarray(counts[rows].toarray(), jnp.float64)
-    loss, slopes = _dense_slopes(config, problem.inputs, params, dense, noise)
+    inputs = problem.statistics.inputs
+    loss, slopes = _dense_slopes(config, hyper, inputs, params, dense, noise)
     touched = np.flatnonzero(np.asarray(dense).sum(axis=0))
     assert 0 < len(touched) < 40
     params = _lazy_adam(params, slopes, memory, touched, step, 0.01)
     batch = jax.tree.map(lambda x: x[0], batches.pack(counts, rows[None]))
-    state, info = _update(config, problem.inputs, state, batch, noise, 0.01)
+    state, info = _step(config, optax.adam, state, batch, noise, hyper)
     np.testing.assert_allclose(info.loss, loss, rtol=1e-6)
-    found = train.parameters(state)
+    found = train.parameters(config, state)
     jax.tree.map(
       lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-7),
       found,
@@ -131,26 +144,36 @@ def test_steps_equal_plain_differentiation_and_lazy_adam(double, name):
     )
 
 
-def test_steps_equal_optax_when_all_rows_are_touched(double):
-  config = _CONFIGS["plain"]
-  counts = batches.check_counts(sp.csr_array(np.full((4, 20), 2.0)))
-  problem = fitting.prepare(config, counts)
-  params = _params(config, counts)
-  state = train.init(params)
-  optimizer = optax.adam(0.02)
-  memory = optimizer.init(params)
-  order = np.arange(4)[None]
-  batch = jax.tree.map(lambda x: x[0], batches.pack(counts, order))
+@pytest.mark.parametrize(
+  "optimizer",
+  [
+    optax.adam,
+    optax.sgd(0.02),
+    lambda rate: optax.chain(optax.clip_by_global_norm(0.1), optax.adamw(rate)),
+    lambda rate: optax.adafactor(rate, min_dim_size_to_factor=4),
+  ],
+)
+def test_steps_equal_optax_when_all_rows_are_touched(double, optimizer):
+  """A dense batch is the same code; any optimizer of optax steps as it does."""
+  config, hyper = _PLAIN, train.Hyper(0.02, beta=0.5)
+  rows = jnp.asarray(np.random.default_rng(0).poisson(1.0, (4, 20)) + 1.0)
+  statistics = autoencoder.statistics(config, rows)
+  params = autoencoder.init(config, jax.random.key(3), statistics)
+  state = train.init_state(config, optimizer, params, statistics.inputs)
+  plain = optimizer if isinstance(optimizer, tuple) else optimizer(0.02)
+  memory = plain.init(params)
   for seed in range(4):
     noise = jax.random.normal(jax.random.key(seed), (1, 4, 3), jnp.float64)
-    dense = jnp.asarray(counts.toarray(), float)
-    _, slopes = _dense_slopes(config, problem.inputs, params, dense, noise)
-    change, memory = optimizer.update(slopes, memory)
+    _, slopes = _dense_slopes(
+      config, hyper, statistics.inputs, params, rows, noise
+    )
+    change, memory = plain.update(slopes, memory, params)
     params = optax.apply_updates(params, change)
-    state, _ = _update(config, problem.inputs, state, batch, noise, 0.02)
+    batch = batches.dense_batch(rows)
+    state, _ = train.step(config, optimizer, state, batch, noise, hyper)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8),
-    train.parameters(state),
+    train.parameters(config, state),
     params,
   )
 
@@ -197,7 +220,7 @@ def test_only_one_matrix_of_batch_by_features_is_kept():
 
 
 def test_padding_of_a_batch_changes_nothing(double):
-  config, counts = _CONFIGS["plain"], _counts()
+  config, counts = _PLAIN, _counts()
   problem = fitting.prepare(config, counts)
   params = _params(config, counts)
   rows = np.array([[2, 5, 7]])
@@ -213,49 +236,101 @@ def test_padding_of_a_batch_changes_nothing(double):
   )
   results = []
   for batch, eps in ((short, noise[:, :3]), (longer, noise)):
-    state = train.init(params)
+    state = _state(config, problem, params)
     for _ in range(3):
-      state, info = _update(
-        config, problem.inputs, state, batch, jnp.asarray(eps), 0.01
+      state, info = _step(
+        config, optax.adam, state, batch, jnp.asarray(eps), _HYPER
       )
-    results.append((info, train.parameters(state)))
+    results.append((info, train.parameters(config, state)))
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9),
     *results,
   )
 
 
-def test_vmapped_runs_equal_single_ones():
-  config, counts = _CONFIGS["plain"], _counts()
-  problem = fitting.prepare(config, counts)
-  order = np.arange(8).reshape(2, 4)
-  packed = batches.pack(counts, order)
-  noise = jax.random.normal(jax.random.key(0), (2, 2, 1, 4, 3))
-  starts = [
-    train.init(autoencoder.init_params(config, jax.random.key(i), counts))
-    for i in range(2)
-  ]
-
-  def steps(state, noise):
-    return train.run_steps(config, problem.inputs, state, packed, noise, 0.01)
-
-  many = jax.vmap(steps)(jax.tree.map(lambda *x: jnp.stack(x), *starts), noise)
-  for i in range(2):
+@pytest.mark.parametrize("smoothing", [None, (0.0, 0.1, 0.3)])
+def test_runs_with_their_own_hyperparameters_are_vmapped(smoothing):
+  config, counts = _PLAIN, jnp.asarray(_counts().toarray())
+  init, update = train.vae(config, optax.adam, samples=2)
+  statistics = autoencoder.statistics(config, counts)
+  keys = jax.random.split(jax.random.key(0), 3)
+  hyper = train.Hyper(
+    jnp.array([0.01, 0.02, 0.1]),
+    jnp.array([0.1, 1.0, 2.0]),
+    None if smoothing is None else jnp.array(smoothing),
+  )
+  batch = batches.dense_batch(counts)
+  states = jax.vmap(init, in_axes=(0, None))(keys, statistics)
+  many = states
+  for _ in range(3):
+    many, infos = jax.vmap(update, in_axes=(0, None, 0, 0))(
+      many, batch, keys, hyper
+    )
+  for i in range(3):
+    state = init(keys[i], statistics)
+    own = jax.tree.map(lambda x, i=i: x[i], hyper)
+    for _ in range(3):
+      state, info = update(state, batch, keys[i], own)
     jax.tree.map(
       lambda a, b, i=i: np.testing.assert_allclose(
-        a[i], b, rtol=1e-4, atol=1e-5
+        a[i], b, rtol=1e-3, atol=1e-4
       ),
-      many,
-      steps(starts[i], noise[i]),
+      (many, infos),
+      (state, info),
     )
 
 
+def test_the_bound_is_vmapped_over_entities_and_runs():
+  config, dense = _PLAIN, jnp.asarray(_counts().toarray())
+  statistics = autoencoder.statistics(config, dense)
+  keys = jax.random.split(jax.random.key(0), 2)
+  runs = jax.vmap(lambda k: autoencoder.init(config, k, statistics))(keys)
+  noise = jax.random.normal(jax.random.key(1), (10, 5, 3))
+  rows = row_lib.rows_from_dense(dense)
+
+  def bound(params, row, noise):
+    return train.elbo(config, params, statistics.inputs, row, noise)
+
+  over = jax.vmap(jax.vmap(bound, (None, 0, 0)), (0, None, None))
+  many = jax.jit(over)(runs, rows, noise)
+  for i in range(2):
+    params = jax.tree.map(lambda x, i=i: x[i], runs)
+    for j in (0, 7):
+      one = bound(params, jax.tree.map(lambda x, j=j: x[j], rows), noise[j])
+      np.testing.assert_allclose(many.value[i, j], one.value, rtol=1e-5)
+  # The batch of a training step has the same terms.
+  params = jax.tree.map(lambda x: x[0], runs)
+  terms = train.batch_terms(
+    config, statistics.inputs, params, batches.dense_batch(dense),
+    noise.swapaxes(0, 1),
+  )  # fmt: skip
+  np.testing.assert_allclose(many.value[0], terms.value, rtol=1e-5)
+
+
+def test_padding_of_a_row_changes_nothing():
+  config, counts = _PLAIN, _counts()
+  statistics = autoencoder.statistics_from_scipy(config, counts)
+  params = autoencoder.init(config, jax.random.key(0), statistics)
+  noise = jax.random.normal(jax.random.key(1), (3, 3))
+  rows = row_lib.rows_from_scipy(counts, 40)
+  dense = row_lib.rows_from_dense(jnp.asarray(counts[[0]].toarray()[0]))
+  garbage = row_lib.Rows(
+    np.where(rows.indices[0] == 40, [99, -7] * 20, rows.indices[0]),
+    np.where(rows.indices[0] == 40, np.nan, rows.counts[0]),
+  )
+  one, other = (
+    train.elbo(config, params, statistics.inputs, row, noise)
+    for row in (dense, garbage)
+  )
+  np.testing.assert_allclose(one.value, other.value, rtol=1e-5)
+
+
 def test_rows_outside_the_batches_stay():
-  config, counts = _CONFIGS["plain"], _counts()
+  config, counts = _PLAIN, _counts()
   config = dataclasses.replace(config, sampled=8)
   problem = fitting.prepare(config, counts)
   params = _params(config, counts, jnp.float32)
-  before = train.init(params)
+  before = _state(config, problem, params)
   packed = batches.pack(
     counts,
     np.arange(4).reshape(2, 2),
@@ -264,14 +339,20 @@ def test_rows_outside_the_batches_stay():
     np.random.default_rng(0),
   )
   noise = jax.random.normal(jax.random.key(0), (2, 1, 2, 3))
-  after, _ = train.run_steps(config, problem.inputs, before, packed, noise, 0.1)
+  after, _ = train.run_steps(
+    config, optax.adam, before, packed, noise, train.Hyper(0.1)
+  )
   own = set(packed.features[packed.features < 40])
   drawn = own | set(packed.samples[packed.samples < 40])
   assert len(drawn) < 40
   for old, new, touched in (
     (before.rows, after.rows, own),
     (before.decoder, after.decoder, drawn),
-    (before.decoder_moments[0], after.decoder_moments[0], drawn),
+    *(
+      (x, y, drawn)
+      for x, y in zip(before.optimizer, after.optimizer)
+      if x.shape == before.decoder.shape
+    ),
   ):
     moved = np.flatnonzero(np.any(np.asarray(old != new), axis=1))
     assert set(moved) == touched
@@ -334,22 +415,6 @@ def test_packing_restores_the_counts():
       expected = counts[[row]].toarray()[0] if row >= 0 else np.zeros(40)
       np.testing.assert_array_equal(dense[j, :40], expected)
       assert packed.weights[i, j] == (row >= 0)
-  assert [batches.padded_length(x) for x in (1, 64, 65, 97, 129, 385)] == [
-    64,
-    64,
-    96,
-    128,
-    192,
-    512,
-  ]
-  assert [batches.padded_length(x, 1) for x in (1, 2, 3, 4, 5, 7)] == [
-    1,
-    2,
-    3,
-    4,
-    6,
-    8,
-  ]
 
 
 @pytest.mark.parametrize("bad", [np.nan, -1.0])
@@ -361,15 +426,17 @@ def test_wrong_counts_are_refused(bad):
 
 
 def test_bound_equals_the_definition():
-  config, counts = _CONFIGS["smooth"], _counts()
-  inputs = autoencoder.statistics(counts)
+  config, counts = _CONFIGS["smooth"][0], _counts()
+  inputs = autoencoder.statistics_from_scipy(config, counts).inputs
   params = _params(config, counts, jnp.float32)
   found = fitting.bound(
-    config, inputs, params, counts, jax.random.key(0), samples=800, batch=4
+    config, inputs, params, counts, jax.random.key(0), samples=800, batch_size=4
   )
   noise = jax.random.normal(jax.random.key(9), (800, 3))
   terms = [
-    autoencoder.elbo(config, params, inputs, jnp.asarray(x), noise)
+    train.elbo(
+      config, params, inputs, row_lib.rows_from_dense(jnp.asarray(x)), noise
+    )
     for x in counts.toarray()
   ]
   elbo = np.mean([x.value for x in terms])
@@ -386,7 +453,7 @@ def test_training_raises_the_bound_and_stops_early(sampled):
   world = synthetic_corpora.entity_sets(
     np.random.default_rng(0), clusters=3, members=16, shared_features=40
   )
-  config = autoencoder.Config(latent=4, hidden=(16,), sampled=sampled)
+  config = autoencoder.Config(dim=4, hidden=(16,), sampled=sampled)
   held = world.counts[::8]
   key = jax.random.key(0)
   start = fitting.fit(world.counts, config, key, epochs=0)
@@ -396,8 +463,8 @@ def test_training_raises_the_bound_and_stops_early(sampled):
     config,
     key,
     epochs=12,
-    rate=5e-3,
-    batch=16,
+    hyper=train.Hyper(5e-3),
+    batch_size=16,
     validation=held,
     patience=2,
   )
@@ -407,8 +474,10 @@ def test_training_raises_the_bound_and_stops_early(sampled):
   seen = [x.elbo for _, x in found.history]
   stop = int(np.argmax(seen))
   assert len(seen) == 12 or len(seen) == stop + 3
-  again = fitting.fit(world.counts, config, key, epochs=1, batch=16, rate=5e-3)
-  first = fitting.fit(world.counts, config, key, epochs=1, batch=16, rate=5e-3)
+  again, first = (
+    fitting.fit(world.counts, config, key, epochs=1, batch_size=16)
+    for _ in range(2)
+  )
   jax.tree.map(np.testing.assert_array_equal, again.params, first.params)
 
 
@@ -421,3 +490,23 @@ def test_best_parameters_are_kept():
   assert nothing.idle == 2
   better = fitting.keep_best(nothing, params._replace(table=jnp.zeros(1)), -4.0)
   assert (better.idle, better.elbo, better.params.table[0]) == (0, -4.0, 0.0)
+
+
+@pytest.mark.parametrize(
+  "hyper",
+  [
+    train.Hyper(float("inf")),
+    train.Hyper(beta=-1.0),
+    train.Hyper(smoothing=1.0),
+    train.Hyper(beta=float("nan")),
+  ],
+)
+def test_wrong_hyperparameters_are_refused(hyper):
+  with pytest.raises(errors.InputError):
+    fitting.fit(_counts(), _PLAIN, jax.random.key(0), hyper=hyper)
+
+
+def test_a_sampled_softmax_has_no_smoothing():
+  config = dataclasses.replace(_PLAIN, sampled=4)
+  with pytest.raises(errors.InputError, match="smoothing"):
+    fitting.check_hyper(config, train.Hyper(smoothing=0.1))

@@ -33,6 +33,8 @@ import scipy.sparse as sp
 
 from repr_jax.errors import InputError
 from repr_jax.setexp.baselines import conjugate
+from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query
 
 
@@ -135,11 +137,6 @@ def score(model: Model, query: Query) -> np.ndarray:
   return _finite(scores)
 
 
-def score_batch(model: Model, queries: Sequence[Query]) -> np.ndarray:
-  """Scores all entities for each of n queries, float32 [n, X]."""
-  return np.stack([score(model, query) for query in queries])
-
-
 def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
   """The log-ratio of rows that are not in the table, such as sentences.
 
@@ -160,6 +157,29 @@ def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
     constant = conjugate.at_zero(model.prior, statistics).sum()
     scores += sign * (constant + each.sum(axis=1))
   return _finite(scores)
+
+
+def contributions(model: Model, query: Query, entity: int) -> Contributions:
+  """What each feature, present or absent, added to the score of an entity.
+
+  Args:
+    model: from `fit`.
+    query: the query.
+    entity: its row.
+
+  Returns:
+    h_j(f_x[j]) of all features: a sum over features, [F].
+  """
+  places = np.flatnonzero(model.postings.indices == entity)
+  levels = np.searchsorted(model.postings.indptr, places, side="right") - 1
+  features, values = model.features[levels], model.values[levels]
+  parts = np.zeros(len(model.starts) - 1)
+  for sign, statistics in _sides(model.prior, query):
+    parts += sign * conjugate.at_zero(model.prior, statistics)
+    parts[features] += sign * conjugate.added(
+      model.prior, statistics, features, values
+    )
+  return of_features(np.arange(len(parts)), parts)
 
 
 def rationale(model: Model, query: Query) -> np.ndarray:
@@ -229,3 +249,19 @@ def _own_features(
 def _finite(scores: np.ndarray) -> np.ndarray:
   limit = np.finfo(np.float32).max
   return np.clip(scores, -limit, limit).astype(np.float32)
+
+
+def _baseline(form: str) -> Baseline:
+  return Baseline(
+    form,
+    lambda counts, seed: fit(counts, form),
+    score,
+    score_rows,
+    contributions,
+    rationale,
+  )
+
+
+BERNOULLI = _baseline("bernoulli")
+POISSON = _baseline("poisson")
+GAUSSIAN = _baseline("gaussian")

@@ -7,8 +7,8 @@ where f_Q = sum of tau_x f_x over the query. All but f_Q is known beforehand,
 so the index holds the product for every feature of every entity ("eager"
 scores), by feature; a query adds up the postings of its own features. This
 runs on the host: it touches few, scattered numbers, and XLA's scatter-add is
-slower there. `score_on_device` is the same sum for accelerators, as a product
-of the sparse matrix with many queries at once.
+slower there. On an accelerator the feature score of `expansion` with a member
+share of 1 is the same search.
 
 IDF[i] = log((X - DF + .5) / (DF + .5)) is negative for a feature that more
 than half of the entities have; sharing it would count against an entity. Such
@@ -18,16 +18,14 @@ in half of them; `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead,
 which keeps such features and the order among all of them.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
-from repr_jax.ops import sparse
+from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query, query_features
 
 
@@ -141,11 +139,6 @@ def score_features(
   return scores
 
 
-def score_batch(index: Index, queries: Sequence[Query]) -> np.ndarray:
-  """Scores all entities for each of n queries, float32 [n, X]."""
-  return np.stack([score(index, query) for query in queries])
-
-
 def score_rows(index: Index, query: Query, rows: sp.csr_array) -> np.ndarray:
   """Scores rows that are not in the index, such as sentences.
 
@@ -177,30 +170,42 @@ def weigh_rows(index: Index, rows: sp.csr_array) -> sp.csr_array:
   return sp.csr_array((values, rows.indices, rows.indptr), rows.shape)
 
 
-def rationale(index: Index, query: Query) -> np.ndarray:
-  """The summed query features times their IDF, float32 [F]."""
-  return query_features(query) * index.idf
-
-
-def to_device(index: Index) -> sparse.Sparse:
-  """Eager scores as a sparse matrix [X, F] for `score_on_device`."""
-  shape = (index.size, len(index.idf))
-  table = sp.csc_array((index.values, index.entities, index.starts), shape)
-  return sparse.from_scipy(table.tocsr(), name="the BM25 index")
-
-
-@jax.jit
-def score_on_device(table: sparse.Sparse, weights: jax.Array) -> jax.Array:
-  """Scores all entities for n queries in one product.
+def contributions(index: Index, query: Query, entity: int) -> Contributions:
+  """What each feature of the query added to the score of an entity.
 
   Args:
-    table: from `to_device`, [X, F].
-    weights: `query_features` of each query, [n, F].
+    index: from `fit`.
+    query: the query.
+    entity: its row.
 
   Returns:
-    Scores, [n, X].
+    f_Q[i] times the value of feature i in the index: a sum over features.
   """
-  return sparse.matmat(table, jnp.swapaxes(weights, 0, 1)).T
+  weights = query_features(query)
+  features, parts = [], []
+  for feature in np.flatnonzero(weights):
+    lo, hi = index.starts[feature], index.starts[feature + 1]
+    place = lo + np.searchsorted(index.entities[lo:hi], entity)
+    if place < hi and index.entities[place] == entity:
+      features.append(feature)
+      parts.append(index.values[place] * weights[feature])
+  return of_features(np.array(features, np.int64), np.array(parts, np.float32))
+
+
+def rationale(index: Index, query: Query, *, idf: bool = True) -> np.ndarray:
+  """The weight of each feature in a query, whatever the entity.
+
+  Args:
+    index: from `fit`.
+    query: the query.
+    idf: f_Q[i] IDF[i], which orders features as they count in a score; False
+      for the thesis' f_Q[i] (4.3.1).
+
+  Returns:
+    float32 [F].
+  """
+  weights = query_features(query)
+  return weights * index.idf if idf else weights
 
 
 def _eager(
@@ -211,3 +216,13 @@ def _eager(
   counts = counts.astype(np.float64)
   kept = counts / np.maximum(counts + norm, np.finfo(np.float64).tiny)
   return (index.idf[features] * (index.k1 + 1) * kept).astype(np.float32)
+
+
+BM25 = Baseline(
+  "bm25",
+  lambda counts, seed: fit(counts),
+  score,
+  score_rows,
+  contributions,
+  rationale,
+)

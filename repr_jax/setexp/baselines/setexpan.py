@@ -30,13 +30,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
+from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query, best
 
 _WINDOWS = ((1, 1), (2, 1), (3, 1), (1, 3), (2, 2), (1, 2))
 _DEPTH = 256  # lower ranks add less than 1/256 to a mean reciprocal rank
 
 
-class Options(NamedTuple):
+class Config(NamedTuple):
   """Settings, with the values of Shen et al.
 
   Attributes:
@@ -59,7 +61,7 @@ class Options(NamedTuple):
   seed: int = 0
 
 
-_DEFAULT = Options()
+_DEFAULT = Config()
 
 
 class Model(NamedTuple):
@@ -69,13 +71,13 @@ class Model(NamedTuple):
     weights: f_ec, float32 [X, F].
     postings: the same by feature, float32 [F, X].
     idf: log X - log of a feature's total count, 0 or more, float32 [F].
-    options: settings.
+    config: settings.
   """
 
   weights: sp.csr_array
   postings: sp.csr_array
   idf: np.ndarray
-  options: Options
+  config: Config
 
 
 class _Expansion(NamedTuple):
@@ -86,6 +88,9 @@ class _Expansion(NamedTuple):
   kept: np.ndarray  # int [k]
   members: np.ndarray  # weighted features of the set [m, k]
   trust: np.ndarray  # their weights [m]
+  part_features: np.ndarray  # features of the watched entity's parts [p]
+  parts: np.ndarray  # what they added to its score [p]
+  constant: float  # what its round added
 
 
 def skip_grams(
@@ -157,12 +162,12 @@ def skip_gram_counts(
   return sp.csr_array(table[:, order]), texts[order].tolist()
 
 
-def fit(counts: sp.csr_array, options: Options = _DEFAULT) -> Model:
+def fit(counts: sp.csr_array, config: Config = _DEFAULT) -> Model:
   """Weighs the features.
 
   Args:
     counts: context counts, [X, F], not negative.
-    options: settings.
+    config: settings.
 
   Returns:
     The model.
@@ -172,15 +177,15 @@ def fit(counts: sp.csr_array, options: Options = _DEFAULT) -> Model:
     raise InputError("SetExpan needs counts that are finite, 0 or more")
   if not counts.data.any():
     raise InputError("no entity has any feature: there is nothing to expand")
-  if not _usable(options):
-    raise InputError(f"SetExpan cannot work with {options}")
+  if not _usable(config):
+    raise InputError(f"SetExpan cannot work with {config}")
   total = counts.sum(axis=0, dtype=np.float64)
   idf = np.log(counts.shape[0]) - np.log(np.maximum(total, 1e-30))
   shared = np.bincount(counts.indices, minlength=counts.shape[1]) >= 2
   # A negative weight has no minimum over maximum: such features tell nothing.
   idf = (np.maximum(idf, 0) * shared * (total > 0)).astype(np.float32)
   weights = _weigh(counts, idf)
-  return Model(weights, sp.csr_array(weights.T), idf, options)
+  return Model(weights, sp.csr_array(weights.T), idf, config)
 
 
 def score(model: Model, query: Query) -> np.ndarray:
@@ -195,11 +200,6 @@ def score(model: Model, query: Query) -> np.ndarray:
     for ranked ones, in [-2, 0] for others; members of the query lead.
   """
   return _expand(model, query).scores
-
-
-def score_batch(model: Model, queries: Sequence[Query]) -> np.ndarray:
-  """Scores all entities for each of n queries, float32 [n, X]."""
-  return np.stack([score(model, query) for query in queries])
 
 
 def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
@@ -220,6 +220,25 @@ def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
   return _similarity(table, last.members, last.trust, everything)[:, 0]
 
 
+def contributions(model: Model, query: Query, entity: int) -> Contributions:
+  """What each feature added to the score of an entity.
+
+  Args:
+    model: from `fit`.
+    query: the query.
+    entity: its row.
+
+  Returns:
+    The reciprocal rank in each subset, divided among the subset's features in
+    proportion to what they add to the similarity; for an entity of no rank
+    its similarity less 1. The round in which it joined is the constant.
+  """
+  last = _expand(model, query, entity)
+  return of_features(last.part_features, last.parts)._replace(
+    constant=np.float64(last.constant)
+  )
+
+
 def rationale(model: Model, query: Query) -> np.ndarray:
   """Strengths of the features that the last round kept, 0 elsewhere, [F]."""
   last = _expand(model, query)
@@ -228,11 +247,11 @@ def rationale(model: Model, query: Query) -> np.ndarray:
   return weights
 
 
-def _usable(options: Options) -> bool:
+def _usable(config: Config) -> bool:
   whole = (
-    options.features, options.samples, options.iterations, options.candidates
+    config.features, config.samples, config.iterations, config.candidates
   )  # fmt: skip
-  return min(whole) >= 1 and 0 < options.ratio <= 1 and options.rank >= 1
+  return min(whole) >= 1 and 0 < config.ratio <= 1 and config.rank >= 1
 
 
 def _weigh(counts: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
@@ -244,28 +263,43 @@ def _weigh(counts: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
   return weights
 
 
-def _expand(model: Model, query: Query) -> _Expansion:
-  options, size = model.options, model.weights.shape[0]
-  rng = np.random.default_rng(options.seed)
+def _expand(
+  model: Model, query: Query, watched: int | None = None
+) -> _Expansion:
+  config, size = model.config, model.weights.shape[0]
+  rng = np.random.default_rng(config.seed)
   members = _weigh(sp.csr_array(query.rows), model.idf)
   trust = query.weights.astype(np.float32)
   joined, outside = np.zeros(size, np.float32), np.ones(size, bool)
   outside[query.ids[query.ids >= 0]] = False
-  for turn in range(options.iterations):
-    kept, strengths = _select(members, trust, options.features)
+  part_features, parts = np.zeros(0, np.int64), np.zeros(0)
+  constant = config.iterations + 2.0  # of members
+  for turn in range(config.iterations):
+    kept, strengths = _select(members, trust, config.features)
     table = members[:, kept].toarray()
-    ranks, last = _rank(model, kept, table, trust, outside, rng)
-    new = np.flatnonzero(ranks > 1 / options.rank)
-    if turn + 1 == options.iterations or not new.size:
+    looking = watched is not None and outside[watched]
+    ranks, last, shares = _rank(
+      model, kept, table, trust, outside, rng, watched if looking else None
+    )
+    if looking:
+      part_features, parts = kept, shares
+      constant = 0.0 if ranks[watched] > 0 else -1.0
+    new = np.flatnonzero(ranks > 1 / config.rank)
+    if turn + 1 == config.iterations or not new.size:
       break
-    joined[new] = options.iterations - turn + ranks[new]
+    joined[new] = config.iterations - turn + ranks[new]
+    if watched in new:
+      constant = float(config.iterations - turn)
     outside[new] = False
     members = sp.csr_array(sp.vstack([members, model.weights[new]]))
     trust = np.append(trust, np.ones(new.size, np.float32))
   scores = np.where(ranks > 0, ranks, last - 1)
   scores = np.where(joined > 0, joined, scores)
-  scores[query.ids[query.ids >= 0]] = options.iterations + 2
-  return _Expansion(scores.astype(np.float32), strengths, kept, table, trust)
+  scores[query.ids[query.ids >= 0]] = config.iterations + 2
+  return _Expansion(
+    scores.astype(np.float32), strengths, kept, table, trust, part_features,
+    parts, constant,
+  )  # fmt: skip
 
 
 def _select(
@@ -286,22 +320,42 @@ def _rank(
   trust: np.ndarray,
   outside: np.ndarray,
   rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-  """Mean reciprocal rank over subsets, and similarity on all features, [X]."""
-  options = model.options
+  watched: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """Mean reciprocal rank over subsets, and similarity on all features, [X].
+
+  Last comes what each kept feature added for the watched entity, [k].
+  """
+  config = model.config
   ranks = np.zeros(outside.size)
   last = _overall(model.postings[kept], members, trust)
-  rows = best(np.where(outside & (last > 0), last, -np.inf), options.candidates)
+  rows = best(np.where(outside & (last > 0), last, -np.inf), config.candidates)
+  shares = np.zeros(kept.size)
+  if watched is not None:
+    row = model.weights[[watched]][:, kept].toarray()[0]
+    every = np.ones((kept.size, 1), np.float32)
+    shares = _similarity_parts(row, members, trust, every)[:, 0]
   if not rows.size:
-    return ranks, last
+    return ranks, last, shares
   table = model.weights[rows][:, kept].toarray()
-  size = int(np.ceil(options.ratio * kept.size))
-  draws = rng.random((options.samples, kept.size)).argsort(axis=1)
+  size = int(np.ceil(config.ratio * kept.size))
+  draws = rng.random((config.samples, kept.size)).argsort(axis=1)
   masks = (draws < size).T.astype(np.float32)
+  reciprocal: list[dict[int, float]] = []
   for column in _similarity(table, members, trust, masks).T:
     top = best(np.where(column > 0, column, -np.inf), _DEPTH)
     ranks[rows[top]] += 1 / np.arange(1, top.size + 1)
-  return ranks / options.samples, last
+    places = 1 / np.arange(1.0, top.size + 1)
+    reciprocal.append(dict(zip(rows[top].tolist(), places)))
+  ranks = ranks / config.samples
+  if watched is not None and ranks[watched] > 0:
+    parts = _similarity_parts(row, members, trust, masks)
+    own = [x.get(watched, 0.0) / config.samples for x in reciprocal]
+    totals = parts.sum(axis=0)
+    shares = parts @ np.divide(
+      own, totals, out=np.zeros(len(own)), where=totals > 0
+    )
+  return ranks, last, shares
 
 
 def _overall(
@@ -342,3 +396,23 @@ def _similarity(
     high = sums + member @ masks - low
     total += weight * low / np.maximum(high, 1e-30)
   return total / np.abs(trust).sum()
+
+
+def _similarity_parts(
+  row: np.ndarray, members: np.ndarray, trust: np.ndarray, masks: np.ndarray
+) -> np.ndarray:
+  """What each feature adds to `_similarity` of one candidate [k], [k, t]."""
+  low = np.minimum(row, members).astype(np.float64)
+  high = row @ masks + members @ masks - low @ masks
+  share = trust[:, None] / np.maximum(high, 1e-30) / np.abs(trust).sum()
+  return low.T @ share * masks
+
+
+SETEXPAN = Baseline(
+  "setexpan",
+  lambda counts, seed: fit(counts, Config(seed=seed)),
+  score,
+  score_rows,
+  contributions,
+  rationale,
+)

@@ -20,23 +20,23 @@ import scipy.sparse as sp
 from jax import lax
 
 
-class Options(NamedTuple):
+class Config(NamedTuple):
   """How to train; static under jit.
 
   Attributes:
     dim: numbers in a vector.
-    negatives: negatives K for each pair.
+    num_negatives: negatives K for each pair.
     shared: negatives drawn for a batch.
-    batch: pairs in a step.
-    rate: first learning rate; it falls linearly to a ten-thousandth of it.
+    batch_size: pairs in a step.
+    learning_rate: the first; it falls linearly to a ten-thousandth of it.
     power: exponent of the contexts' frequencies for negatives.
   """
 
   dim: int = 100
-  negatives: int = 5
+  num_negatives: int = 5
   shared: int = 64
-  batch: int = 256
-  rate: float = 0.1
+  batch_size: int = 256
+  learning_rate: float = 0.1
   power: float = 0.75
 
 
@@ -124,12 +124,12 @@ def loss(
 
 
 def update(
-  options: Options, noise: Noise, state: State, batch: Batch
+  config: Config, noise: Noise, state: State, batch: Batch
 ) -> tuple[State, jax.Array]:
   """One step of gradient descent on the rows that the batch touches.
 
   Args:
-    options: static.
+    config: static.
     noise: the negatives' distribution.
     state: tables [X, d] and [F, d].
     batch: pairs [b].
@@ -138,10 +138,10 @@ def update(
     The new state and the batch's mean loss, [].
   """
   key, draw = jax.random.split(state.key)
-  negatives = draw_negatives(draw, noise, options.shared)
+  negatives = draw_negatives(draw, noise, config.shared)
   # One gather and one scatter for each table: more would copy it whole.
   touched = jnp.concatenate([batch.contexts, negatives])
-  size, ratio = batch.contexts.shape[0], options.negatives / options.shared
+  size, ratio = batch.contexts.shape[0], config.num_negatives / config.shared
 
   def objective(entities, contexts):
     near, far = contexts[:size], contexts[size:]
@@ -167,12 +167,12 @@ def draw_negatives(key: jax.Array, noise: Noise, count: int) -> jax.Array:
 
 @partial(jax.jit, static_argnums=0, donate_argnums=2)
 def train(
-  options: Options, noise: Noise, state: State, batches: Batch
+  config: Config, noise: Noise, state: State, batches: Batch
 ) -> tuple[State, jax.Array]:
   """Runs many steps in one program; the state is donated.
 
   Args:
-    options: static.
+    config: static.
     noise: the negatives' distribution.
     state: tables [X, d] and [F, d].
     batches: pairs of each step, fields [n, b], rate [n].
@@ -180,7 +180,7 @@ def train(
   Returns:
     The new state and the loss of each step, [n].
   """
-  return lax.scan(partial(update, options, noise), state, batches)
+  return lax.scan(partial(update, config, noise), state, batches)
 
 
 def make_noise(frequency: np.ndarray) -> Noise:
@@ -207,14 +207,14 @@ def make_noise(frequency: np.ndarray) -> Noise:
 
 
 def pairs(
-  counts: sp.csr_array, rng: np.random.Generator, options: Options
+  counts: sp.csr_array, rng: np.random.Generator, config: Config
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """All pairs of one epoch, shuffled and padded to whole batches.
 
   Args:
     counts: whole feature counts, [X, F]; fractions are rounded up.
     rng: source of the order.
-    options: for the size of a batch.
+    config: for the size of a batch.
 
   Returns:
     Entities int32 [n, b], contexts int32 [n, b] and weights [n, b].
@@ -222,12 +222,12 @@ def pairs(
   times = np.ceil(counts.data).astype(np.int64)
   owner = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
   order = rng.permutation(np.repeat(np.arange(len(times)), times))
-  steps = -(-len(order) // options.batch)
-  padding = steps * options.batch - len(order)
+  steps = -(-len(order) // config.batch_size)
+  padding = steps * config.batch_size - len(order)
   order = np.append(order, np.zeros(padding, order.dtype))
   weights = np.ones(len(order), np.float32)
   weights[len(order) - padding :] = 0
-  shape = (steps, options.batch)
+  shape = (steps, config.batch_size)
   return (
     owner[order].astype(np.int32).reshape(shape),
     counts.indices[order].astype(np.int32).reshape(shape),

@@ -12,7 +12,6 @@ An entity that was not trained on, or a sentence, is folded in from the
 vectors of its contexts (`fold_in`).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -23,9 +22,11 @@ from scipy import special
 
 from repr_jax.errors import InputError
 from repr_jax.setexp.baselines import sgns
+from repr_jax.setexp.baselines.baseline import Baseline
+from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query
 
-_DEFAULT = sgns.Options()
+_DEFAULT = sgns.Config()
 _NOISE = 512
 _RIDGE = 1.0
 
@@ -48,7 +49,7 @@ class Model(NamedTuple):
 
 def fit(
   counts: sp.csr_array,
-  options: sgns.Options = _DEFAULT,
+  config: sgns.Config = _DEFAULT,
   *,
   epochs: int = 100,
   seed: int = 0,
@@ -57,7 +58,7 @@ def fit(
 
   Args:
     counts: feature counts, [X, F].
-    options: how to train.
+    config: how to train.
     epochs: passes over all pairs, 100 in the thesis. Entities with a dozen
       features each need them: at 20 half of the precision is missing.
     seed: of starts, orders and negatives.
@@ -72,22 +73,24 @@ def fit(
     raise InputError("no entity has any feature: word2vecf has no pair")
   if counts.data.max() > 1e6:
     raise InputError("word2vecf makes a pair of each count: one is over 1e6")
-  frequency = counts.sum(axis=0, dtype=np.float64) ** options.power
+  frequency = counts.sum(axis=0, dtype=np.float64) ** config.power
   noise = sgns.make_noise(frequency)
   rng = np.random.default_rng(seed)
-  state = sgns.init(jax.random.key(seed), counts.shape, options.dim)
+  state = sgns.init(jax.random.key(seed), counts.shape, config.dim)
   for epoch in range(epochs):
-    drawn = sgns.pairs(counts, rng, options)
+    drawn = sgns.pairs(counts, rng, config)
     steps = len(drawn[0])
     done = (epoch + np.linspace(0, 1, steps, endpoint=False)) / epochs
-    rates = (options.rate * np.maximum(1 - done, 1e-4)).astype(np.float32)
+    rates = config.learning_rate * np.maximum(1 - done, 1e-4)
+    rates = rates.astype(np.float32)
     entities, contexts, weights, rate = map(jnp.asarray, (*drawn, rates))
     batches = sgns.Batch(entities, contexts, weights, rate)
-    state, _ = sgns.train(options, noise, state, batches)
+    state, _ = sgns.train(config, noise, state, batches)
   vectors = np.asarray(state.entities)
   if not np.isfinite(vectors).all():
     raise InputError(
-      f"word2vecf diverged at a learning rate of {options.rate}: lower it"
+      f"word2vecf diverged at a learning rate of {config.learning_rate}: "
+      "lower it"
     )
   vectors = vectors * (np.diff(counts.indptr) > 0)[:, None]
   table, share = np.asarray(state.contexts), frequency / frequency.sum()
@@ -95,7 +98,7 @@ def fit(
     _unit(vectors),
     table,
     table[rng.choice(len(table), _NOISE, p=share)],
-    options.negatives,
+    config.num_negatives,
   )
 
 
@@ -151,16 +154,6 @@ def score(model: Model, query: Query) -> np.ndarray:
   return _score(model.entities, _members(model, query), query.weights)
 
 
-def score_batch(model: Model, queries: Sequence[Query]) -> np.ndarray:
-  """Scores all entities for each of n queries in one product, [n, X]."""
-  sums = np.stack([q.weights @ _members(model, q) for q in queries])
-  totals = np.array([q.weights.sum() for q in queries], np.float32)
-  squares = [q.weights @ (_members(model, q) ** 2).sum(axis=1) for q in queries]
-  own = (model.entities**2).sum(axis=1)
-  scores = 2 * sums @ model.entities.T - totals[:, None] * own
-  return (scores - np.array(squares)[:, None]).astype(np.float32)
-
-
 def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
   """Scores rows that are not in the table, such as sentences.
 
@@ -173,6 +166,23 @@ def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
     Scores, float32 [s].
   """
   return _score(fold_in(model, rows), _members(model, query), query.weights)
+
+
+def contributions(model: Model, query: Query, entity: int) -> Contributions:
+  """What each dimension of the vectors added to the score of an entity.
+
+  Args:
+    model: from `fit`.
+    query: the query.
+    entity: its row.
+
+  Returns:
+    -sum_q tau_q (v_x[j] - v_q[j])^2: a sum over dimensions, [d].
+  """
+  apart = model.entities[entity] - _members(model, query)
+  parts = -query.weights.astype(np.float64) @ apart.astype(np.float64) ** 2
+  none = np.zeros(0, np.int64)
+  return Contributions(none, np.zeros(0), parts, np.zeros(()))
 
 
 def rationale(model: Model, query: Query) -> np.ndarray:
@@ -210,3 +220,13 @@ def _score(
 def _unit(vectors: np.ndarray) -> np.ndarray:
   norms = np.linalg.norm(vectors, axis=1, keepdims=True)
   return (vectors / np.maximum(norms, 1e-30)).astype(np.float32)
+
+
+WORD2VECF = Baseline(
+  "word2vecf",
+  lambda counts, seed: fit(counts, seed=seed),
+  score,
+  score_rows,
+  contributions,
+  rationale,
+)

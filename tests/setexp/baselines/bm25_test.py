@@ -2,7 +2,6 @@
 
 import math
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -73,21 +72,13 @@ def test_the_positive_form_keeps_all_features_in_order():
   np.testing.assert_allclose(found, np.log1p(np.exp(raw)), rtol=1e-5)
 
 
-def test_device_path_is_the_host_path():
-  counts = _counts(entities=50)
+def test_both_conventions_of_the_rationale():
+  counts = _counts()
   index = bm25.fit(counts)
-  queries = [make_query(counts, [1, 2]), make_query(counts, [4], [-2.0])]
-  weights = jnp.stack([jnp.asarray(query_features(q)) for q in queries])
-  device = bm25.score_on_device(bm25.to_device(index), weights)
-  host = bm25.score_batch(index, queries)
-  np.testing.assert_allclose(device, host, rtol=1e-5, atol=1e-5)
-
-
-def test_device_path_compiles_once(compilations):
-  table = bm25.to_device(bm25.fit(_counts(entities=50)))
-  bm25.score_on_device(table, jnp.ones((2, 12)))
-  again = 2 * jnp.ones((2, 12))
-  assert not compilations.during(lambda: bm25.score_on_device(table, again))
+  query = make_query(counts, [0, 5], [1.0, -0.5])
+  plain = counts[[0]].toarray()[0] - 0.5 * counts[[5]].toarray()[0]
+  np.testing.assert_allclose(bm25.rationale(index, query, idf=False), plain)
+  np.testing.assert_allclose(bm25.rationale(index, query), plain * index.idf)
 
 
 def test_a_negative_member_is_a_difference():

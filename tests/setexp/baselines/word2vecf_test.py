@@ -17,7 +17,7 @@ from repr_jax.setexp.baselines import sgns, word2vecf
 from repr_jax.setexp.query import best, exclude, make_query
 
 _update = jax.jit(sgns.update, static_argnums=0)
-_OPTIONS = sgns.Options(dim=5, negatives=3, shared=4, batch=6)
+_CONFIG = sgns.Config(dim=5, num_negatives=3, shared=4, batch_size=6)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def world():
 
 @pytest.fixture(scope="module")
 def model(world):
-  return word2vecf.fit(world.counts, sgns.Options(dim=20), epochs=20)
+  return word2vecf.fit(world.counts, sgns.Config(dim=20), epochs=20)
 
 
 def _state(seed=0, entities=7, contexts=9):
@@ -74,7 +74,7 @@ def test_a_step_is_the_scalar_loop():
   _, draw = jax.random.split(state.key)
   negatives = np.asarray(sgns.draw_negatives(draw, noise, 4))
   v, u, value = _scalar_step(state, batch, negatives, 3 / 4)
-  new, loss = _update(_OPTIONS, noise, state, batch)
+  new, loss = _update(_CONFIG, noise, state, batch)
   np.testing.assert_allclose(new.entities, v, atol=1e-5)
   np.testing.assert_allclose(new.contexts, u, atol=1e-5)
   np.testing.assert_allclose(loss, value, rtol=1e-5)
@@ -85,7 +85,7 @@ def test_untouched_rows_stay():
   noise = sgns.make_noise(np.eye(9)[5] + 1e-12)
   pair = jnp.array([2])
   batch = sgns.Batch(pair, pair, jnp.ones(1), jnp.array(0.1))
-  new, _ = _update(_OPTIONS, noise, state, batch)
+  new, _ = _update(_CONFIG, noise, state, batch)
   changed = np.flatnonzero((new.entities != state.entities).any(axis=1))
   assert changed.tolist() == [2]
   changed = np.flatnonzero((new.contexts != state.contexts).any(axis=1))
@@ -125,8 +125,8 @@ def test_negatives_follow_their_distribution():
 
 def test_pairs_are_the_counts():
   counts = sp.csr_array(np.array([[2.0, 0.0, 1.0], [0.0, 4.0, 0.0]]))
-  options = sgns.Options(batch=4)
-  x, c, w = sgns.pairs(counts, np.random.default_rng(0), options)
+  config = sgns.Config(batch_size=4)
+  x, c, w = sgns.pairs(counts, np.random.default_rng(0), config)
   assert x.shape == c.shape == w.shape == (2, 4)
   again = np.zeros((2, 3))
   np.add.at(again, (x.ravel(), c.ravel()), w.ravel())
@@ -137,9 +137,9 @@ def test_training_compiles_once(compilations):
   counts = synthetic_corpora.entity_sets(
     np.random.default_rng(0), clusters=2, members=4, tokens=8
   ).counts
-  options = sgns.Options(dim=4, batch=16)
-  word2vecf.fit(counts, options, epochs=1)
-  again = compilations.during(lambda: word2vecf.fit(counts, options, epochs=2))
+  config = sgns.Config(dim=4, batch_size=16)
+  word2vecf.fit(counts, config, epochs=1)
+  again = compilations.during(lambda: word2vecf.fit(counts, config, epochs=2))
   assert again == 0
 
 
@@ -163,7 +163,7 @@ def test_clusters_are_recovered(world, model):
 
 def test_new_entities_fall_into_their_cluster(world):
   held = np.arange(len(world.cluster)) % 4 == 0
-  trained = word2vecf.fit(world.counts[~held], sgns.Options(dim=20), epochs=20)
+  trained = word2vecf.fit(world.counts[~held], sgns.Config(dim=20), epochs=20)
   vectors = word2vecf.fold_in(trained, world.counts[held])
   nearest = np.argmax(vectors @ trained.entities.T, axis=1)
   found = world.cluster[~held][nearest]
@@ -200,8 +200,6 @@ def test_scores_are_distances(world, model):
   ]
   scores = word2vecf.score(model, query)
   np.testing.assert_allclose(scores, wanted, atol=1e-4)
-  batch = word2vecf.score_batch(model, [query, query])
-  np.testing.assert_allclose(batch, np.stack([wanted, wanted]), atol=1e-4)
   rows = word2vecf.score_rows(model, query, world.counts[[7]])
   folded = [
     -sum(
@@ -215,7 +213,7 @@ def test_an_entity_without_features_has_a_score(world):
   counts = sp.csr_array(
     sp.vstack([world.counts, sp.csr_array((1, world.counts.shape[1]))])
   )
-  trained = word2vecf.fit(counts, sgns.Options(dim=4), epochs=1)
+  trained = word2vecf.fit(counts, sgns.Config(dim=4), epochs=1)
   assert not trained.entities[-1].any()
   scores = word2vecf.score(trained, make_query(counts, [0]))
   assert np.isfinite(scores).all()
@@ -237,4 +235,4 @@ def test_bad_input_is_refused(counts, message):
 def test_a_rate_that_diverges_is_named():
   counts = sp.csr_array(np.full((4, 3), 50.0, np.float32))
   with pytest.raises(InputError, match="learning rate of 1e"):
-    word2vecf.fit(counts, sgns.Options(dim=4, rate=1e30), epochs=3)
+    word2vecf.fit(counts, sgns.Config(dim=4, learning_rate=1e30), epochs=3)
