@@ -197,9 +197,9 @@ def _make_arrays(folder: pathlib.Path) -> None:
     (folder / name).mkdir()
     (folder / name / f"{field}.npy").write_bytes(claim)
     heading = {
-      "format": 1, "kind": "x" if field == "data" else "dense", "mark": "",
-      "arrays": {"data": 1}, "texts": {}, "name": "v", "fingerprint": "",
-      "shape": [10**12, 300], "meta": {}, "checksums": {"dense": 1},
+      "format": 2, "kind": "x" if field == "data" else "a view", "mark": "",
+      "arrays": {field: {"dtype": "<f4", "shape": [10**12, 300], "crc32": 1}},
+      "texts": {}, "meta": {},
     }  # fmt: skip
     (folder / name / "header.json").write_text(json.dumps(heading))
 

@@ -301,7 +301,7 @@ def load(directory: files.Path) -> FeatureTable:
     one, or one whose features are not those it was made with, is an
     `InputError`.
   """
-  arrays, texts, mark = arraystore.read(directory, _KIND)
+  arrays, texts, mark, _ = arraystore.read(directory, _KIND)
   try:
     if fingerprint(texts["features"]) != mark:
       raise arraystore.damaged(directory, "its features were changed")

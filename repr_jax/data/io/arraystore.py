@@ -1,18 +1,19 @@
 """Named arrays and lists of text in one directory, mapped when read.
 
-A store is a directory: `header.json` (kind, fingerprint, lengths and
+A store is a directory: `header.json` (kind, fingerprint, types, shapes and
 checksums), NAME.npy for each array and NAME.json for each list of strings,
-one on a line. It is written beside its final place and renamed when it is
-complete.
+one on a line. It is written beside its final place, also in blocks larger
+than memory, and renamed when it is complete.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,33 +21,97 @@ import numpy as np
 from repr_jax.data.io import array_files, files, json_files
 from repr_jax.errors import InputError
 
-_FORMAT = 1
+_FORMAT = 2
 _HEADER = "header.json"
 _BLOCK = 1 << 24  # Bytes that are checked at a time.
-_FIELDS = {"kind": str, "mark": str, "arrays": dict, "texts": dict}
+_FIELDS = {
+  "kind": str,
+  "mark": str,
+  "meta": dict,
+  "arrays": dict,
+  "texts": dict,
+}
 
 
 class Store(NamedTuple):
-  """What a directory holds.
+  """Arrays and texts of a directory.
 
   Attributes:
     arrays: read-only arrays by name, of any shape.
     texts: lists of strings by name.
     mark: the fingerprint given when it was written.
+    meta: further JSON values by name.
   """
 
   arrays: dict[str, np.ndarray]
   texts: dict[str, list[str]]
   mark: str
+  meta: Mapping[str, Any] = {}
 
 
-def write(directory: files.Path, kind: str, store: Store) -> None:
-  """Writes a store; one of the same kind that is there is replaced.
+class Writer:
+  """Fills an unfinished store; `writing` makes one."""
+
+  def __init__(self, folder: pathlib.Path, stack: contextlib.ExitStack):
+    self._folder, self._stack = folder, stack
+    self._growing: dict[str, _Growing] = {}
+    self._arrays: dict[str, dict[str, Any]] = {}
+    self._texts: dict[str, int] = {}
+
+  def array(self, name: str, array: np.ndarray) -> None:
+    """Writes a whole array."""
+    array_files.write_npy(self._folder / f"{name}.npy", array)
+    self._arrays[name] = _describe(array.dtype, array.shape, _checksum(array))
+
+  def append(self, name: str, block: np.ndarray) -> None:
+    """Adds a block to an array along its first axis; the first sets its type.
+
+    Args:
+      name: the array.
+      block: [b, ...], with the type and the further axes of the first block.
+    """
+    if name not in self._growing:
+      made = _Growing(self._folder / f"{name}.npy", block)
+      self._growing[name] = self._stack.enter_context(contextlib.closing(made))
+    self._growing[name].append(block)
+
+  def texts(self, name: str, texts: Sequence[str]) -> None:
+    """Writes a list of strings."""
+    _write_json(self._folder / f"{name}.json", list(texts))
+    self._texts[name] = len(texts)
+
+  def finish(self, kind: str, mark: str, meta: Mapping[str, Any]) -> None:
+    """Writes the header, which completes the store."""
+    self._stack.close()
+    grown = {name: x.description for name, x in self._growing.items()}
+    header = {
+      "format": _FORMAT,
+      "kind": kind,
+      "mark": mark,
+      "meta": dict(meta),
+      "arrays": self._arrays | grown,
+      "texts": self._texts,
+    }
+    _write_json(self._folder / _HEADER, header)
+
+
+@contextlib.contextmanager
+def writing(
+  directory: files.Path,
+  kind: str,
+  mark: str = "",
+  meta: Mapping[str, Any] | None = None,
+) -> Iterator[Writer]:
+  """Makes a store, which appears when the block ends without an error.
 
   Args:
-    directory: where.
+    directory: where; a store that is there is replaced.
     kind: what the store holds; `read` asks for the same.
-    store: arrays, texts and fingerprint.
+    mark: fingerprint of what it was made from.
+    meta: JSON values to keep with it.
+
+  Yields:
+    The writer of its arrays and texts.
   """
   target = pathlib.Path(directory)
   if target.exists() and not _replaceable(target):
@@ -62,8 +127,10 @@ def write(directory: files.Path, kind: str, store: Store) -> None:
       f"cannot make a directory here: {error.strerror}", path=target.parent
     ) from error
   try:
-    with files.naming(target):
-      _fill(beside, kind, store)
+    with files.naming(target), contextlib.ExitStack() as stack:
+      writer = Writer(beside, stack)
+      yield writer
+      writer.finish(kind, mark, meta or {})
     old = target.parent / f".{secrets.token_hex(8)}.old"
     if target.exists():
       os.replace(target, old)
@@ -71,6 +138,36 @@ def write(directory: files.Path, kind: str, store: Store) -> None:
     shutil.rmtree(old, ignore_errors=True)
   finally:
     shutil.rmtree(beside, ignore_errors=True)
+
+
+def write(directory: files.Path, kind: str, store: Store) -> None:
+  """Writes a store that is in memory.
+
+  Args:
+    directory: where; a store that is there is replaced.
+    kind: what the store holds; `read` asks for the same.
+    store: arrays, texts, fingerprint and further values.
+  """
+  with writing(directory, kind, store.mark, store.meta) as out:
+    for name, array in store.arrays.items():
+      out.array(name, array)
+    for name, texts in store.texts.items():
+      out.texts(name, texts)
+
+
+def read_mark(directory: files.Path) -> str | None:
+  """The fingerprint of a store, None where there is none of this format.
+
+  Args:
+    directory: where it would be.
+  """
+  folder = pathlib.Path(directory)
+  if not (folder / _HEADER).exists():
+    return None
+  header = _whole(json_files.read_json, folder / _HEADER)
+  if isinstance(header, dict) and header.get("format") in range(_FORMAT):
+    return None  # of an older version, to be made again
+  return _read_header(folder)["mark"]
 
 
 def read(directory: files.Path, kind: str, check: bool = True) -> Store:
@@ -92,19 +189,24 @@ def read(directory: files.Path, kind: str, check: bool = True) -> Store:
       f"holds {header['kind']}, not {kind}", path=folder / _HEADER
     )
   arrays = {}
-  for name, mark in header["arrays"].items():
-    arrays[name] = _whole(array_files.map_array, folder / f"{name}.npy")
-    if check and _checksum(arrays[name]) != mark:
-      raise damaged(folder / f"{name}.npy", "its checksum is another")
+  for name, told in header["arrays"].items():
+    path = folder / f"{name}.npy"
+    array = arrays[name] = _whole(array_files.map_array, path)
+    if not isinstance(told, dict):
+      raise damaged(folder / _HEADER, f"it does not describe {name}")
+    crc = _checksum(array) if check else told.get("crc32")
+    if _describe(array.dtype, array.shape, crc) != told:
+      raise damaged(path, "its checksum, type or shape is another")
   texts = {}
   for name, length in header["texts"].items():
-    texts[name] = _whole(json_files.read_json, folder / f"{name}.json")
+    path = folder / f"{name}.json"
+    texts[name] = _whole(json_files.read_json, path)
     strings = isinstance(texts[name], list) and all(
       isinstance(text, str) for text in texts[name]
     )
     if not strings or len(texts[name]) != length:
-      raise damaged(folder / f"{name}.json", f"it has not {length} strings")
-  return Store(arrays, texts, header["mark"])
+      raise damaged(path, f"it has not {length} strings")
+  return Store(arrays, texts, header["mark"], header["meta"])
 
 
 def damaged(path: files.Path, why: str) -> InputError:
@@ -122,27 +224,56 @@ def damaged(path: files.Path, why: str) -> InputError:
   )
 
 
+class _Growing:
+  """An .npy file whose first axis grows with each append."""
+
+  def __init__(self, path: pathlib.Path, first: np.ndarray):
+    self._path, self._dtype = path, first.dtype
+    self._tail, self._length, self._crc = first.shape[1:], 0, 0
+    self._stream = open(path, "wb")  # noqa: SIM115
+    self._header()
+    self._start = self._stream.tell()
+
+  @property
+  def description(self) -> dict[str, Any]:
+    return _describe(self._dtype, (self._length, *self._tail), self._crc)
+
+  def append(self, block: np.ndarray) -> None:
+    if (block.dtype, block.shape[1:]) != (self._dtype, self._tail):
+      raise ValueError(f"{self._path.name}: blocks differ in type or shape")
+    self._length += len(block)
+    raw = np.ascontiguousarray(block).reshape(-1).data.cast("B")
+    self._crc = zlib.crc32(raw, self._crc)
+    self._stream.write(raw)
+
+  def close(self) -> None:
+    if self._stream.closed:
+      return
+    with self._stream:
+      self._stream.seek(0)
+      self._header()
+      # numpy pads the header so that a growing first axis never moves it.
+      moved = self._stream.tell() != self._start
+    if moved:
+      raise OSError(f"{self._path}: the header changed its size")
+
+  def _header(self) -> None:
+    descr = np.lib.format.dtype_to_descr(self._dtype)
+    shape = (self._length, *self._tail)
+    np.lib.format.write_array_header_1_0(
+      self._stream, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
+
+
+def _describe(dtype: np.dtype, shape: tuple[int, ...], crc: Any) -> dict:
+  return {"dtype": dtype.str, "shape": list(shape), "crc32": crc}
+
+
 def _replaceable(target: pathlib.Path) -> bool:
   """Whether only a store, or nothing, would be lost."""
   if not target.is_dir():
     return False
   return (target / _HEADER).is_file() or not any(target.iterdir())
-
-
-def _fill(folder: pathlib.Path, kind: str, store: Store) -> None:
-  """Writes the files of a store."""
-  for name, array in store.arrays.items():
-    array_files.write_npy(folder / f"{name}.npy", array)
-  for name, texts in store.texts.items():
-    _write_json(folder / f"{name}.json", list(texts))
-  header = {
-    "format": _FORMAT,
-    "kind": kind,
-    "mark": store.mark,
-    "arrays": {name: _checksum(x) for name, x in store.arrays.items()},
-    "texts": {name: len(x) for name, x in store.texts.items()},
-  }
-  _write_json(folder / _HEADER, header)
 
 
 def _write_json(path: pathlib.Path, value: Any) -> None:
@@ -166,7 +297,7 @@ def _read_header(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def _whole(read: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
-  """What a reader makes of a file; says what to do where it cannot."""
+  """Calls a reader on a file; where it fails, the store is damaged."""
   try:
     return read(path)
   except InputError as error:
@@ -174,9 +305,9 @@ def _whole(read: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
 
 
 def _checksum(array: np.ndarray) -> int:
-  """crc32 of an array's type, shape and bytes."""
-  start = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
+  """crc32 of an array's bytes, in the order of C."""
+  total = 0
   flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
   for first in range(0, flat.size, _BLOCK):
-    start = zlib.crc32(flat[first : first + _BLOCK].data, start)
-  return start
+    total = zlib.crc32(flat[first : first + _BLOCK].data, total)
+  return total

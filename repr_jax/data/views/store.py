@@ -1,32 +1,25 @@
 """Views on disk: counted once, mapped into memory, reused across runs.
 
-A stored view is a directory: `header.json` (name, shape, fingerprint of what
-it was made from, checksums), `columns.txt` (one column name per line) and raw
-arrays, `data.npy`, `indices.npy`, `indptr.npy` of a CSR matrix or `dense.npy`.
-It is written beside its final place and renamed when it is complete.
+A stored view is an `arraystore`: the names of its columns and the arrays
+`data`, `indices`, `indptr` of a CSR matrix, or `dense`.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 import pathlib
-import secrets
-import shutil
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from repr_jax.data.io import array_files, files, json_files
+from repr_jax.data.io import arraystore, files
 from repr_jax.errors import InputError
 
-_FORMAT = 1
-_HEADER = "header.json"
-_COLUMNS = "columns.txt"
+_KIND = "a view"
+_FORMAT = 1  # of what the counts mean
 _SPARSE = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 _DENSE = {"dense": np.float32}
 _WIDEST = 1 << 31  # columns are numbered by int32
@@ -97,7 +90,7 @@ def write(
     root: directory that holds the views.
     name: name of the view: letters, digits and `._-`.
     blocks: consecutive blocks of rows, all CSR or all dense, each [b, d].
-    columns: names of the d columns, none with a line break.
+    columns: names of the d columns.
     mark: the fingerprint, empty for a view that is never reused.
     meta: JSON values to keep with the view.
 
@@ -105,26 +98,10 @@ def write(
     The stored view, mapped.
   """
   _check_name(name)
-  odd = (c for c in columns if "\n" in c or "\r" in c or files.marked(c))
-  bad = next(odd, None)
-  if bad is not None:
-    what = "has a line break or begins with a byte order mark"
-    raise InputError(f"view {name}: column {bad!r} {what}")
   target = pathlib.Path(root) / name
-  with _directory(target) as beside:
-    (beside / _COLUMNS).write_text(
-      "".join(f"{column}\n" for column in columns), encoding="utf-8"
-    )
-    header = {
-      "format": _FORMAT,
-      "name": name,
-      "columns": _COLUMNS,
-      "fingerprint": mark,
-      "meta": dict(meta or {}),
-      **_write_blocks(beside, name, blocks, len(columns)),
-    }
-    text = json.dumps(header, indent=1, sort_keys=True)
-    (beside / _HEADER).write_text(text + "\n", encoding="utf-8")
+  with arraystore.writing(target, _KIND, mark, meta) as out:
+    out.texts("columns", columns)
+    _write_blocks(out, name, blocks, len(columns))
   return load(target, check=False)
 
 
@@ -151,22 +128,18 @@ def load(path: files.Path, check: bool = True) -> View:
     view is an `InputError`.
   """
   path = pathlib.Path(path)
-  header = _read_header(path)
-  rows, width = header["shape"]
-  arrays = {}
-  for key, dtype in (_DENSE if header["kind"] == "dense" else _SPARSE).items():
-    array = _read_array(path / f"{key}.npy", dtype)
-    if check and _checksum(array) != header["checksums"].get(key):
-      raise _damaged(path / f"{key}.npy", "its checksum is another")
-    arrays[key] = array
-  columns = _Lines(path / _COLUMNS, width)
-  if header["kind"] == "dense":
-    if arrays["dense"].shape != (rows, width):
-      raise _damaged(path, f"its array is not {rows} x {width}")
+  stored = arraystore.read(path, _KIND, check)
+  arrays, columns = stored.arrays, stored.texts.get("columns", [])
+  types = {name: array.dtype for name, array in arrays.items()}
+  if types == _DENSE and "columns" in stored.texts:
     matrix = arrays["dense"]
+    if matrix.ndim != 2 or matrix.shape[1] != len(columns):
+      raise arraystore.damaged(path, f"it has not {len(columns)} columns")
+  elif types == _SPARSE and "columns" in stored.texts:
+    matrix = _csr(path, arrays, len(columns))
   else:
-    matrix = _csr(path, arrays, (rows, width))
-  return View(header["name"], matrix, columns, header["meta"], path)
+    raise arraystore.damaged(path, "its arrays are not those of a view")
+  return View(path.name, matrix, columns, stored.meta, path)
 
 
 def find(root: files.Path, name: str, mark: str) -> View | None:
@@ -183,11 +156,7 @@ def find(root: files.Path, name: str, mark: str) -> View | None:
   """
   _check_name(name)
   path = pathlib.Path(root) / name
-  if not (path / _HEADER).exists():
-    return None
-  if _read_header(path)["fingerprint"] != mark:
-    return None
-  return load(path)
+  return load(path) if arraystore.read_mark(path) == mark else None
 
 
 _NAME = frozenset(
@@ -201,195 +170,49 @@ def _check_name(name: str) -> None:
     raise InputError(f"{name!r} cannot name a view: use letters, digits, ._-")
 
 
-class _Lines(Sequence):
-  """Column names, read when first asked for."""
-
-  def __init__(self, path: pathlib.Path, count: int):
-    self._path, self._count = path, count
-    self._lines: list[str] | None = None
-
-  def _read(self) -> list[str]:
-    if self._lines is None:
-      self._lines = list(files.open_text(self._path))
-      if len(self._lines) != self._count:
-        raise _damaged(self._path, f"it does not hold {self._count} names")
-    return self._lines
-
-  def __len__(self) -> int:
-    return self._count
-
-  def __getitem__(self, index):
-    return self._read()[index]
-
-  def __iter__(self):
-    return iter(self._read())
-
-
-@contextlib.contextmanager
-def _directory(target: pathlib.Path) -> Iterator[pathlib.Path]:
-  """A directory that takes the place of `target` when the block ends well."""
-  beside = target.parent / f".{secrets.token_hex(8)}.tmp"
-  try:
-    beside.mkdir(parents=True)
-  except OSError as error:
-    raise InputError(
-      f"cannot make a directory in {target.parent}: {error.strerror}"
-    ) from error
-  try:
-    with files.naming(target):
-      yield beside
-    if target.exists():
-      old = target.parent / f".{secrets.token_hex(8)}.old"
-      os.replace(target, old)
-      os.replace(beside, target)
-      shutil.rmtree(old)
-    else:
-      os.replace(beside, target)
-  finally:
-    shutil.rmtree(beside, ignore_errors=True)
-
-
 def _write_blocks(
-  beside: pathlib.Path, name: str, blocks: Iterable, width: int
-) -> dict[str, Any]:
-  """Writes the arrays; returns kind, shape, checksums for the header."""
-  rows, entries, kind = 0, 0, None
-  with contextlib.ExitStack() as stack:
-    out: dict[str, _Growing] = {}
-    for block in blocks:
-      found = "sparse" if scipy.sparse.issparse(block) else "dense"
-      if kind not in (None, found) or block.shape[1] != width:
-        raise ValueError(f"view {name}: blocks differ in kind or width")
+  out: arraystore.Writer, name: str, blocks: Iterable, width: int
+) -> None:
+  """Writes blocks of rows, all of one kind."""
+  entries, kind = 0, None
+  for block in blocks:
+    sparse = scipy.sparse.issparse(block)
+    if kind not in (None, sparse) or block.shape[1] != width:
+      raise ValueError(f"view {name}: blocks differ in kind or width")
+    if not sparse:
+      out.append("dense", np.asarray(block, np.float32))
+    else:
       if kind is None:
-        kind = found
-        for key, dtype in (_DENSE if kind == "dense" else _SPARSE).items():
-          tail = (width,) if kind == "dense" else ()
-          array = _Growing(beside / f"{key}.npy", dtype, tail)
-          out[key] = stack.enter_context(array)
-        if kind == "sparse":
-          out["indptr"].append(np.zeros(1, np.int64))
-      if kind == "dense":
-        out["dense"].append(block)
-      else:
-        out["data"].append(block.data)
-        out["indices"].append(block.indices)
-        out["indptr"].append(block.indptr[1:].astype(np.int64) + entries)
-        entries += block.nnz
-      rows += block.shape[0]
+        out.append("indptr", np.zeros(1, np.int64))
+      out.append("data", block.data.astype(np.float32, copy=False))
+      out.append("indices", block.indices.astype(np.int32, copy=False))
+      out.append("indptr", block.indptr[1:].astype(np.int64) + entries)
+      entries += block.nnz
+    kind = sparse
   if kind is None:
     raise InputError(f"view {name} has no rows")
-  sums = {key: array.checksum for key, array in out.items()}
-  return {"kind": kind, "shape": [rows, width], "checksums": sums}
 
 
-class _Growing:
-  """An .npy file whose first axis grows with each append."""
-
-  def __init__(self, path: pathlib.Path, dtype, tail: tuple[int, ...]):
-    self._path, self._dtype, self._tail = path, np.dtype(dtype), tail
-    self._length, self.checksum = 0, 0
-
-  def __enter__(self):
-    self._stream = open(self._path, "wb")
-    self._header()
-    self._start = self._stream.tell()
-    return self
-
-  def append(self, values: np.ndarray) -> None:
-    values = np.ascontiguousarray(values, dtype=self._dtype)
-    self._length += len(values)
-    raw = values.reshape(-1).data.cast("B")
-    self.checksum = zlib.crc32(raw, self.checksum)
-    self._stream.write(raw)
-
-  def __exit__(self, *error):
-    self._stream.seek(0)
-    self._header()
-    # numpy pads the header so that a growing first axis never moves the data.
-    moved = self._stream.tell() != self._start
-    self._stream.close()
-    if moved:
-      raise OSError(f"{self._path}: the header changed its size")
-
-  def _header(self) -> None:
-    descr = np.lib.format.dtype_to_descr(self._dtype)
-    shape = (self._length, *self._tail)
-    np.lib.format.write_array_header_1_0(
-      self._stream, {"descr": descr, "fortran_order": False, "shape": shape}
-    )
-
-
-def _read_header(path: pathlib.Path) -> dict[str, Any]:
-  """Reads and checks header.json."""
-  place = path / _HEADER
-  try:
-    header = json_files.read_json(place)
-    rows, width = header["shape"]
-    whole = isinstance(rows, int) and isinstance(width, int)
-    known = header["kind"] in ("sparse", "dense")
-    fields = [header[key] for key in ("name", "fingerprint", "meta")]
-    fields.append(header["checksums"])
-  except (ValueError, KeyError, TypeError) as error:
-    raise _damaged(place, str(error) or type(error).__name__) from error
-  if header.get("format") != _FORMAT:
-    raise InputError(
-      f"is of format {header.get('format')}, not {_FORMAT}; "
-      "delete the directory to count again",
-      path=place,
-    )
-  types = (str, str, dict, dict)
-  right = all(isinstance(f, kind) for f, kind in zip(fields, types))
-  if not (whole and known and right and rows >= 0 and 0 <= width < _WIDEST):
-    raise _damaged(place, "a field has the wrong type")
-  return header
-
-
-def _read_array(path: pathlib.Path, dtype) -> np.ndarray:
-  """Maps one array of a given type."""
-  try:
-    array = array_files.map_array(path)
-  except InputError as error:
-    raise _damaged(path, str(error)) from error
-  if array.dtype != dtype:
-    raise _damaged(path, f"it holds {array.dtype}, not {np.dtype(dtype)}")
-  return array
-
-
-def _checksum(array: np.ndarray) -> int:
-  """crc32 of an array's bytes, read in blocks."""
-  flat = np.asarray(array).reshape(-1)
-  total = 0
-  for start in range(0, flat.size, _BLOCK):
-    part = flat[start : start + _BLOCK].data.cast("B")
-    total = zlib.crc32(part, total)
-  return total
-
-
-def _csr(path, arrays, shape) -> scipy.sparse.csr_array:
+def _csr(
+  path: pathlib.Path, arrays: Mapping[str, np.ndarray], width: int
+) -> scipy.sparse.csr_array:
   """Builds the CSR matrix on mapped arrays after checking its structure."""
   data, indices, indptr = (arrays[key] for key in _SPARSE)
-  rows, width = shape
-  if any(array.ndim != 1 for array in arrays.values()):
-    raise _damaged(path, "an array has the wrong rank")
-  if len(indptr) != rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
-    raise _damaged(path, f"indptr does not describe {rows} rows")
+  rows = len(indptr) - 1 if indptr.ndim else -1
+  if not width < _WIDEST or any(array.ndim != 1 for array in arrays.values()):
+    raise arraystore.damaged(path, "an array has the wrong rank")
+  if rows < 0 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+    raise arraystore.damaged(path, "indptr does not describe rows")
   if not indptr[-1] == len(data) == len(indices):
-    raise _damaged(path, "data, indices and indptr disagree in length")
+    raise arraystore.damaged(path, "its arrays disagree in length")
   for start in range(0, len(indices), _BLOCK):
     part = indices[start : start + _BLOCK]
     if part.min() < 0 or part.max() >= width:
-      raise _damaged(path, f"a column lies outside 0..{width - 1}")
-  matrix = scipy.sparse.csr_array(shape, dtype=np.float32)
+      raise arraystore.damaged(path, f"a column lies outside 0..{width - 1}")
+  matrix = scipy.sparse.csr_array((rows, width), dtype=np.float32)
   # scipy copies indices to the type of indptr unless both have one type.
   small = len(indices) < np.iinfo(np.int32).max
   matrix.indptr = indptr.astype(np.int32) if small else np.asarray(indptr)
   matrix.data, matrix.indices = np.asarray(data), np.asarray(indices)
   matrix.has_canonical_format = True
   return matrix
-
-
-def _damaged(path: pathlib.Path, why: str) -> InputError:
-  return InputError(
-    f"is a damaged view ({why}); delete its directory to count again",
-    path=path,
-  )

@@ -115,7 +115,7 @@ def _clear(path):
 def test_damaged_arrays_are_noticed(tmp_path, name, harm):
   view = _stored(tmp_path)
   harm(view.path / f"{name}.npy")
-  with pytest.raises(errors.InputError, match="damaged view"):
+  with pytest.raises(errors.InputError, match="damaged"):
     store.load(view.path)
 
 
@@ -123,25 +123,36 @@ def test_damaged_arrays_are_noticed(tmp_path, name, harm):
 def test_a_damaged_header_is_noticed(tmp_path, harm):
   view = _stored(tmp_path)
   harm(view.path / "header.json")
-  with pytest.raises(errors.InputError, match="damaged view"):
+  with pytest.raises(errors.InputError, match="damaged"):
     store.load(view.path)
 
 
 @pytest.mark.parametrize(
-  "change", [{"shape": [41, 9]}, {"shape": "no"}, {"meta": 3}, {"kind": "?"}]
+  "change",
+  [
+    {"texts": {"columns": 41}},
+    {"texts": {}},
+    {"texts": "no"},
+    {"meta": 3},
+    {"format": 3},
+    {"arrays": {"dense": 3}},
+    {"arrays": {}},
+  ],
 )
 def test_wrong_header_fields_are_noticed(tmp_path, change):
   view = _stored(tmp_path)
   path = view.path / "header.json"
   path.write_text(json.dumps(json.loads(path.read_text()) | change))
-  with pytest.raises(errors.InputError, match="damaged view"):
+  with pytest.raises(errors.InputError, match="damaged"):
     store.load(view.path)
 
 
 def test_column_outside_the_matrix_is_noticed(tmp_path):
   view = _stored(tmp_path)
   path = view.path / "header.json"
-  path.write_text(json.dumps(json.loads(path.read_text()) | {"shape": [40, 3]}))
+  header = json.loads(path.read_text()) | {"texts": {"columns": 3}}
+  path.write_text(json.dumps(header))
+  (view.path / "columns.json").write_text('["a", "b", "c"]')
   with pytest.raises(errors.InputError, match=r"outside 0\.\.2"):
     store.load(view.path, check=False)
 
@@ -150,5 +161,23 @@ def test_names_that_are_no_directory_are_refused(tmp_path):
   for name in ("", "../x", "a/b", ".hidden"):
     with pytest.raises(errors.InputError, match="cannot name a view"):
       store.write(tmp_path, name, [_matrix()], ["c"] * 9)
-  with pytest.raises(errors.InputError, match="line break"):
-    store.write(tmp_path, "v", [_matrix()], ["c\n"] * 9)
+  odd = ["c\n", "\ufeffx", *"abcdefg"]
+  view = store.write(tmp_path, "v", [_matrix()], odd)
+  assert store.load(view.path).columns == odd
+
+
+def test_a_directory_that_is_no_store_is_not_replaced(tmp_path):
+  (tmp_path / "v").mkdir()
+  (tmp_path / "v" / "notes.txt").write_text("keep me")
+  with pytest.raises(errors.InputError, match="another directory"):
+    _stored(tmp_path)
+  assert (tmp_path / "v" / "notes.txt").read_text() == "keep me"
+
+
+def test_a_view_of_an_older_format_is_counted_again(tmp_path):
+  view = _stored(tmp_path, mark="x")
+  path = view.path / "header.json"
+  path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
+  assert store.find(tmp_path, "v", "x") is None
+  _stored(tmp_path, mark="x")
+  assert store.find(tmp_path, "v", "x") is not None
