@@ -41,7 +41,7 @@ def max_product(
     pairwise: scores of pairs, [m, m, c, c], with pairwise[i, j, a, b] equal
       to pairwise[j, i, b, a].
     mask: which states there are, bool [m, c]; a variable without any takes
-      no part. What stands in masked places is never read.
+      no part. Masked places are never read.
     edges: which pairs interact, bool [m, m] and symmetric; all where None.
     iterations: rounds of messages.
     damping: share of the old message that stays, 0 for none, scalar.

@@ -2,8 +2,8 @@
 
 Nothing here is more than JAX's own `Mesh`, `NamedSharding` and `shard_map`.
 Dense mathematics stays as it is: given arrays that are laid out on a mesh,
-`jit` cuts a program into one for each device. What a compiler cannot cut
-(sparse products, decompositions) is mapped over the shards by `shard_map`.
+`jit` cuts a program into one for each device. Programs that a compiler cannot
+cut (sparse products, decompositions) are mapped over the shards by `shard_map`.
 """
 
 import functools
@@ -70,17 +70,18 @@ def make_mesh(
         f"number, not {size!r}"
       )
     sizes[name] = int(size)
-  found = list(jax.devices() if devices is None else devices)
+  available = list(jax.devices() if devices is None else devices)
   wanted = math.prod(sizes.values())
-  if wanted != len(found):
+  count = len(available)
+  if wanted != count:
     raise InputError(
-      f"--mesh={text} is a mesh of {wanted} devices, and there are "
-      f"{len(found)}; choose sizes whose product is {len(found)} (on a CPU, "
+      f"--mesh={text} is a mesh of {wanted} devices, and there are {count}; "
+      f"choose sizes whose product is {count} (on a CPU, "
       f"XLA_FLAGS=--xla_force_host_platform_device_count={wanted} gives a "
       f"process {wanted} devices)"
     )
   shape = [sizes.get(name, 1) for name in axes]
-  return Mesh(np.array(found, object).reshape(shape), tuple(axes))
+  return Mesh(np.array(available, object).reshape(shape), tuple(axes))
 
 
 def axis_size(mesh: Mesh, axes: str | Sequence[str]) -> int:
@@ -120,8 +121,8 @@ def place(array: np.ndarray | jax.Array, mesh: Mesh, *axes: Any) -> jax.Array:
 def to_host(tree: T) -> T:
   """Brings arrays to every process, whole.
 
-  What lives on other processes' devices comes block by block, so that no
-  device ever holds a whole array.
+  Parts on other processes' devices come block by block, so that no device
+  ever holds a whole array.
 
   Args:
     tree: of arrays of any shape.
@@ -188,12 +189,12 @@ def _array_to_host(x):
   if not isinstance(sharding, NamedSharding):
     raise TypeError(f"an array laid out by {sharding} cannot be gathered")
   n, block = x.shape[0], max(1, _BLOCK_BYTES // max(1, x.nbytes // x.shape[0]))
-  size, found = min(block, n), np.empty(x.shape, x.dtype)
+  size, whole = min(block, n), np.empty(x.shape, x.dtype)
   for start in range(0, n, size):
     begin = min(start, n - size)  # the last block ends with the array
     part = _replicated_slice(sharding.mesh)(x, np.int32(begin), size)
-    found[begin : begin + size] = np.asarray(part.addressable_data(0))
-  return found
+    whole[begin : begin + size] = np.asarray(part.addressable_data(0))
+  return whole
 
 
 @functools.cache

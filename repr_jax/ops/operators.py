@@ -75,8 +75,8 @@ def as_operator(x: Array | Sparse | Sharded | Operator) -> Operator:
 def scaled(x: Array | Sparse | Sharded | Operator, scale: Array) -> Operator:
   """c X for a scale c [] and X [n, d], without forming it.
 
-  What is multiplied is scaled, not the product, so that neither a tiny nor a
-  huge matrix leaves the range of floats.
+  The factor Q is scaled, not the product, so that neither a tiny nor a huge
+  matrix leaves the range of floats.
   """
   op = as_operator(x)
   return Operator(
@@ -130,7 +130,7 @@ def column_means(
 
 
 def centering_noise(mean: Array, rows: Array, right: Array) -> Array:
-  """What rounding leaves where centering should leave nothing.
+  """Rounding error of centering, along each right singular vector.
 
   Columns that are constant, or that add up to a constant, lose a direction
   when they are centered. A singular value below this is such a direction.
@@ -190,7 +190,7 @@ def row_scaled(
 ) -> Operator:
   """diag(scale) X for a scale [n] and X [n, d], without forming it.
 
-  What is stored by entries is scaled once, so that its fused product stays.
+  Entries of a sparse matrix are scaled once, so that its fused product stays.
   """
   if isinstance(x, Sparse):
     return as_operator(sparse.scale_rows(x, scale.astype(x.dtype)))

@@ -78,10 +78,10 @@ def dealt_order(n: int, shards: int) -> np.ndarray:
 def gather_rows(array: Any, n: int, shards: int) -> np.ndarray:
   """The inverse of `deal`: rows of an array [n', ...] in order, [n, ...]."""
   host = meshes.to_host(array)
-  found = np.empty((n, *host.shape[1:]), host.dtype)
+  rows = np.empty((n, *host.shape[1:]), host.dtype)
   order = dealt_order(n, shards)
-  found[order[order < n]] = host[order < n]
-  return found
+  rows[order[order < n]] = host[order < n]
+  return rows
 
 
 def from_host(

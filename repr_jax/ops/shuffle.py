@@ -35,9 +35,9 @@ def random_order(key: jax.Array, count: int) -> jax.Array:
   def again(place):
     return jnp.where(place >= limit, _network(keys, bits, place), place)
 
-  found = _network(keys, bits, jnp.arange(count, dtype=jnp.uint32))
-  found = lax.while_loop(lambda x: jnp.any(x >= limit), again, found)
-  return found.astype(jnp.int32)
+  order = _network(keys, bits, jnp.arange(count, dtype=jnp.uint32))
+  order = lax.while_loop(lambda x: jnp.any(x >= limit), again, order)
+  return order.astype(jnp.int32)
 
 
 def _network(keys: jax.Array, bits: int, place: jax.Array) -> jax.Array:

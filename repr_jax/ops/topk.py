@@ -106,7 +106,7 @@ def collected_top_k(
 
   Returns:
     Values [b, k] and indices [b, k], ordered as in `top_k`, the same on all
-    devices. What moves is [b, a] from each device.
+    devices. Each device sends [b, a].
   """
   chex.assert_rank([values, indices], 2)
   values = lax.all_gather(_plain_zero(values), axes, axis=1, tiled=True)

@@ -63,9 +63,9 @@ def _retrieval(seed: int) -> Any:
   rng = np.random.default_rng(seed)
   table = ops.from_scipy(rng.poisson(1, (20, 9)).astype(np.float32) + 1)
   rows = np.array([seed, 3])
-  found = mention_retrieval.search_on_device(table, np.ones((2, 9)), rows, 5)
+  nearest = mention_retrieval.search_on_device(table, np.ones((2, 9)), rows, 5)
   vectors = rng.normal(size=(20, 4)).astype(np.float32)
-  return mention_retrieval.rerank(vectors, rows, found.ids)
+  return mention_retrieval.rerank(vectors, rows, nearest.ids)
 
 
 # Drivers on the host: functions of a seed, which changes values, not shapes.

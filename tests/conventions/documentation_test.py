@@ -52,20 +52,20 @@ def _has_arrays(node: _Definition) -> bool:
 
 
 def _undocumented(tree: ast.Module) -> list[str]:
-  found = [] if ast.get_docstring(tree) else ["the module"]
+  missing = [] if ast.get_docstring(tree) else ["the module"]
   for node in _public(tree.body):
     if _is_overload(node):
       continue
     text = ast.get_docstring(node)
     if not text:
-      found.append(node.name)
+      missing.append(node.name)
     elif _has_arrays(node) and not _SHAPE.search(text):
-      found.append(f"{node.name} (shapes)")
+      missing.append(f"{node.name} (shapes)")
     if isinstance(node, ast.ClassDef):
       for method in _public(node.body):
         if not ast.get_docstring(method):
-          found.append(f"{node.name}.{method.name}")
-  return found
+          missing.append(f"{node.name}.{method.name}")
+  return missing
 
 
 @pytest.mark.parametrize("module", source.modules("repr_jax"))

@@ -17,7 +17,7 @@ _ALLOWED = {
   "evaluation": _BASE + _METHODS,
 }
 _OURS = ("repr_jax", "experiments", "launch", "tests")
-# What experiments share, and the programs that run several of them.
+# Shared by experiments, and programs that run several of them.
 _SHARED = ("run", "thesis")
 _PROGRAMS = ("reproduce", "bench")
 

@@ -1,4 +1,4 @@
-"""What a compiled program holds on a device, and what it sends and gets."""
+"""Memory of a compiled program on a device, and its communication."""
 
 import math
 import re

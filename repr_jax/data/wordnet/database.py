@@ -78,7 +78,7 @@ class Synset(NamedTuple):
 
 
 class Subtree(NamedTuple):
-  """What lies below a synset.
+  """A synset and all below it.
 
   Attributes:
     rows: the synsets, the root among them, int32 [v], sorted.
@@ -231,8 +231,8 @@ class WordNet:
     """
     pointers = self.tables.pointers
     part = slice(self._starts[row], self._starts[row + 1])
-    found = pointers.target[part][pointers.relation[part] == _code(relation)]
-    return np.array(list(dict.fromkeys(found.tolist())), dtype=np.int32)
+    rows = pointers.target[part][pointers.relation[part] == _code(relation)]
+    return np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int32)
 
   def subtree(
     self, root: str | int, relations: Iterable[str] = ("hyponym",)
@@ -270,10 +270,10 @@ class WordNet:
       For the row of each instance, the rows of its instance hypernyms: the
       7,730 people, places and events that "is a" writer, river or war.
     """
-    found: dict[int, tuple[int, ...]] = {}
+    classes: dict[int, tuple[int, ...]] = {}
     for row, above in self.edges("instance_hypernym").tolist():
-      found[row] = (*found.get(row, ()), above)
-    return found
+      classes[row] = (*classes.get(row, ()), above)
+    return classes
 
   def triples(
     self,

@@ -102,9 +102,9 @@ def wordnet_instance_sets(
     for kind in reached:
       members.setdefault(kind, []).append(wordnet.names[row])
   return {
-    wordnet.names[kind]: sorted(found)
-    for kind, found in sorted(members.items())
-    if len(found) >= min_members
+    wordnet.names[kind]: sorted(names)
+    for kind, names in sorted(members.items())
+    if len(names) >= min_members
   }
 
 
@@ -192,7 +192,7 @@ def _sentences(
   about: str | None = None,
 ) -> list[entities.Sentence]:
   """The sentences of one gloss with the instances that they mention."""
-  found = []
+  sentences = []
   for piece in split_gloss(wordnet.tables.gloss[row]):
     tokens = entities.tokenize(piece)
     mentions = finder.find(tokens)
@@ -202,6 +202,8 @@ def _sentences(
       mentions = [(a + shift, b + shift, entity) for a, b, entity in mentions]
     if about is not None:
       mentions.insert(0, (0, len(name), about))
-    found.append(entities.Sentence(wordnet.names[row], tokens, tuple(mentions)))
+    sentences.append(
+      entities.Sentence(wordnet.names[row], tokens, tuple(mentions))
+    )
     name = ()
-  return found
+  return sentences

@@ -173,7 +173,7 @@ def read_tables(folder: files.Path) -> Tables:
 
 
 class _Raw:
-  """What the data files say, before offsets become rows."""
+  """Records of the data files, before offsets become rows."""
 
   def __init__(self):
     self.key: list[int] = []
@@ -202,8 +202,8 @@ class _Rows:
       return np.full(len(keys), -1, np.int32)
     at = np.searchsorted(self._sorted, keys)
     at = np.minimum(at, len(self._sorted) - 1)
-    found = np.where(self._sorted[at] == keys, self._order[at], -1)
-    return found.astype(np.int32)
+    rows = np.where(self._sorted[at] == keys, self._order[at], -1)
+    return rows.astype(np.int32)
 
 
 def _read_data(
@@ -258,10 +258,10 @@ def _frames(fields: list[str], words: int) -> list[tuple[int, int]]:
   """Parses `count + frame word + frame word ...` of a synset of `words`."""
   if len(fields) != 1 + 3 * int(fields[0]) or not set(fields[1::3]) <= {"+"}:
     raise ValueError("malformed frames")
-  found = [(int(f), int(w, 16)) for f, w in zip(fields[2::3], fields[3::3])]
-  if not all(f > 0 and 0 <= w <= words for f, w in found):
+  frames = [(int(f), int(w, 16)) for f, w in zip(fields[2::3], fields[3::3])]
+  if not all(f > 0 and 0 <= w <= words for f, w in frames):
     raise ValueError("no such frame or word")
-  return found
+  return frames
 
 
 def _at(raw: _Raw, folder: pathlib.Path, row: int, what: str):
@@ -325,15 +325,15 @@ def _read_index(
     if text.startswith("  ") or not text:
       continue
     fields = text.split()
-    found = _index_offsets(fields)
-    if not found:
+    starts = _index_offsets(fields)
+    if not starts:
       raise errors.InputError(
         f"not a line of a WordNet index: {text[:60]!r}", path=path, line=line
       )
     lemmas.append(fields[0])
-    counts.append(len(found))
+    counts.append(len(starts))
     lines.append(line)
-    offsets += found
+    offsets += starts
   keys = np.fromiter(map(int, offsets), np.int64, len(offsets))
   places = rows.find(_PART_CODES[part] * _SPAN + keys)
   starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).tolist()
@@ -360,27 +360,27 @@ def _index_offsets(fields: list[str]) -> list[str]:
 
 def _read_exceptions(path: pathlib.Path) -> dict[str, tuple[str, ...]]:
   """Reads irregular forms: `inflected base [base ...]`."""
-  found: dict[str, tuple[str, ...]] = {}
+  forms: dict[str, tuple[str, ...]] = {}
   for line, text in enumerate(files.open_text(path), 1):
     fields = text.split()
     if len(fields) == 1:
       raise errors.InputError("expected a base form", path=path, line=line)
     if fields:
-      found[fields[0]] = (*found.get(fields[0], ()), *fields[1:])
-  return found
+      forms[fields[0]] = (*forms.get(fields[0], ()), *fields[1:])
+  return forms
 
 
 def _read_lexnames(path: pathlib.Path) -> dict[int, str]:
   """Reads the names of the lexicographer files."""
-  found = {}
+  names = {}
   for line, text in enumerate(files.open_text(path), 1):
     fields = text.split()
     if not fields:
       continue
     if len(fields) < 2 or not _whole(fields[0]):
       raise errors.InputError("expected number and name", path=path, line=line)
-    found[int(fields[0])] = fields[1]
-  return found
+    names[int(fields[0])] = fields[1]
+  return names
 
 
 def _read_frame_texts(folder: pathlib.Path) -> dict[int, str]:
@@ -389,15 +389,15 @@ def _read_frame_texts(folder: pathlib.Path) -> dict[int, str]:
     path = folder / name
     if not path.is_file():
       continue
-    found = {}
+    frames = {}
     for line, text in enumerate(files.open_text(path), 1):
       number, _, frame = text.strip().partition(" ")
       if not text.strip():
         continue
       if not _whole(number):
         raise errors.InputError("expected a frame number", path=path, line=line)
-      found[int(number)] = frame.strip()
-    return found
+      frames[int(number)] = frame.strip()
+    return frames
   return {}
 
 
