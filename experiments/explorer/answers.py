@@ -1,22 +1,23 @@
-"""What the explorer answers, as values that JSON can hold."""
+"""Answers of the API, as values that JSON can hold."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.explorer.concepts import Concepts, named
+from experiments.explorer import reasons
+from experiments.explorer.concepts import Concepts
 from experiments.explorer.entities import Entities
-from experiments.explorer.ranker import Ranker, Top
+from experiments.explorer.ranker import Ranked, Ranker
 from repr_jax.data.entities import features
 from repr_jax.errors import InputError
 from repr_jax.setexp import explain
 from repr_jax.setexp.query import Query
 
 MAX_RESULTS = 100
-_RELEVANT = 40  # Features whose words are marked in sentences.
+_MARKED = 40  # Features whose words are marked in sentences.
 
-_LABELS = {
+_SYSTEM_LABELS = {
   "nvse": "NVSE",
   "nvse+bm25": "NVSE + BM25",
   "bm25": "BM25",
@@ -26,7 +27,7 @@ _LABELS = {
   "word2vecf": "word2vecf",
   "setexpan": "SetExpan",
 }
-_RANKINGS = {
+_RANKING_LABELS = {
   "features": "features",
   "xi": "natural parameters",
   "kl_query": "KL from query",
@@ -39,7 +40,7 @@ _RANKINGS = {
 
 
 class Question(NamedTuple):
-  """A query as a request puts it: ids with weights, and whom to ask."""
+  """A query of a request: ids with weights, the system, its ranking score."""
 
   members: tuple[tuple[str, float], ...]
   system: str
@@ -50,7 +51,7 @@ class Answers:
   """Answers about one model.
 
   Attributes:
-    entities: its entities, to be found.
+    entities: its entities, by name and id.
   """
 
   def __init__(self, ranker: Ranker):
@@ -64,24 +65,21 @@ class Answers:
     self.entities = Entities(ranker.table, ranker.members)
     used = np.diff(ranker.table.counts.indptr) > 0
     self._concepts = Concepts(ranker.model, ranker.table.features, used)
-    self._model = self._describe()
+    self._model = self._describe_model()
 
   def model(self) -> dict[str, Any]:
-    """What there is: systems, ranking scores, limits, two example queries."""
+    """Systems, ranking scores, limits and two example queries."""
     return self._model
 
   def question(
-    self,
-    members: tuple[tuple[str, float], ...],
-    system: str,
-    ranking: str,
+    self, members: tuple[tuple[str, float], ...], system: str, ranking: str
   ) -> Question:
-    """A question to a system that is there.
+    """A question to a system that is fitted here.
 
     Args:
       members: ids with weights.
       system: one of the model's.
-      ranking: of nvse, "" for its usual one; others have only one.
+      ranking: of nvse, "" for its usual one; other systems have only one.
     """
     if system not in self._ranker.systems:
       raise InputError(
@@ -97,121 +95,130 @@ class Answers:
         raise InputError(f"nvse does not rank by {ranking} here")
     return Question(members, system, ranking)
 
-  def check(self, question: Question) -> Query:
-    """The query of a question; what cannot be asked is an `InputError`."""
-    rows = [self.entities.row(entity) for entity, _ in question.members]
-    weights = [weight for _, weight in question.members]
+  def query(self, members: tuple[tuple[str, float], ...]) -> Query:
+    """The query of ids with weights; `InputError` if it cannot be asked."""
+    rows = [self.entities.row(entity) for entity, _ in members]
     if len(set(rows)) < len(rows):
       raise InputError("the query names an entity twice; raise its weight")
-    return self._ranker.ask(rows, weights)
+    return self._ranker.query(rows, [weight for _, weight in members])
 
-  def tops(self, questions: Sequence[tuple[Question, Query]]) -> list[Top]:
-    """The best entities for questions to the same system.
-
-    Args:
-      questions: each with its query.
-
-    Returns:
-      Those of each question, in order.
-    """
+  def rank(self, questions: Sequence[tuple[Question, Query]]) -> list[Ranked]:
+    """The best entities of several questions to the same system."""
     first = questions[0][0]
-    asked = [query for _, query in questions]
-    return self._ranker.top(first.system, first.ranking, asked, MAX_RESULTS)
+    queries = [query for _, query in questions]
+    return self._ranker.rank(first.system, first.ranking, queries, MAX_RESULTS)
 
-  def expansion(self, question: Question, top: Top, k: int) -> dict[str, Any]:
-    """The answer to a question, from its best entities.
-
-    Args:
-      question: the question.
-      top: of `tops`.
-      k: entities that are wanted.
-    """
-    results = [
-      {**self.entities.describe(row), "rank": place, "score": score}
-      for place, (row, score) in enumerate(
-        zip(top.rows[:k].tolist(), top.scores[:k].tolist()), 1
-      )
-    ]
-    return {**self._echo(question), "results": results}
-
-  def rationale(
-    self,
-    question: Question,
-    count: int,
-    relative: bool,
-    previous: tuple[tuple[str, float], ...],
+  def expansion(
+    self, question: Question, ranked: Ranked, k: int
   ) -> dict[str, Any]:
-    """The features that a query stands for.
+    """The answer to a question: its k best entities."""
+    best = zip(ranked.rows[:k].tolist(), ranked.scores[:k].tolist())
+    results = [
+      {**self.entities.describe(row), "rank": rank, "score": score}
+      for rank, (row, score) in enumerate(best, 1)
+    ]
+    return {**self._describe_question(question), "results": results}
+
+  def reasons(
+    self, question: Question, entities: Sequence[str], count: int
+  ) -> dict[str, Any]:
+    """What added most to the scores of entities, each and in sum.
 
     Args:
-      question: the query.
-      count: features.
-      relative: leave out what any entity has (the autoencoder alone).
-      previous: members of the query before; what entered and left since
-        then is told.
+      question: the question that ranked them.
+      entities: ids.
+      count: parts of each score.
     """
+    rows = [self.entities.row(entity) for entity in entities]
+    contributions = self._contributions(question, rows)
     names = self._table.features
-    asked = self.check(question)
-    way = question.system, question.ranking
-    weights = self._ranker.rationale(*way, asked, relative)
-    first = explain.top_features(weights, names, count)
-    answer = {
-      **self._echo(question),
-      "rationale": named([x for x in first if x.weight]),
-      "entered": [],
-      "left": [],
-      "concepts": self._concepts.active(self._ranker.concept(asked)),
+    return {
+      **self._describe_question(question),
+      "entities": [
+        {"id": entity, **reasons.decompose([one], names, count)}
+        for entity, one in zip(entities, contributions)
+      ],
+      "sum": reasons.decompose(contributions, names, count),
     }
-    if previous:
-      before = self.check(question._replace(members=previous))
-      old = self._ranker.rationale(*way, before, relative)
-      changes = explain.changes(old, weights, names, count)
-      answer["entered"] = named(changes.entered)
-      answer["left"] = named(changes.left)
-    return answer
+
+  def concept(
+    self, members: tuple[tuple[str, float], ...], count: int, relative: bool
+  ) -> dict[str, Any]:
+    """The autoencoder's concept of a query (thesis 4.4).
+
+    Args:
+      members: ids with weights.
+      count: features.
+      relative: weigh features against the prior's mean.
+    """
+    query = self.query(members)
+    weights = self._ranker.concept_features(query, relative)
+    first = explain.top_features(weights, self._table.features, count)
+    return {
+      "members": self._describe_members(members),
+      "features": [
+        {**reasons.split_name(x.name), "weight": x.weight}
+        for x in first
+        if x.weight
+      ],
+      "dimensions": self._concepts.active(self._ranker.concept(query)),
+    }
 
   def sentences(
     self, question: Question, entities: Sequence[str], count: int
   ) -> dict[str, Any]:
-    """The sentences that speak best for entities, words marked.
+    """The sentences that support entities most, with words marked.
+
+    Marked are the words of the features that raised the entity's score most.
+    A score between Gaussians has no parts by feature: there, the words of the
+    query's concept are marked.
 
     Args:
-      question: the query.
+      question: the question that ranked them.
       entities: ids.
       count: sentences of each.
     """
-    asked = self.check(question)
     rows = [self.entities.row(entity) for entity in entities]
-    distinct = [self._distinct(row) for row in rows]
-    flat = np.array([x for part in distinct for x in part], np.int64)
-    found = features.sentence_rows(self._table, flat)
-    way = question.system, question.ranking
-    scores = self._ranker.score_rows(*way, asked, found)
-    empty = np.diff(found.indptr) == 0
-    weights = self._ranker.rationale(*way, asked, relative=True)
-    marked = {
-      x.name
-      for x in explain.top_features(weights, self._table.features, _RELEVANT)
-      if x.weight > 0
-    }
-    answer, start = [], 0
-    for entity, part in zip(entities, distinct):
-      own = slice(start, start + len(part))
-      order = np.lexsort((np.arange(len(part)), -scores[own], empty[own]))
+    parts = [self._unique_sentences(row) for row in rows]
+    flat = np.array([x for part in parts for x in part], np.int64)
+    held = features.sentence_rows(self._table, flat)
+    query = self.query(question.members)
+    scores = self._ranker.score_rows(
+      question.system, question.ranking, query, held
+    )
+    empty = np.diff(held.indptr) == 0
+    names, starts = self._table.features, np.cumsum([0, *map(len, parts)])
+    answer = []
+    for i, one in enumerate(self._contributions(question, rows)):
+      own = slice(starts[i], starts[i + 1])
+      order = np.lexsort((np.arange(len(parts[i])), -scores[own], empty[own]))
+      marked = reasons.supporting_features(one, names, _MARKED)
+      if not marked and len(one.dimensions):
+        marked = self._concept_words(query)
       chosen = [
         {
-          "text": self._table.sentences.text(part[i]),
-          "score": float(scores[own][i]),
-          "marks": self._marks(part[i], marked),
+          "text": self._table.sentences.text(parts[i][place]),
+          "score": float(scores[own][place]),
+          "marks": self._marks(parts[i][place], marked),
         }
-        for i in order[:count].tolist()
+        for place in order[:count].tolist()
       ]
-      answer.append({"id": entity, "sentences": chosen})
-      start += len(part)
-    return {**self._echo(question), "entities": answer}
+      answer.append({"id": entities[i], "sentences": chosen})
+    return {**self._describe_question(question), "entities": answer}
 
-  def _distinct(self, row: int) -> list[int]:
-    """An entity's sentences, each text once, as `nvse --mode=query` does."""
+  def _contributions(self, question: Question, rows: Sequence[int]):
+    query = self.query(question.members)
+    return self._ranker.contributions(
+      question.system, question.ranking, query, rows
+    )
+
+  def _concept_words(self, query: Query) -> set[str]:
+    weights = self._ranker.concept_features(query, relative=True)
+    first = explain.top_features(weights, self._table.features, _MARKED)
+    return {x.name for x in first if x.weight > 0}
+
+  def _unique_sentences(self, row: int) -> list[int]:
+    """An entity's sentences, each text once."""
     held = self._table.sentences
     texts: dict[bytes, int] = {}
     for sentence in held.of(row).tolist():
@@ -220,39 +227,48 @@ class Answers:
     return list(texts.values())
 
   def _marks(self, sentence: int, marked: set[str]) -> list[list[int]]:
-    """Where the words of marked features stand in a sentence's text."""
+    """Starts and ends of the words of marked features in a sentence."""
     held = self._table.sentences
     start, end = held.starts[sentence : sentence + 2]
-    text, at, found = held.text(sentence), 0, []
+    text, at, marks = held.text(sentence), 0, []
     for token in held.tokens[start:end].tolist():
       word = held.vocabulary[token]
       at = text.index(word, at)
       lower = word.lower()
       if f"word:{lower}" in marked or f"link:{lower}" in marked:
-        found.append([at, at + len(word)])
+        marks.append([at, at + len(word)])
       at += len(word)
-    return found
+    return marks
 
-  def _echo(self, question: Question) -> dict[str, Any]:
-    members = [
+  def _describe_question(self, question: Question) -> dict[str, Any]:
+    return {
+      "system": question.system,
+      "ranking": question.ranking,
+      "members": self._describe_members(question.members),
+    }
+
+  def _describe_members(
+    self, members: tuple[tuple[str, float], ...]
+  ) -> list[dict[str, Any]]:
+    return [
       {**self.entities.describe(self.entities.row(entity)), "weight": weight}
-      for entity, weight in question.members
+      for entity, weight in members
     ]
-    system, ranking = question.system, question.ranking
-    return {"system": system, "ranking": ranking, "members": members}
 
-  def _describe(self) -> dict[str, Any]:
+  def _describe_model(self) -> dict[str, Any]:
     ranker, table = self._ranker, self._table
     return {
       "entities": len(table.entities),
       "features": len(table.features),
       "sentences": len(table.sentences.documents),
-      "dimensions": ranker.model.config.dim,
+      "dimensions": self._concepts.dim,
       "systems": [
-        {"id": name, "label": _LABELS[name]} for name in ranker.systems
+        {"id": name, "label": _SYSTEM_LABELS.get(name, name)}
+        for name in ranker.systems
       ],
       "rankings": [
-        {"id": name, "label": _RANKINGS[name]} for name in ranker.rankings
+        {"id": name, "label": _RANKING_LABELS.get(name, name)}
+        for name in ranker.rankings
       ],
       "ranking": ranker.ranking,
       "limits": {"members": ranker.members, "k": MAX_RESULTS},
@@ -260,23 +276,17 @@ class Answers:
     }
 
   def _examples(self) -> list[list[dict[str, Any]]]:
-    """Two queries of three: an entity with much to say, and its nearest."""
+    """Two queries of three: an entity with many features, and its nearest."""
     sizes = np.diff(self._table.counts.indptr)
     rich = np.argsort(-sizes, kind="stable")[:50]
     rich = rich[sizes[rich] > 0]
-    xi, precision = (
-      np.asarray(x)[:, rich] for x in self._ranker.model.entities
-    )
-    means = ((xi / precision).T - self._concepts.usual) / self._concepts.spread
-    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-6)
-    # The second is the one that is least like the first.
-    starts = [rich[0], rich[int(np.argmin(means @ means[0]))]]
-    found = []
-    for start in dict.fromkeys(int(x) for x in starts):
-      asked = self._ranker.ask([start], [1.0])
-      (top,) = self._ranker.top(
-        "nvse", self._ranker.ranking, [asked], MAX_RESULTS
+    second = self._concepts.farthest(rich)
+    examples = []
+    for start in dict.fromkeys((int(rich[0]), second)):
+      query = self._ranker.query([start], [1.0])
+      (ranked,) = self._ranker.rank(
+        "nvse", self._ranker.ranking, [query], MAX_RESULTS
       )
-      rows = [start, *(x for x in top.rows.tolist() if sizes[x])]
-      found.append([self.entities.describe(row) for row in rows[:3]])
-    return found
+      rows = [start, *(x for x in ranked.rows.tolist() if sizes[x])]
+      examples.append([self.entities.describe(row) for row in rows[:3]])
+    return examples

@@ -4,13 +4,10 @@ No part of a request ever names a file: the page's files are read once, into a
 table by address.
 """
 
-import asyncio
-import collections
 import hashlib
 import json
-import os
 import pathlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,8 +18,9 @@ from starlette.routing import Route
 
 import repr_jax
 from experiments.explorer import openapi, schema
-from experiments.explorer.answers import Answers, Question
-from experiments.explorer.batching import Batcher, Busy, Job
+from experiments.explorer.answers import Answers
+from experiments.explorer.api import Api
+from experiments.explorer.batching import Batcher, Busy
 from repr_jax.errors import InputError
 
 _STATIC = pathlib.Path(__file__).parent / "static"
@@ -50,119 +48,6 @@ _HEADERS = {
   "Cross-Origin-Resource-Policy": "same-origin",
 }
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_KEPT = 256  # Answers that are kept for who asks the same again.
-_Answer = dict[str, Any]
-
-
-class _Api:
-  """What each address of the API does with checked values."""
-
-  def __init__(
-    self,
-    answers: Answers,
-    batcher: Batcher,
-    compilations: Callable[[], int],
-  ):
-    self._answers = answers
-    self._batcher = batcher
-    self._compilations = compilations
-    self._kept: collections.OrderedDict[Any, Any] = collections.OrderedDict()
-    self.handlers: Mapping[str, Callable[[Any], Awaitable[_Answer]]] = {
-      "/api/model": self._model,
-      "/api/status": self._status,
-      "/api/entities": self._entities,
-      "/api/resolve": self._resolve,
-      "/api/expand": self._expand,
-      "/api/rationale": self._rationale,
-      "/api/sentences": self._sentences,
-    }
-
-  async def _model(self, request: schema.Model) -> _Answer:
-    del request
-    return self._answers.model()
-
-  async def _status(self, request: schema.Status) -> _Answer:
-    del request
-    counts = self._batcher.counts._asdict()
-    return {
-      **counts,
-      "compilations": self._compilations(),
-      "resident": _resident(),
-    }
-
-  async def _entities(self, request: schema.Search) -> _Answer:
-    search = self._answers.entities.search
-    return await asyncio.to_thread(search, request.q, request.limit)
-
-  async def _resolve(self, request: schema.Resolve) -> _Answer:
-    return await asyncio.to_thread(self._answers.entities.resolve, request.text)
-
-  async def _expand(self, request: schema.Expand) -> _Answer:
-    question = self._question(request)
-    asked = self._answers.check(question)
-    kind = "expand", question.system, question.ranking
-    # The worker has the next call to compute while this thread writes.
-    top = await self._ask(
-      ("expand", question), kind, self._answers.tops, (question, asked)
-    )
-    return self._answers.expansion(question, top, request.k)
-
-  async def _rationale(self, request: schema.Rationale) -> _Answer:
-    question = self._question(request)
-    self._answers.check(question)
-    previous = _pairs(request.previous)
-    if previous:
-      self._answers.check(question._replace(members=previous))
-    argument = question, request.features, request.relative, previous
-
-    def run(jobs):
-      return [self._answers.rationale(*job) for job in jobs]
-
-    return await self._ask(("rationale", argument), None, run, argument)
-
-  async def _sentences(self, request: schema.Sentences) -> _Answer:
-    question = self._question(request)
-    self._answers.check(question)
-    entities = tuple(request.entities)
-    if len(set(entities)) < len(entities):
-      raise InputError("entities names an entity twice")
-    for entity in entities:
-      self._answers.entities.row(entity)
-    argument = question, entities, request.sentences
-
-    def run(jobs):
-      return [self._answers.sentences(*job) for job in jobs]
-
-    return await self._ask(("sentences", argument), None, run, argument)
-
-  def _question(self, request: schema.Query) -> Question:
-    return self._answers.question(
-      _pairs(request.members), request.system, request.ranking
-    )
-
-  async def _ask(self, key, kind, run, argument) -> Any:
-    """The answer of the worker, or the one that it gave before."""
-    if key in self._kept:
-      self._kept.move_to_end(key)
-      return self._kept[key]
-    answer = await self._batcher.submit(Job(kind, run, argument))
-    self._kept[key] = answer
-    if len(self._kept) > _KEPT:
-      self._kept.popitem(last=False)
-    return answer
-
-
-def _pairs(members: list[schema.Member]) -> tuple[tuple[str, float], ...]:
-  return tuple((member.id, member.weight) for member in members)
-
-
-def _resident() -> int:
-  """Bytes of memory of this process; 0 where the system does not tell."""
-  try:
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-  except OSError:
-    return 0
-  return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def build(
@@ -184,7 +69,7 @@ def build(
   Returns:
     An ASGI application.
   """
-  api = _Api(answers, batcher, compilations)
+  api = Api(answers, batcher, compilations)
   routes = [
     Route(path, _endpoint(api.handlers[path], endpoint), methods=[endpoint[0]])
     for path, endpoint in schema.ENDPOINTS.items()

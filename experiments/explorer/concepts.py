@@ -1,4 +1,4 @@
-"""Features by name, and the dimensions that a query stands out in."""
+"""Dimensions of a model's concepts that a query depends on most."""
 
 import functools
 from collections.abc import Sequence
@@ -8,24 +8,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from repr_jax.ops import topk
-from repr_jax.setexp import expansion, explain
+from experiments.explorer import reasons
+from repr_jax.ops import topk, unit_rows
+from repr_jax.setexp import expansion
 
-_DIMENSIONS, _EACH = 5, 6  # Dimensions that are told, and features of each.
+_DIMENSIONS, _EACH = 5, 6  # Dimensions in an answer, and features of each.
 
 
 class Concepts:
-  """What the dimensions of a model mean.
+  """The entities' concepts and the decoder that gives them features.
 
   Attributes:
-    usual: mean of the entities' concepts, [d].
-    spread: their deviation, [d].
+    dim: numbers in a concept.
   """
 
   def __init__(
     self, model: expansion.Model, names: Sequence[str], used: np.ndarray
   ):
-    """Measures what is usual.
+    """Measures the mean and the deviation of each dimension.
 
     Args:
       model: with its entities.
@@ -33,40 +33,47 @@ class Concepts:
       used: which entities have features, bool [X].
     """
     xi, precision = (np.asarray(x) for x in model.entities)
-    means = (xi / precision)[:, used]
-    self.usual = means.mean(axis=1)
-    self.spread = np.maximum(means.std(axis=1), 1e-6)
+    self._means = xi / precision
+    self._center = self._means[:, used].mean(axis=1)
+    self._spread = np.maximum(self._means[:, used].std(axis=1), 1e-6)
+    self.dim = len(self._center)
     self._names = names
     self._decoder = jnp.asarray(model.params.decoder)
     self._multilabel = model.config.decoder == "multilabel"
-    self.active(self.usual)  # Compiles.
+    self.active(self._center)  # Compiles.
 
   def active(self, concept: np.ndarray) -> list[dict[str, Any]]:
     """The dimensions that the query's features depend on most.
 
-    Were a dimension at its usual value, the features' distribution p would
+    If a dimension had its mean value, the features' distribution p would
     diverge by about difference^2 Var_p(weights) / 2. The features of a
-    dimension are those that would lose by it: by p log(p / p without).
+    dimension are those that would lose most: p log(p / p without).
 
     Args:
       concept: of the query, [d].
     """
-    found = _active(self._multilabel, self._decoder, self.usual, concept)
-    chosen, gains, features = (np.asarray(x) for x in found)
-    level = (concept - self.usual) / self.spread
+    chosen, gains, places = (
+      np.asarray(x)
+      for x in _active(self._multilabel, self._decoder, self._center, concept)
+    )
+    level = (concept - self._center) / self._spread
     return [
       {
-        "dimension": int(dimension),
+        "dimension": int(dimension) + 1,
         "level": float(level[dimension]),
-        "features": named(
-          [
-            explain.Named(self._names[i], float(gain))
-            for i, gain in zip(row, values)
-          ]
-        ),
+        "features": [
+          {**reasons.split_name(self._names[i]), "weight": float(gain)}
+          for i, gain in zip(row, values)
+        ],
       }
-      for dimension, values, row in zip(chosen, gains, features)
+      for dimension, values, row in zip(chosen, gains, places)
     ]
+
+  def farthest(self, rows: np.ndarray) -> int:
+    """The entity among some whose concept is least like the first one's."""
+    means = (self._means[:, rows].T - self._center) / self._spread
+    units = unit_rows(means)
+    return int(rows[np.argmin(units @ units[0])])
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -90,12 +97,3 @@ def _active(multilabel, decoder, usual, concept):
     return topk.top_k(p * (logs - without), min(_EACH, len(p)))
 
   return chosen, *jax.vmap(gains)(chosen)
-
-
-def named(chosen: Sequence[explain.Named]) -> list[dict[str, Any]]:
-  """Features with their blocks apart, as JSON has them."""
-  found = []
-  for name, weight in chosen:
-    block, _, word = name.partition(":")
-    found.append({"block": block, "word": word, "weight": weight})
-  return found

@@ -56,12 +56,15 @@ class Resolve(Request):
   )
 
 
-class Query(Request):
-  """A weighted set of entities, put to one system."""
-
+class _Members(Request):
   members: list[Member] = Field(
     description="Entities of the query.", min_length=1, max_length=_MAX_MEMBERS
   )
+
+
+class Query(_Members):
+  """A weighted set of entities, put to one system."""
+
   system: Literal[SYSTEMS] = Field(  # type: ignore[valid-type]
     "nvse", description="System to ask."
   )
@@ -76,18 +79,21 @@ class Expand(Query):
   k: int = Field(10, description="Most entities.", ge=1, le=MAX_RESULTS)
 
 
-class Rationale(Query):
-  """The features that a query stands for, and its concept."""
+class Reasons(Query):
+  """The features that added most to the scores of entities, with shares."""
+
+  entities: list[Id] = Field(
+    description="Ids of entities.", min_length=1, max_length=MAX_RESULTS
+  )
+  features: int = Field(10, description="Most for each score.", ge=1, le=100)
+
+
+class Concept(_Members):
+  """The autoencoder's concept of a query: its features and dimensions."""
 
   features: int = Field(10, description="Most features.", ge=1, le=100)
   relative: bool = Field(
-    False, description="Weigh features against the average entity's."
-  )
-  previous: list[Member] = Field(
-    [],
-    description="Members of the query before; the answer says which features "
-    "entered and left.",
-    max_length=_MAX_MEMBERS,
+    False, description="Weigh features against the prior's mean."
   )
 
 
@@ -121,7 +127,8 @@ ENDPOINTS = {
   "/api/entities": Endpoint("GET", Search),
   "/api/resolve": Endpoint("POST", Resolve),
   "/api/expand": Endpoint("POST", Expand),
-  "/api/rationale": Endpoint("POST", Rationale),
+  "/api/reasons": Endpoint("POST", Reasons),
+  "/api/concept": Endpoint("POST", Concept),
   "/api/sentences": Endpoint("POST", Sentences),
 }
 

@@ -31,8 +31,8 @@ export const entities = (text, signal) => {
 };
 export const resolve = (text) => post("/api/resolve", {text});
 export const expand = (values, signal) => post("/api/expand", values, signal);
-export const rationale = (values, signal) =>
-  post("/api/rationale", values, signal);
+export const reasons = (values, signal) => post("/api/reasons", values, signal);
+export const concept = (values, signal) => post("/api/concept", values, signal);
 
 // An answer's sentences are asked for in parts, so that the first come soon.
 const PART = 10;

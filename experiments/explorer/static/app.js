@@ -10,10 +10,12 @@ import * as search from "./search.js";
 const {state} = query;
 let model = null;
 let running = null;
-// The last answers, for export, and the last members, for what changed.
-let shown = {answers: [], sentences: [], reasons: null};
-let last = [];
-let before = [];
+// The last answers, for export, and the parts that were shown for the last
+// query and for the one before, for what changed.
+const NOTHING = {answers: [], sentences: [], reasons: [], concept: null};
+let shown = NOTHING;
+let last = {key: "", parts: null};
+let before = null;
 
 function fail(error) {
   byId("alert").textContent = error.message;
@@ -146,7 +148,7 @@ function questions() {
 }
 
 function showEmpty() {
-  shown = {answers: [], sentences: [], reasons: null};
+  shown = NOTHING;
   results.show([], act);
   reasons.clear();
   const none = state.members.length === 0;
@@ -172,34 +174,46 @@ async function run() {
   if (!shown.answers.length) byId("status").textContent = "Asking…";
   const asked = questions();
   const key = JSON.stringify(asked[0].members);
-  if (key !== JSON.stringify(last)) before = last;
+  if (key !== last.key) before = last.parts;
   const began = performance.now();
   try {
-    const [why, ...answers] = await Promise.all([
-      api.rationale({
-        ...asked[0], features: 12, relative: state.relative, previous: before,
+    const [concept, ...answers] = await Promise.all([
+      api.concept({
+        members: asked[0].members, features: 12, relative: state.relative,
       }, signal),
       ...asked.map((each) => api.expand({...each, k: state.count}, signal)),
     ]);
-    last = asked[0].members;
     learnNames(answers[0].members);
     const sentences = answers.map(() => new Map());
-    shown = {answers, sentences, reasons: why};
+    shown = {answers, sentences, reasons: [], concept};
     results.show(answers, act);
-    reasons.show(why, before.length > 0);
+    reasons.showConcept(concept);
     byId("csv").hidden = byId("json").hidden = false;
     const time = Math.round(performance.now() - began);
     byId("status").textContent =
       `${answers[0].results.length} of ${model.entities.toLocaleString("en")}` +
       ` entities, in ${time} ms`;
     byId("lists").removeAttribute("aria-busy");
-    await Promise.all(answers.map((answer, place) => api.sentences(
-      asked[place], answer.results.map(({id}) => id), (found) => {
+    const ids = answers.map((answer) => answer.results.map(({id}) => id));
+    const explain = async (each, place) => {
+      if (!ids[place].length) return;
+      const why = await api.reasons(
+        {...each, entities: ids[place], features: 12}, signal);
+      shown.reasons[place] = why;
+      results.showReasons(place, why.entities);
+      if (place === 0) {
+        reasons.show(why.sum, before);
+        last = {key, parts: why.sum.parts};
+      }
+    };
+    const support = (each, place) => api.sentences(
+      each, ids[place], (entities) => {
         if (signal.aborted) return;
-        found.forEach((entity) =>
+        entities.forEach((entity) =>
           sentences[place].set(entity.id, entity.sentences));
-        results.showSentences(place, found);
-      }, signal)));
+        results.showSentences(place, entities);
+      }, signal);
+    await Promise.all([...asked.map(explain), ...asked.map(support)]);
     document.body.dataset.settled = String(Date.now());
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -240,10 +254,11 @@ function setUpButtons() {
     }
   });
   byId("csv").addEventListener("click", () => results.save("results.csv",
-    "text/csv", results.toCsv(shown.answers, shown.sentences)));
+    "text/csv", results.toCsv(shown.answers, shown.sentences, shown.reasons)));
   byId("json").addEventListener("click", () => results.save("results.json",
     "application/json",
-    results.toJson(shown.answers, shown.sentences, shown.reasons)));
+    results.toJson(shown.answers, shown.sentences, shown.reasons,
+      shown.concept)));
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("textarea, select") ||

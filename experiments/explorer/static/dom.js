@@ -27,6 +27,10 @@ export function figure(value) {
   return size >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
+export const percent = (share) =>
+  `${(100 * share).toFixed(Math.abs(share) < 0.0995 ? 1 : 0)} %`
+    .replace("-", "−");
+
 export const signed = (value) =>
   value.toFixed(1).replace("-0.0", "0.0").replace("-", "−");
 

@@ -1,18 +1,17 @@
-// Why: the rationale as bars, what changed in it, and active concepts.
+// Why: the parts of the scores as bars, what changed, and the concept.
 
-import {bar, byId, figure, make} from "./dom.js";
+import {bar, byId, figure, make, percent} from "./dom.js";
 
-function feature({block, word}) {
+export function feature({block, word}) {
   const tag = block === "word" ? null : make("small", {class: "tag"}, block);
   return make("span", {class: "feature"}, word, tag ? " " : "", tag);
 }
 
-function row(entry, most, isNew) {
-  const weight = figure(entry.weight);
-  return make("li", {class: isNew ? "new" : ""},
-    feature(entry),
-    bar(most > 0 ? entry.weight / most : 0),
-    make("span", {class: "score"}, weight));
+const key = ({block, word}) => `${block}:${word}`;
+
+function row(name, share, value, isNew = false) {
+  return make("li", {class: isNew ? "new" : ""}, name,
+    bar(share), make("span", {class: "score"}, value));
 }
 
 function chips(entries) {
@@ -20,25 +19,38 @@ function chips(entries) {
   return entries.map(feature);
 }
 
-export function show(answer, compared) {
+// `before` has the parts that were shown for the last query, if any.
+export function show({parts, rest}, before) {
   byId("reasons-empty").hidden = true;
   byId("reasons").hidden = false;
-  const most = Math.max(...answer.rationale.map(({weight}) => weight), 0);
-  const key = ({block, word}) => `${block}:${word}`;
-  const entered = new Set(answer.entered.map(key));
-  byId("rationale").replaceChildren(...answer.rationale.map((entry) =>
-    row(entry, most, entered.has(key(entry)))));
-  byId("changes").hidden = !compared;
-  byId("entered").replaceChildren(...chips(answer.entered));
-  byId("left").replaceChildren(...chips(answer.left));
-  byId("concepts").replaceChildren(...answer.concepts.map((concept) => {
-    const {dimension, level, features} = concept;
-    const way = level > 0 ? "above" : "below";
-    const size = Math.abs(level).toFixed(1);
+  const old = new Set((before ?? parts).map(key));
+  const now = new Set(parts.map(key));
+  const largest = Math.max(...parts.map(({share}) => share), rest.share, 0);
+  const length = (share) => (largest > 0 ? share / largest : 0);
+  byId("shares").replaceChildren(
+    ...parts.map((part) => row(feature(part), length(part.share),
+      percent(part.share), !old.has(key(part)))),
+    row(make("span", {class: "faint"}, "the rest"), length(rest.share),
+      percent(rest.share)));
+  byId("changes").hidden = !before;
+  byId("entered").replaceChildren(
+    ...chips(parts.filter((part) => !old.has(key(part)))));
+  byId("left").replaceChildren(
+    ...chips((before ?? []).filter((part) => !now.has(key(part)))));
+}
+
+export function showConcept({features, dimensions}) {
+  const most = Math.max(...features.map(({weight}) => weight), 0);
+  byId("concept-features").replaceChildren(...features.map((entry) =>
+    row(feature(entry), most > 0 ? entry.weight / most : 0,
+      figure(entry.weight))));
+  byId("dimensions").replaceChildren(...dimensions.map((each) => {
+    const way = each.level > 0 ? "above" : "below";
+    const size = Math.abs(each.level).toFixed(1);
     return make("li", {},
       make("p", {class: "faint"},
-        `Dimension ${dimension + 1}, ${size} deviations ${way}`),
-      make("p", {class: "words"}, ...features.map(feature)));
+        `Dimension ${each.dimension}, ${size} deviations ${way} the mean`),
+      make("p", {class: "words"}, ...each.features.map(feature)));
   }));
 }
 

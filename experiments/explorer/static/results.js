@@ -1,6 +1,7 @@
 // Lists of results, with sentences that arrive later, and their export.
 
-import {bar, byId, figure, make} from "./dom.js";
+import {bar, byId, figure, make, percent} from "./dom.js";
+import {feature} from "./reasons.js";
 
 export const labels = {systems: new Map(), rankings: new Map()};
 
@@ -40,6 +41,7 @@ function item(result, scores, elsewhere, act) {
       make("span", {class: "score"},
         make("span", {class: "hidden"}, "score "), figure(score))),
     bar(share(score, scores)),
+    make("p", {class: "because"}),
     make("div", {class: "sentences"}),
     make("div", {class: "acts"},
       make("button", {
@@ -68,10 +70,30 @@ export function show(answers, act) {
   byId("lists").replaceChildren(...lists);
 }
 
-export function showSentences(place, entities) {
+function itemsOf(place) {
   const list = byId("lists").querySelector(`[data-list="${place}"]`);
-  const items = new Map(
+  return new Map(
     [...(list?.children ?? [])].map((element) => [element.dataset.id, element]));
+}
+
+const SHOWN = 4;  // Parts of a score that a result shows.
+
+// The parts that weigh most in each result's score, and the share of the rest.
+export function showReasons(place, entities) {
+  const items = itemsOf(place);
+  for (const {id, parts} of entities) {
+    const first = parts.slice(0, SHOWN);
+    const rest = first.reduce((left, {share}) => left - share, 1);
+    const piece = (name, value) => make("span", {class: "part"}, name,
+      ` ${percent(value)}`);
+    items.get(id)?.querySelector(".because").replaceChildren(
+      ...first.map((part) => piece(feature(part), part.share)),
+      ...(first.length ? [piece("the rest", rest)] : []));
+  }
+}
+
+export function showSentences(place, entities) {
+  const items = itemsOf(place);
   for (const {id, sentences} of entities) {
     items.get(id)?.querySelector(".sentences").replaceChildren(
       ...sentences.map(({text, marks}) => make("p", {}, ...marked(text, marks))));
@@ -85,24 +107,33 @@ function cell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function toCsv(answers, sentences) {
-  const lines = [["system", "ranking", "rank", "id", "name", "score", "sentence"]];
+const because = (reasons, id) => (reasons?.entities ?? [])
+  .filter((entity) => entity.id === id)
+  .flatMap(({parts}) => parts)
+  .map(({block, word, share}) => `${block}:${word} ${percent(share)}`)
+  .join("; ");
+
+export function toCsv(answers, sentences, reasons) {
+  const lines = [["system", "ranking", "rank", "id", "name", "score", "reasons",
+    "sentence"]];
   answers.forEach((answer, place) => answer.results.forEach((result) => {
     const best = sentences[place].get(result.id)?.[0]?.text ?? "";
     const {rank, id, name, score} = result;
-    lines.push([answer.system, answer.ranking, rank, id, name, score, best]);
+    lines.push([answer.system, answer.ranking, rank, id, name, score,
+      because(reasons[place], id), best]);
   }));
   return lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
 }
 
-export function toJson(answers, sentences, reasons) {
+export function toJson(answers, sentences, reasons, concept) {
   const lists = answers.map((answer, place) => ({
     ...answer,
+    reasons: reasons[place] ?? null,
     results: answer.results.map((result) => ({
       ...result, sentences: sentences[place].get(result.id) ?? [],
     })),
   }));
-  return JSON.stringify({lists, reasons}, null, 1) + "\n";
+  return JSON.stringify({lists, concept}, null, 1) + "\n";
 }
 
 export function save(name, kind, text) {
