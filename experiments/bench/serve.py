@@ -121,9 +121,8 @@ class _Served:
 
     from experiments.explorer import answers, app, batching, ranker, server
 
-    ranking = data.opened.ranking.score
-    fitted = ranker.Ranker(data.opened, (), rankings=(ranking,))
-    fitted.warm(answers.MAX_RESULTS)
+    fitted = ranker.Ranker(data.opened, ())
+    fitted.warm_up(answers.MAX_RESULTS)
     found = answers.Answers(fitted)
     self.compilations = server.Compilations()
     self.batcher = batching.Batcher(largest)

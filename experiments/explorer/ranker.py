@@ -1,14 +1,16 @@
 """All systems of a model, ready to answer many queries at once.
 
-Whatever JAX compiles has one of few shapes: queries are padded to one number
-of members, and to few numbers of queries and one of sentences. `warm` runs each
-of them once, and from then on no query compiles anything.
+Compiled programs have few shapes: queries are padded to one number of members
+and one or two numbers of feature counts, calls to few numbers of queries, and
+sentences to two lengths. `warm_up` runs each shape once; afterwards no query
+compiles a program.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from concurrent import futures
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,19 +20,18 @@ from experiments.run.expander import Expander
 from repr_jax import setexp
 from repr_jax.errors import InputError
 from repr_jax.setexp import systems
-from repr_jax.setexp.query import Query, best, exclude, make_query
+from repr_jax.setexp.query import Query, best, exclude
 from repr_jax.setexp.rows import padded_length
 
-LARGEST = 64  # Queries that are answered at once.
-_SIZES = (1, 8, 32, LARGEST)
-_ROWS = 256  # Sentences that are scored at once.
-_ROW_WIDTH = 128  # Features of a sentence; longer ones are rare.
-_ENTRIES = 2048  # Feature counts of a query's members; larger ones are rare.
-_OWN = "nvse"
-_FUSED = "nvse+bm25"
+MAX_BATCH = 64  # Queries in one call.
+_BATCHES = (1, 8, 32, MAX_BATCH)
+_ENTRIES = 2048  # Feature counts of a query; larger queries are ranked alone.
+_WIDTH = 128  # Features of a sentence; longer ones are scored apart.
+_CELLS = 32768  # Sentences in one call times their width.
+_OWN, _FUSED = "nvse", "nvse+bm25"
 
 
-class Top(NamedTuple):
+class Ranked(NamedTuple):
   """The best entities of a query: rows [k] and scores [k], best first."""
 
   rows: np.ndarray
@@ -38,14 +39,14 @@ class Top(NamedTuple):
 
 
 class Ranker:
-  """The systems that a model directory has, each under one name.
+  """The systems of a model, by name.
 
   Attributes:
     table: features, names and sentences of the entities.
     model: the autoencoder.
     systems: names of the systems, the autoencoder first.
     rankings: scores that the autoencoder can rank by.
-    ranking: the one that it ranks by unless told.
+    ranking: the one that it ranks by unless a request names another.
     members: most entities in a query.
   """
 
@@ -54,65 +55,74 @@ class Ranker:
     opened: Expander,
     baselines: Sequence[str] = systems.BASELINES,
     members: int = 100,
-    rankings: Sequence[str] = setexp.SCORES,
     say: Callable[[str], None] = lambda text: None,
   ):
     """Fits the systems.
 
     Args:
       opened: the model.
-      baselines: those to fit; word2vecf only where the model directory has
-        its vectors, since they take long to train.
+      baselines: names of those to fit; word2vecf only if the model's
+        directory has its vectors, since they take long to train.
       members: most entities in a query.
-      rankings: scores that the autoencoder can rank by, its usual one among
-        them.
-      say: called with a line of text when something was done.
+      say: called with a line of text on progress.
     """
-    for name in baselines:
-      if name not in systems.BASELINES:
-        raise InputError(
-          f"--baselines: there is no {name!r}; there are "
-          f"{', '.join(systems.BASELINES)}"
-        )
     self.table = opened.table
     self.model = opened.model
     self.members = members
     self.ranking = opened.ranking.score
-    self.rankings = tuple(rankings)
-    self._how = opened.ranking
-    self._width = padded_length(members, 4)
+    self.rankings = setexp.SCORES
     self._rankings = {
-      name: dataclasses.replace(self._how, score=name) for name in self.rankings
+      score: dataclasses.replace(opened.ranking, score=score).traced()
+      for score in self.rankings
     }
-    self._own = {
-      name: systems.nvse(
-        self.model, ranking, members=self._width, entries=_ENTRIES,
-        row_width=_ROW_WIDTH,
-      )
-      for name, ranking in self._rankings.items()
-    }  # fmt: skip
-    self._others: dict[str, systems.System] = {}
+    self._width = padded_length(members, 4)
+    sizes = np.sort(np.diff(self.table.counts.indptr))
+    self._entries = padded_length(int(sizes[-members:].sum()), _ENTRIES)
+    fitted: dict[str, systems.System] = {}
     for name in baselines:
       if name == "word2vecf" and opened.vectors is None:
-        say("word2vecf has no vectors in the model directory: left out")
+        say("word2vecf has no vectors in the model's directory: left out")
         continue
-      self._others[name] = opened.system(name)
+      fitted[name] = opened.system(name)
       say(f"{name} is fitted")
-    if "bm25" in self._others:
-      self._others[_FUSED] = systems.fuse(
-        self._own[self.ranking], self._others["bm25"], opened.fusion
-      )
-    self.systems = (_OWN, *self._others)
+    tokens = int(np.diff(self.table.sentences.starts).max(initial=0))
+    # Two features for each token at most, and the document.
+    self._longest = padded_length(2 * tokens + 1, 2 * _WIDTH)
+    self._systems = self._all_systems(opened, fitted, _WIDTH)
+    self._for_long_rows = self._all_systems(opened, fitted, self._longest)
+    self.systems = tuple(dict.fromkeys(name for name, _ in self._systems))
 
-  def ask(self, rows: Sequence[int], weights: Sequence[float]) -> Query:
+  def _all_systems(
+    self, opened: Expander, fitted: dict[str, systems.System], row_width: int
+  ) -> dict[tuple[str, str], systems.System]:
+    """Systems by name and ranking, whose rows are padded to one width."""
+    own = {
+      score: systems.nvse(
+        self.model,
+        dataclasses.replace(opened.ranking, score=score),
+        members=self._width,
+        entries=self._entries,
+        row_width=row_width,
+      )
+      for score in self.rankings
+    }
+    bound = {(_OWN, score): own[score] for score in self.rankings}
+    bound |= {(name, ""): system for name, system in fitted.items()}
+    if "bm25" in fitted:
+      bound[_FUSED, ""] = systems.fuse(
+        own[self.ranking], fitted["bm25"], opened.fusion
+      )
+    return bound
+
+  def query(self, rows: Sequence[int], weights: Sequence[float]) -> Query:
     """A query of entities of the table.
 
     Args:
       rows: its members.
       weights: of each.
 
-    Returns:
-      The query; what cannot be asked is an `InputError`.
+    Raises:
+      InputError: the query cannot be asked.
     """
     if len(rows) > self.members:
       raise InputError(
@@ -124,118 +134,142 @@ class Ranker:
         raise InputError(
           f"{table.names[row]} has no features in this model: leave it out"
         )
-    return make_query(table.counts, np.asarray(rows, np.int32), weights)
+    return setexp.make_query(table.counts, np.asarray(rows, np.int32), weights)
 
-  def top(
-    self, system: str, ranking: str, asked: Sequence[Query], k: int
-  ) -> list[Top]:
+  def rank(
+    self, system: str, ranking: str, queries: Sequence[Query], k: int
+  ) -> list[Ranked]:
     """The best entities of several queries of one system.
 
     Args:
       system: one of `systems`.
-      ranking: one of `rankings`; only the autoencoder has several.
-      asked: the queries, at most `LARGEST`.
+      ranking: one of `rankings` for the autoencoder, "" for others.
+      queries: at most `MAX_BATCH`.
       k: entities for each.
 
     Returns:
       The entities of each query; its members are never among them.
     """
     if system == _OWN:
-      return self._top_own(self._rankings[ranking], asked, k)
-    answers = []
-    for query in asked:
-      scores = np.asarray(self._others[system].score_batch([query])[0])
-      rows = best(exclude(scores, query), k)
-      answers.append(Top(rows, scores[rows]))
-    return answers
-
-  def _top_own(
-    self, ranking: systems.RankingConfig, asked: Sequence[Query], k: int
-  ) -> list[Top]:
-    """The autoencoder's answers, padded to a number of `_SIZES`."""
-    padded = setexp.pad_queries(
-      self.model,
-      asked,
-      size=next(n for n in _SIZES if n >= len(asked)),
-      members=self._width,
-      entries=_ENTRIES,
-    )
-    k = min(k, len(self.table.entities))
-    best_ones = setexp.expand(self.model, padded, ranking.traced(), k)
-    ids, scores = map(np.asarray, best_ones)
-    there = scores > -np.inf
-    return [
-      Top(ids[i][there[i]], scores[i][there[i]]) for i in range(len(asked))
-    ]
-
-  def rationale(
-    self, system: str, ranking: str, asked: Query, relative: bool
-  ) -> np.ndarray:
-    """Weights of all features for a query, [F]."""
-    if system in (_OWN, _FUSED):
-      return np.asarray(
-        setexp.decoder_rationale(self.model, self._padded(asked), relative)
-      )
-    return self._others[system].rationale(asked)
+      return self._rank_own(ranking, queries, k)
+    ranked = []
+    for query in queries:
+      scores = self._systems[system, ranking].score_batch([query])[0]
+      rows = best(exclude(np.asarray(scores), query), k)
+      ranked.append(Ranked(rows, scores[rows]))
+    return ranked
 
   def contributions(
-    self, system: str, ranking: str, asked: Query, row: int
-  ) -> setexp.Contributions:
-    """Parts that sum to the score of an entity; see `System`."""
-    own = self._own[ranking] if system == _OWN else self._others[system]
-    return own.contributions(asked, row)
+    self, system: str, ranking: str, query: Query, rows: Sequence[int]
+  ) -> list[setexp.Contributions]:
+    """Parts that sum to the score of each entity of `rows`."""
+    return self._systems[system, ranking].contributions(query, rows)
 
   def score_rows(
-    self, system: str, ranking: str, asked: Query, rows: sp.csr_array
+    self, system: str, ranking: str, query: Query, rows: sp.csr_array
   ) -> np.ndarray:
     """Scores [s] of sentences by their features [s, F]."""
-    own = self._own[ranking] if system == _OWN else self._others[system]
-    scores = [np.zeros(0, np.float32)]
-    for start in range(0, rows.shape[0], _ROWS):
-      part = sp.csr_array(rows[start : start + _ROWS])
-      count = part.shape[0]
-      scores.append(own.score_rows(asked, _pad_rows(part, _ROWS))[:count])
-    return np.concatenate(scores)
+    scores = np.zeros(rows.shape[0], np.float32)
+    long = np.diff(rows.indptr) > _WIDTH
+    for chosen, width, bound in (
+      (~long, _WIDTH, self._systems),
+      (long, self._longest, self._for_long_rows),
+    ):
+      places = np.flatnonzero(chosen)
+      size = max(1, _CELLS // width)
+      for start in range(0, len(places), size):
+        block = places[start : start + size]
+        part = _pad_rows(rows[block], size)
+        values = bound[system, ranking].score_rows(query, part)
+        scores[block] = values[: len(block)]
+    return scores
 
-  def concept(self, asked: Query) -> np.ndarray:
+  def concept(self, query: Query) -> np.ndarray:
     """The mean of the query's product of Gaussians, [d]."""
-    posterior = setexp.query_posterior(self.model, self._padded(asked))
+    posterior = setexp.query_posterior(self.model, self._pad_one(query))
     return np.asarray(posterior.xi / posterior.precision)
 
-  def warm(self, k: int) -> None:
-    """Runs every program once.
+  def concept_features(self, query: Query, relative: bool) -> np.ndarray:
+    """The decoder at the query's concept, [F]; see `decoder_rationale`."""
+    padded = self._pad_one(query)
+    return np.asarray(setexp.decoder_rationale(self.model, padded, relative))
+
+  def warm_up(self, k: int) -> None:
+    """Runs every shape of every program once.
 
     Args:
-      k: entities of an answer, the same in all of them.
+      k: entities of an answer, the same in all calls.
     """
-    rows = np.flatnonzero(np.diff(self.table.counts.indptr))[:2]
-    if not rows.size:
+    sizes = np.diff(self.table.counts.indptr)
+    if not sizes.any():
       raise InputError("no entity of the model has a feature")
-    asked = self.ask(rows.tolist(), [1.0] * len(rows))
-    self.rationale(_OWN, self.ranking, asked, False)
-    self.concept(asked)
-    ways = [(_OWN, ranking) for ranking in self.rankings]
-    ways += [(system, "") for system in self.systems if system != _OWN]
-
-    def run(way: tuple[str, str]) -> None:
-      # All rankings of the autoencoder share their programs.
-      first = way == (_OWN, self.rankings[0])
-      for size in _SIZES if first else (1,):
-        self.top(*way, [asked] * size, k)
-      self.score_rows(*way, asked, self.table.counts[rows[:1]])
-
-    # A program is compiled by one thread: two cores take half the time.
+    row = int(np.argmax(sizes))
+    query = self.query([row], [1.0])
+    partial = functools.partial
+    tasks: list[Callable[[], Any]] = [
+      partial(self._expand, self.ranking, [query] * size, _ENTRIES, k)
+      for size in _BATCHES
+    ]
+    tasks += [
+      partial(self._expand, self.ranking, [query], self._entries, k),
+      partial(self.concept, query),
+      partial(self.concept_features, query, relative=True),
+      partial(self.contributions, _OWN, self.ranking, query, [row]),
+      # The autoencoder's rankings share their programs.
+      *(
+        partial(self.rank, system, "", [query], k)
+        for system in self.systems
+        if system != _OWN
+      ),
+    ]
+    shape = 1, len(self.table.features)
+    for width in (1, self._longest):
+      data, columns = np.ones(width, np.float32), np.arange(width) % shape[1]
+      rows = sp.csr_array((data, columns, [0, width]), shape)
+      tasks.append(partial(self.score_rows, _OWN, self.ranking, query, rows))
+    # One thread compiles one program: two cores take half the time.
     with futures.ThreadPoolExecutor(2) as pool:
-      list(pool.map(run, ways))
+      list(pool.map(lambda task: task(), tasks))
 
-  def _padded(self, query: Query) -> setexp.PaddedQuery:
+  def _rank_own(
+    self, ranking: str, queries: Sequence[Query], k: int
+  ) -> list[Ranked]:
+    small = [i for i, x in enumerate(queries) if x.rows.nnz <= _ENTRIES]
+    ranked: dict[int, Ranked] = {}
+    if small:
+      batch = [queries[i] for i in small]
+      ranked |= dict(zip(small, self._expand(ranking, batch, _ENTRIES, k)))
+    for i, query in enumerate(queries):
+      if i not in ranked:
+        (ranked[i],) = self._expand(ranking, [query], self._entries, k)
+    return [ranked[i] for i in range(len(queries))]
+
+  def _expand(
+    self, ranking: str, queries: Sequence[Query], entries: int, k: int
+  ) -> list[Ranked]:
     padded = setexp.pad_queries(
-      self.model, [query], members=self._width, entries=_ENTRIES
+      self.model,
+      queries,
+      size=next(n for n in _BATCHES if n >= len(queries)),
+      members=self._width,
+      entries=entries,
+    )
+    k = min(k, len(self.table.entities))
+    expanded = setexp.expand(self.model, padded, self._rankings[ranking], k)
+    ids, scores = map(np.asarray, expanded)
+    valid = scores > -np.inf
+    return [
+      Ranked(ids[i][valid[i]], scores[i][valid[i]]) for i in range(len(queries))
+    ]
+
+  def _pad_one(self, query: Query) -> setexp.PaddedQuery:
+    padded = setexp.pad_queries(
+      self.model, [query], members=self._width, entries=self._entries
     )
     return jax.tree.map(lambda x: x[0], padded)
 
 
 def _pad_rows(rows: sp.csr_array, size: int) -> sp.csr_array:
-  """The same rows and empty ones after them."""
+  """The same rows, and empty ones after them."""
   starts = np.pad(rows.indptr, (0, size - rows.shape[0]), mode="edge")
   return sp.csr_array((rows.data, rows.indices, starts), (size, rows.shape[1]))

@@ -98,14 +98,14 @@ def application(
   """
   from experiments.explorer import answers, app, batching, ranker
 
-  fitted = ranker.Ranker(opened, baselines, members, say=say)
+  fitted = ranker.Ranker(opened, baselines, members, say)
   began = time.monotonic()
   counted = Compilations()
-  fitted.warm(answers.MAX_RESULTS)
+  fitted.warm_up(answers.MAX_RESULTS)
   found = answers.Answers(fitted)
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")
-  batcher = batching.Batcher(ranker.LARGEST)
+  batcher = batching.Batcher(ranker.MAX_BATCH)
   built = app.build(
     found, batcher, hosts=hosts, compilations=lambda: counted() - before
   )

@@ -79,8 +79,8 @@ class Mix:
       yield self._invalid(rng) if rng.random() < 0.25 else self._valid(rng)
 
   def _valid(self, rng: random.Random) -> clients.Request:
-    kind = rng.choice(("expand", "expand", "rationale", "sentences", "search",
-                       "paste", "model", "status"))  # fmt: skip
+    kind = rng.choice(("expand", "expand", "reasons", "concept", "sentences",
+                       "search", "paste", "model", "status"))  # fmt: skip
     if kind in ("model", "status"):
       return clients.Request(kind, clients.get(self._host, f"/api/{kind}"))
     if kind == "search":
@@ -99,15 +99,15 @@ class Mix:
     weights = [round(rng.uniform(-2, 2), 3) or 1.0 for _ in chosen]
     system = rng.choice(self._systems)
     query: dict[str, Any] = {
-      "members": [{"id": x, "weight": w} for x, w in zip(chosen, weights)],
-      "system": system,
+      "members": [{"id": x, "weight": w} for x, w in zip(chosen, weights)]
     }
+    if kind == "concept":
+      return {**query, "relative": rng.random() < 0.5}
+    query["system"] = system
     if system == "nvse":
       query["ranking"] = rng.choice(self._rankings)
     if kind == "expand":
       query["k"] = rng.randint(1, self._limits["k"])
-    elif kind == "rationale":
-      query["relative"] = rng.random() < 0.5
     else:
       query["entities"] = rng.sample(self._ids, 1)
     return query

@@ -21,6 +21,7 @@ from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query
 
 _BLOCK = 64  # Queries that are scored at once.
+_ENTITIES = 32  # Entities whose scores are taken apart at once.
 
 _BUILT_IN = {
   x.name: x
@@ -74,14 +75,15 @@ class System(NamedTuple):
     name: how tables call it.
     score_batch: scores [n, X] of n queries.
     score_rows: scores [s] of rows [s, F] for a query.
-    contributions: parts that sum to the score of an entity for a query.
+    contributions: parts that sum to the score, of each entity in a list of
+      rows, for a query.
     rationale: weights of features [F] for a query, whatever the entity.
   """
 
   name: str
   score_batch: Callable[[Sequence[Query]], np.ndarray]
   score_rows: Callable[[Query, sp.csr_array], np.ndarray]
-  contributions: Callable[[Query, int], Contributions]
+  contributions: Callable[[Query, Sequence[int]], list[Contributions]]
   rationale: Callable[[Query], np.ndarray]
 
 
@@ -133,11 +135,16 @@ def bind(baseline: Baseline, model: Any) -> System:
   def score_batch(queries: Sequence[Query]) -> np.ndarray:
     return np.stack([baseline.score(model, query) for query in queries])
 
+  def contributions(
+    query: Query, entities: Sequence[int]
+  ) -> list[Contributions]:
+    return [baseline.contributions(model, query, x) for x in entities]
+
   return System(
     baseline.name,
     score_batch,
     lambda query, rows: baseline.score_rows(model, query, rows),
-    lambda query, entity: baseline.contributions(model, query, entity),
+    contributions,
     lambda query: baseline.rationale(model, query),
   )
 
@@ -183,9 +190,17 @@ def nvse(
     scores = _score_rows(model, one(query), how, padded)
     return np.asarray(scores)[: rows.shape[0]]
 
-  def contributions(query: Query, entity: int) -> Contributions:
-    parts = _contributions(model, one(query), np.int32(entity), how)
-    return jax.tree.map(np.asarray, parts)
+  def contributions(
+    query: Query, entities: Sequence[int]
+  ) -> list[Contributions]:
+    padded, parts = one(query), []
+    for start in range(0, len(entities), _ENTITIES):
+      block = np.zeros(_ENTITIES, np.int32)
+      own = entities[start : start + _ENTITIES]
+      block[: len(own)] = own
+      fields = map(np.asarray, _contributions(model, padded, block, how))
+      parts += [Contributions(*x) for x in zip(*fields)][: len(own)]
+    return parts
 
   def rationale(query: Query) -> np.ndarray:
     return np.asarray(_rationale(model, one(query), relative))
@@ -250,18 +265,29 @@ def fuse(first: System, second: System, weight: float) -> System:
       total += share * (system.score_rows(query, rows) - mean[0]) / spread[0]
     return total.astype(np.float32)
 
-  def contributions(query: Query, entity: int) -> Contributions:
-    fields: list[list[np.ndarray]] = [[], [], []]
-    constant = 0.0
+  def contributions(
+    query: Query, entities: Sequence[int]
+  ) -> list[Contributions]:
+    scaled = []
     for system, share in shares:
       mean, spread = _moments(np.asarray(system.score_batch([query])))
-      parts, scale = system.contributions(query, entity), share / spread[0]
-      fields[0].append(np.asarray(parts.indices))
-      fields[1].append(scale * np.asarray(parts.features, np.float64))
-      fields[2].append(scale * np.asarray(parts.dimensions, np.float64))
-      constant += float(scale * (parts.constant - mean[0]))
-    indices, features, dimensions = map(np.concatenate, fields)
-    return Contributions(indices, features, dimensions, np.float64(constant))
+      scale = share / spread[0]
+      scaled.append(
+        [
+          Contributions(
+            np.asarray(x.indices),
+            scale * np.asarray(x.features, np.float64),
+            scale * np.asarray(x.dimensions, np.float64),
+            scale * (float(x.constant) - mean[:1]),
+          )
+          for x in system.contributions(query, entities)
+        ]
+      )
+    joined = [map(np.concatenate, zip(x, y)) for x, y in zip(*scaled)]
+    return [
+      Contributions(indices, features, dimensions, constants.sum())
+      for indices, features, dimensions, constants in joined
+    ]
 
   name = f"{first.name}+{second.name}"
   return System(name, score_batch, score_rows, contributions, first.rationale)
@@ -278,5 +304,7 @@ _score_batch = jax.jit(
   jax.vmap(expansion.score_entities, in_axes=(None, 0, None))
 )
 _score_rows = jax.jit(expansion.score_rows)
-_contributions = jax.jit(expansion.contributions)
+_contributions = jax.jit(
+  jax.vmap(expansion.contributions, in_axes=(None, None, 0, None))
+)
 _rationale = jax.jit(expansion.decoder_rationale)

@@ -59,38 +59,60 @@ def _lines() -> Iterator[str]:
 def explored(tmp_path_factory) -> Iterator[Explored]:
   """A server on a model of three classes; ends as SIGTERM asks it to."""
   pytest.importorskip("uvicorn", reason="the extra serve is not installed")
-  from experiments.nvse import session
-  from experiments.nvse.config import Options
   from experiments.run import expander
-  from repr_jax.setexp.baselines import word2vecf
 
   folder = tmp_path_factory.mktemp("explored")
-  (folder / "entities.jsonl").write_text("\n".join(_lines()) + "\n")
-  options = Options(
-    corpus=(str(folder / "entities.jsonl"),), drop_most_frequent=2,
-    min_count=2, store=str(folder / "store"), dim=4, hidden=(16,),
-    epochs=12, learning_rate=3e-2, batch_size=8,
-  )  # fmt: skip
-  opened = session.from_run(folder / "run", options)
-  rng = np.random.default_rng(0)
-  size, width = opened.table.counts.shape
-  vectors = rng.standard_normal((size, 4)).astype(np.float32)
-  vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-  contexts = rng.standard_normal((width, 4)).astype(np.float32)
-  # Trained ones would take as long as all else here.
-  opened.vectors = word2vecf.Model(vectors, contexts, contexts[:8], 5)
-  target = folder / "export"
-  expander.save(target, opened)
-  process, url = _start(target)
-  yield Explored(url, target, opened)
+  opened = _train(folder / "entities.jsonl")
+  expander.save(folder / "export", opened)
+  process, url = _start(f"--model={folder / 'export'}")
+  yield Explored(url, folder / "export", opened)
   process.send_signal(signal.SIGTERM)
   assert process.wait(20) == 0
 
 
-def _start(model: pathlib.Path) -> tuple[subprocess.Popen, str]:
-  command = [sys.executable, "-m", "experiments.explorer"]
+def _train(path: pathlib.Path):
+  """A model of the entities, by the library's own doors."""
+  import jax
+
+  from experiments.run.expander import Expander
+  from repr_jax import setexp
+  from repr_jax.data.entities import features, read_entity_file
+  from repr_jax.setexp.baselines import word2vecf
+
+  path.write_text("\n".join(_lines()) + "\n")
+  pairs = list(read_entity_file(str(path)))
+  table = features.build(
+    [sentence for _, sentences in pairs for sentence in sentences],
+    {info.id: info.name for info, _ in pairs},
+    drop_most_frequent=2,
+    min_count=2,
+  )
+  config = setexp.Config(dim=4, hidden=(16,), weighting="bm25")
+  counts = table.counts.toarray().astype(np.float32)
+  statistics = setexp.statistics(config, counts)
+  init, update = setexp.vae(config)
+  state = init(jax.random.key(0), statistics)
+  used = setexp.dense_batch(counts[counts.any(axis=1)])
+  for key in jax.random.split(jax.random.key(1), 60):
+    state, _ = update(state, used, key, setexp.Hyper(3e-2, beta=0.1))
+  params = setexp.parameters(config, state)
+  model = setexp.model_from_scipy(
+    config, params, statistics.inputs, table.counts
+  )
+  rng = np.random.default_rng(0)
+  size, width = table.counts.shape
+  vectors = rng.standard_normal((size, 4)).astype(np.float32)
+  vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+  contexts = rng.standard_normal((width, 4)).astype(np.float32)
+  # Trained ones would take as long as all else here.
+  drawn = word2vecf.Model(vectors, contexts, contexts[:8], 5)
+  return Expander(table, model, vectors=drawn)
+
+
+def _start(source: str) -> tuple[subprocess.Popen, str]:
+  command = [sys.executable, "-m", "experiments.explorer", source]
   process = subprocess.Popen(
-    [*command, f"--model={model}", "--port=0", "--max_members=12"],
+    [*command, "--port=0", "--max_members=12"],
     cwd=_ROOT,
     env={**os.environ, "REPR_JAX_SETTINGS": "off"},
     stdout=subprocess.PIPE,

@@ -83,7 +83,7 @@ def _names(page, place=0):
 
 
 def _words(page):
-  return page.locator("#rationale .feature").all_inner_texts()
+  return page.locator("#shares .feature").all_inner_texts()
 
 
 def test_a_query_is_built_turned_and_shared(page, context, tmp_path):
@@ -110,7 +110,8 @@ def test_a_query_is_built_turned_and_shared(page, context, tmp_path):
   assert rivers > sum(x.startswith("River") for x in names)
   assert page.locator("#entered .feature").count() > 0
   assert page.locator("#left .feature").count() > 0
-  assert page.locator("#concepts li").count() == 4
+  assert page.locator("#dimensions li").count() == 4
+  assert page.locator("#concept-features li").count() == 12
 
   shared = context.new_page()
   shared.goto(page.url)
@@ -121,6 +122,28 @@ def test_a_query_is_built_turned_and_shared(page, context, tmp_path):
 
   page.go_back()
   expect(page.locator(".chips .name")).to_have_text(["River 1"])
+
+
+def _percents(texts):
+  found = [re.search(r"(−?)([\d.]+) %$", text) for text in texts]
+  return [float(x[2]) * (-1 if x[1] else 1) for x in found]
+
+
+def test_shares_of_the_scores_are_shown_and_add_up(page):
+  _settled(page, lambda: page.locator(".example").first.click())
+  whole = _percents(page.locator("#shares .score").all_inner_texts())
+  assert len(whole) == 13 and sum(whole) == pytest.approx(100, abs=2)
+  assert whole[:12] == sorted(whole[:12], reverse=True)
+  expect(page.locator("#shares li").last).to_contain_text("the rest")
+  for result in page.locator(".result .because").all()[:5]:
+    parts = result.locator(".part").all_inner_texts()
+    assert len(parts) == 5 and parts[-1].startswith("the rest")
+    assert sum(_percents(parts)) == pytest.approx(100, abs=1.5)
+    # What the list on the side sums up is what the results show.
+    words = set(result.locator(".feature").all_inner_texts())
+    assert words & set(_words(page))
+  _settled(page, lambda: page.locator("#ranking").select_option("xi"))
+  expect(page.locator("#shares li").first).to_contain_text("dimension")
 
 
 def test_results_join_the_query_from_either_side(page):
@@ -169,9 +192,11 @@ def test_two_systems_stand_side_by_side_and_are_exported(page, tmp_path):
   assert [x["name"] for x in rows[:10]] == _names(page, 0)
   assert {x["ranking"] for x in rows} == {"xi", "features"}
   assert all(x["sentence"] for x in rows if x["name"] != "Mute")
+  assert all("word:" in x["reasons"] for x in rows[10:])
   found = json.loads((tmp_path / "JSON").read_text())
   assert [x["name"] for x in found["lists"][1]["results"]] == _names(page, 1)
-  assert found["reasons"]["rationale"] and found["lists"][0]["members"]
+  assert found["concept"]["features"] and found["lists"][0]["members"]
+  assert all(x["reasons"]["sum"]["parts"] for x in found["lists"])
 
 
 def test_a_list_is_pasted_and_names_stay_text(page):
@@ -238,7 +263,7 @@ def test_keys_reach_everything(page):
   page.locator("#results-heading").focus()
   page.keyboard.press("?")
   help_ = page.get_by_role("dialog")
-  expect(help_).to_contain_text("Rationale")
+  expect(help_).to_contain_text("Share of the scores")
   page.keyboard.press("Escape")
   expect(help_).to_be_hidden()
   page.get_by_role("button", name="Help").click()
@@ -267,6 +292,11 @@ def test_nothing_overflows_and_controls_have_names(page, context, tmp_path):
       .map((x) => x.outerHTML.slice(0, 80))"""
   )
   assert outside == []
+  for role, name in (
+    ("region", "Query"), ("region", "Results"), ("region", "Why"),
+    ("list", "Share of the scores"), ("list", "Concept of the query"),
+  ):  # fmt: skip
+    expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()
   nameless = page.evaluate(
     """() => [...document.querySelectorAll("button, input, select, textarea")]
       .filter((x) => !x.ariaLabel && !x.labels?.length && !x.textContent.trim())

@@ -18,7 +18,14 @@ def test_mixed_load_leaves_no_fault_and_no_growth(explored):
   slowdown = soak.MAX_SLOWDOWN if _SECONDS > 60 else 20
   assert soak.faults(parts, slowdown) == []
   kinds = {x.kind for x in responses}
-  assert {"expand", "rationale", "sentences", "search", "paste"} <= kinds
+  assert {
+    "expand",
+    "reasons",
+    "concept",
+    "sentences",
+    "search",
+    "paste",
+  } <= kinds
   assert {"unknown entity", "no JSON", "too long", "deep", "host"} <= kinds
   assert any(x.status == 0 for x in responses)  # some clients left early
   assert all(part.resident > 2**20 for part in parts)
