@@ -46,7 +46,7 @@ class _System(NamedTuple):
     return self.system.rationale(query)
 
   def parts(self, query, entity):
-    return self.system.contributions(query, entity)
+    return self.system.contributions(query, [entity])[0]
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,7 @@ def test_contributions_sum_to_the_score(model, world, name):
   system = _system(model, name)
   scores = system.score_batch([query])[0]
   for entity in np.argsort(-scores)[[0, 4, 20]]:
-    parts = system.contributions(query, int(entity))
+    (parts,) = system.contributions(query, [int(entity)])
     assert parts.total == pytest.approx(scores[entity], rel=1e-5)
     own = np.flatnonzero(parts.by_feature(world.counts.shape[1]))
     assert set(own) <= set(world.counts[[entity]].indices)
@@ -154,7 +154,7 @@ def test_contributions_of_an_ensemble_sum_to_its_score(model, world):
     both = systems.fuse(_system(model, score), lexical, 0.3)
     scores = both.score_batch([query])[0]
     for entity in np.argsort(-scores)[[2, 9]].tolist():
-      parts = both.contributions(query, entity)
+      (parts,) = both.contributions(query, [entity])
       assert parts.total == pytest.approx(scores[entity], rel=1e-5)
 
 

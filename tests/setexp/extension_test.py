@@ -60,7 +60,7 @@ def test_a_baseline_from_elsewhere_scores_and_explains(module):
   np.testing.assert_array_equal(
     system.score_batch([query])[0], 2 * dense @ dense[0]
   )
-  parts = system.contributions(query, 2)
+  (parts,) = system.contributions(query, [2])
   assert system.name == "counting" and parts.total == 2
 
 
