@@ -1,4 +1,4 @@
-"""What a sweep shows while it runs: one live table, or lines in a log."""
+"""Display of a running sweep: one live table, or lines in a log."""
 
 import pathlib
 import shutil
@@ -160,6 +160,6 @@ def tail(log: pathlib.Path, lines: int) -> list[str]:
 
 
 def last_line(log: pathlib.Path) -> str:
-  """What a program said last."""
+  """The last line of a program's log."""
   lines = tail(log, 1)
   return lines[0] if lines and not lines[0].startswith("[") else ""

@@ -90,7 +90,7 @@ class Command:
     return process.wait()
 
   def checkpoint(self) -> Any:
-    """What to submit again when the cluster takes the machine away."""
+    """The job to submit again when the cluster preempts the machine."""
     from submitit import helpers
 
     return helpers.DelayedSubmission(self)

@@ -1,4 +1,4 @@
-"""What a job over many devices holds, moves and takes, before it is started.
+"""Memory, traffic and time of a job over many devices, before it starts.
 
 python -m launch.cost
     multiview LSA of 10M words, 100 views, k = 1000 on v5e-256 and 8 x H100
@@ -129,11 +129,6 @@ def factor_memory(view: View, m: int, devices: int) -> float:
   return stored + result + working
 
 
-def exchange_moved(words: int, m: int, rows: int) -> float:
-  """Bytes that a factor [n, m] moves from `rows` devices to all."""
-  return _FLOAT * words * m / rows
-
-
 def combine_moved(
   views: int, m: int, product: int, devices: int
 ) -> dict[str, float]:
@@ -194,22 +189,6 @@ def state_memory(sizes: Autoencoder, features: int) -> float:
   return _FLOAT * (f / features * (3 * h + 3 * (d + 1)) + small)
 
 
-def ranking_moved(block: int, dim: int, listed: int) -> float:
-  """Bytes of one block of ranks with entities over the devices.
-
-  Args:
-    block: queries.
-    dim: numbers of an entity.
-    listed: known facts of the block, with the padding.
-  """
-  return _FLOAT * (block * dim + 3 * block + listed)
-
-
-def top_k_moved(queries: int, k: int, devices: int) -> float:
-  """Bytes of the lists that a top-k over devices gathers."""
-  return 2 * _FLOAT * queries * k * devices
-
-
 def _ring_seconds(machine: Machine, payload: float) -> float:
   """A sum over all devices by rings: twice the bytes, whatever their number."""
   return 2 * payload / (machine.link * machine.ring)
@@ -241,6 +220,7 @@ def gcca_stages(
   dense = 4 * view.columns * size * block / flops
   moved = product_moved(view, m)
   svd = products * (sparse + dense + _ring_seconds(machine, moved))
+  svd += views * _ring_seconds(machine, factor_moved(view, m))
   c, wide = views * m, k + 2 * m
   gram = 2 * n * c * c / p / flops
   reduced = combine_moved(views, m, block, p)["reduce-scatter"]

@@ -38,7 +38,7 @@ class Executor(Protocol):
 
 
 def exit_code(job: child.Command) -> int | None:
-  """What a command ended with, None where it was killed from outside."""
+  """Exit code of a command; None if it was killed from outside."""
   with contextlib.suppress(OSError, ValueError):
     return int(job.status.read_text())
   return None

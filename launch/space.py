@@ -1,4 +1,4 @@
-"""What `add` can do in a sweep file's `sweep(add)`.
+"""The runs of a sweep: the argument `add` of a sweep file's `sweep(add)`.
 
 ```python
 EXPERIMENT = "experiments.elkb"

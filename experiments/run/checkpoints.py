@@ -106,7 +106,7 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reading(folder: pathlib.Path) -> Iterator[None]:
-  """Whatever Orbax finds wrong with a damaged checkpoint has its place."""
+  """Raises errors of a damaged checkpoint as `InputError` with its folder."""
   try:
     with _quiet():
       yield

@@ -34,7 +34,7 @@ _KEY = "flag"
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-  """What a field's flag says and accepts.
+  """Help, bounds and modes of a field's flag.
 
   Attributes:
     help: text of `--help`.

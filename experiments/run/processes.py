@@ -55,7 +55,7 @@ def is_writer() -> bool:
 
 
 def agree(value: bool) -> bool:
-  """What the first process says, to all of them; waits until all ask."""
+  """Gives all processes the value of the first; waits until all have called."""
   if not several():
     return value
   import numpy as np

@@ -1,4 +1,4 @@
-"""What every experiment shares: its work directory, its log and its launch.
+"""Runs of experiments: work directory, log, checkpoints, results and launch.
 
 ```python
 def main(argv):

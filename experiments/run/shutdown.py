@@ -1,7 +1,7 @@
-"""How programs end: on signals, with their parent, and without a reader.
+"""Shutdown of programs: on signals, with their parent, without a reader.
 
-Work directories outlive an end at any moment, so that a program may always be
-ended at once; what came after its last checkpoint is done again.
+A program may be killed at any moment: its work directory stays usable, and work
+after the last checkpoint is repeated.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def on_signals() -> None:
-  """Lets SIGTERM unwind as Ctrl-C does, and a second signal end at once.
+  """Makes SIGTERM unwind like Ctrl-C, and a second signal exit at once.
 
-  Python looks at signals between its own steps, so that the first one waits
-  for a compiled program to return; the second does not.
+  Python handles signals between bytecodes, so the first one waits for a
+  compiled program to return. The second does not wait.
   """
   signal.signal(signal.SIGTERM, _unwind)
   reading, writing = os.pipe()
@@ -95,7 +95,7 @@ def without_reader() -> Iterator[None]:
 
 
 def describe(error: Exception) -> str:
-  """What went wrong, and on a full disk what to do, in one line."""
+  """Describes an error in one line; for a full disk also the remedy."""
   if isinstance(error, OSError) and error.errno in _FULL:
     place = f"{error.filename}: " if error.filename else ""
     return (

@@ -61,7 +61,7 @@ def read_results(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def _wrong_in_row(row: Any) -> str | None:
-  """What a row of results lacks, None where it is one."""
+  """Names the field that a row of results lacks; None if the row is valid."""
   if not isinstance(row, dict):
     return "fields"
   for name in ("name", "metric"):

@@ -8,10 +8,6 @@ def check(wrong: set[str], allowed: set[str]) -> None:
 
 # Public names that no module outside the tests uses.
 UNCALLED = {
-  "launch.cost.exchange_moved",
-  "launch.cost.factor_moved",
-  "launch.cost.ranking_moved",
-  "launch.cost.top_k_moved",
   "repr_jax.data.entities.features.build_from_entities",
   "repr_jax.data.synthetic.count_views",
   "repr_jax.data.synthetic.ppca_sample",
@@ -71,17 +67,6 @@ WHAT = {
   "experiments.nvse.train: _Progress",
   "experiments.rescal.__main__: _read_wrong",
   "experiments.rescal.cells: Settings",
-  "experiments.run.config: Flag",
-  "experiments.run.processes: agree",
-  "experiments.run.runlib: the module",
-  "experiments.run.shutdown: describe",
-  "experiments.run.workdir: _wrong_in_row",
-  "launch.board: last_line",
-  "launch.board: the module",
-  "launch.child: checkpoint",
-  "launch.cost: the module",
-  "launch.executors: exit_code",
-  "launch.space: the module",
   "repr_jax.data.documents.candidates: Index",
   "repr_jax.data.documents.linked_documents: _named",
   "repr_jax.data.documents.linked_formats: _unescape",
@@ -119,12 +104,6 @@ WHAT = {
   "repr_jax.setexp.explain: concept_table",
   "repr_jax.setexp.gaussian_scores: parts",
   "tests.experiments.explorer_page_test: said",
-  "tests.reliability.fuzz_cases: misplaced",
-  "tests.reliability.fuzz_launch_test: the module",
-  "tests.reliability.fuzz_limits_test: _executing",
-  "tests.reliability.fuzz_programs_test: _harms",
-  "tests.reliability.fuzz_round_trip_test: _again",
-  "tests.reliability.fuzz_round_trip_test: the module",
 }
 
 

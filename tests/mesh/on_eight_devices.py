@@ -155,7 +155,7 @@ def test_factors_move_between_parts_of_the_mesh_as_the_model_says():
   )
   program = sharding.exchange.lower(mesh, stacked).compile()
   found = collectives.moved(program.as_text(), 2)
-  assert found == {"all-to-all": cost.exchange_moved(64, 16, 4)}
+  assert found == {"all-to-all": 64 * 16 * 4 / 4}
 
 
 def _vae_problem(features: int, **options):
@@ -287,7 +287,8 @@ def test_a_block_of_ranks_never_gathers_scores():
     np.zeros(block + 1, np.int32), flip=False,
   ).compile()  # fmt: skip
   found = collectives.moved(program.as_text(), 8)
-  expected = {"all-reduce": cost.ranking_moved(block, dim, listed)}
+  # The queries' vectors, three numbers of each, and the known facts.
+  expected = {"all-reduce": 4 * (block * dim + 3 * block + listed)}
   assert found == pytest.approx(expected, rel=0.2)
   assert collectives.memory(program) < 0.4 * block * entities * 4
 
@@ -306,7 +307,8 @@ def test_top_k_over_devices():
   program = ops.sharded_top_k.lower(placed, 4, mesh=mesh).compile()
   found = collectives.moved(program.as_text(), 8)
   assert found == pytest.approx(
-    {"all-gather": cost.top_k_moved(3, 4, 8)}, rel=0.2
+    {"all-gather": 2 * 4 * 3 * 4 * 8},
+    rel=0.2,  # values and places
   )
 
 

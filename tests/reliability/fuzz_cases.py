@@ -118,7 +118,7 @@ def judge(reader: Reader, path: str, label: str) -> bool:
 def misplaced(
   error: errors.InputError, path: str, lines: bool = False
 ) -> str | None:
-  """What is wrong with the place that an error names, None if nothing."""
+  """Describes a wrong place in an error; None if the place is right."""
   message = str(error)
   if error.path is None or not error.path.startswith(os.path.dirname(path)):
     return "names no file"

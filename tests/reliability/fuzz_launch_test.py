@@ -1,4 +1,4 @@
-"""What sweeps and tables read of runs, damaged: a result or one clear line."""
+"""Damaged files of runs give sweeps and tables a result or one clear line."""
 
 import json
 import pathlib

@@ -81,7 +81,7 @@ def test_no_pickle_is_loaded(tmp_path):
 
 
 def _executing(text: str) -> list[str]:
-  """What of a module can run, or unpickle, what a file holds."""
+  """Calls of a module that run or unpickle the content of a file."""
   found = []
   for node in ast.walk(ast.parse(text)):
     if isinstance(node, ast.Import):

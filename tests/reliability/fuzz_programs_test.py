@@ -97,7 +97,7 @@ def test_files_of_flags_that_cannot_be_read_are_named(world, tmp_path):
 
 
 def _harms(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
-  """What may become of a file: torn, overwritten, or of another form."""
+  """Damages of a file: torn, overwritten, or of another form."""
   data = path.read_bytes()
   yield "torn", data[: len(data) // 2]
   if path.suffix == ".json":

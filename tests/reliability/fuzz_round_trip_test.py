@@ -1,4 +1,4 @@
-"""What is written is read again as it was, or the writer refuses it."""
+"""Values are read back as they were written, or the writer refuses them."""
 
 import fuzz_cases
 import hypothesis
@@ -30,7 +30,7 @@ _SETTINGS = hypothesis.settings(
 
 
 def _again(write, read, value, suffix=""):
-  """What is read of what was written; None where it was refused."""
+  """Writes and reads a value; None where the writer refused it."""
   with fuzz_cases.folder() as folder:
     path = folder / f"written{suffix}"
     try:
