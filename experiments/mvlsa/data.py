@@ -52,7 +52,7 @@ _GROUPS = (
 
 
 class Data(NamedTuple):
-  """What a run counts.
+  """Vocabulary and views of a run.
 
   Attributes:
     words: the vocabulary.

@@ -181,7 +181,7 @@ def _positive(v: Array) -> Array:
 
 
 def _read_again(hosts, factors, ridges, place, v) -> list[Array]:
-  found = []
+  coordinates = []
   for j, (host, factor) in enumerate(zip(hosts, factors)):
     x = place.load_whole(host.load(), j)
     more = x.shape[1] - len(factor.mean)
@@ -189,10 +189,10 @@ def _read_again(hosts, factors, ridges, place, v) -> list[Array]:
       right=np.pad(np.asarray(factor.right), ((0, more), (0, 0))),
       mean=np.pad(np.asarray(factor.mean), (0, more)),
     )
-    found.append(
+    coordinates.append(
       _inside_view(x, padded, place.weights[j], place.scale, ridges[j], v)
     )
-  return found
+  return coordinates
 
 
 @jax.jit

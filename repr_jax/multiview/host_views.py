@@ -30,7 +30,7 @@ _LEAST_WEIGHT = 1e-15  # the square of a smaller one is lost in float32
 
 
 class Columns(NamedTuple):
-  """What a weighting takes from the columns of the counts it was made for.
+  """Columns of the counts that a weighting was made for.
 
   Attributes:
     kept: positions of the columns that are kept, int64 [d']; None for all.
@@ -81,7 +81,7 @@ def float_type(matrices: Sequence[Any]) -> np.dtype:
 
 
 def columns_of(matrix: Csr, how: Weighting) -> Columns:
-  """What a weighting takes from the counts of a view [n, d]."""
+  """Columns to keep of a view [n, d], and their totals if needed."""
   kept = None
   if how.columns is not None and how.columns < matrix.shape[1]:
     kept = counts.top_columns(matrix, how.columns)

@@ -274,13 +274,13 @@ def _assemble(
   """Puts embedding, projections, objective and shares together."""
   v, values = done.combined.v, done.combined.values
   root = np.sqrt(loss.weights.sum()) if unit else 1
-  found, loadings = [], []
+  maps, loadings = [], []
   for j, factor in enumerate(done.factors if projections else ()):
     u, c = _view_maps(
       factor.s, factor.right, done.ridges[j], done.combined.coordinates[j],
       done.weights[j] * done.scale, v,
     )  # fmt: skip
-    found.append(u * root)
+    maps.append(u * root)
     loadings.append(c / root)
   embedding = v if unit else done.scale[:, None] * v
   if done.gather is not None:
@@ -288,7 +288,7 @@ def _assemble(
   return GCCA(
     embedding=embedding,
     values=values,
-    projections=tuple(found),
+    projections=tuple(maps),
     loadings=tuple(loadings),
     means=tuple(factor.mean for factor in done.factors),
     objective=_objective(values, loss.weights, unit),

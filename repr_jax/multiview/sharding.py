@@ -274,8 +274,8 @@ def combine(
 
   def product(q):
     def local(gram, q):
-      found = lax.all_gather(gram @ q, AXES, tiled=True)
-      return found[:size]
+      whole = lax.all_gather(gram @ q, AXES, tiled=True)
+      return whole[:size]
 
     return meshes.shard_map(local, mesh, (P(AXES), P()), P())(gram, q)
 
@@ -299,8 +299,8 @@ def _gram_rows(devices: int, width: int, part: Array) -> Array:
     products = jnp.pad(part.T @ some, ((0, more), (0, 0)))
     return lax.psum_scatter(products, AXES, scatter_dimension=0, tiled=True)
 
-  found = lax.map(columns, jnp.arange(0, c, width))
-  return jnp.moveaxis(found, 0, 1).reshape(-1, c)
+  rows = lax.map(columns, jnp.arange(0, c, width))
+  return jnp.moveaxis(rows, 0, 1).reshape(-1, c)
 
 
 def _check_processes(parts: Sequence[Mesh]) -> None:

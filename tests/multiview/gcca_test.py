@@ -1,4 +1,4 @@
-"""Generalized CCA against brute force with the N x N matrix."""
+"""Factors and their combination against brute force."""
 
 import jax
 import jax.numpy as jnp
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from repr_jax.errors import InputError
-from repr_jax.multiview import cca, exact, gcca, streaming
-from repr_jax.multiview import model as gcca_model
-from repr_jax.ops import precision
+from repr_jax.multiview import exact, gcca, streaming
 
 
 def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
@@ -31,89 +29,6 @@ def _projector(x, ridge):
 def _same_space(one, two, atol):
   a, b = (np.linalg.qr(np.asarray(g, np.float64))[0] for g in (one, two))
   np.testing.assert_allclose(a @ a.T, b @ b.T, atol=atol)
-
-
-@pytest.mark.parametrize("ridge", [0.0, 5.0, (1.0, 0.0, 20.0)])
-def test_exact_equals_brute_force(ridge):
-  views = _views()
-  model = exact.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
-  ridges = ridge if isinstance(ridge, tuple) else (ridge,) * 3
-  centered = [(v - v.mean(axis=0)).astype(np.float64) for v in views]
-  total = sum(_projector(x, r) for x, r in zip(centered, ridges))
-  values, vectors = np.linalg.eigh(total)
-  np.testing.assert_allclose(3 * model.values, values[::-1][:3], rtol=1e-4)
-  _same_space(model.embedding, vectors[:, ::-1][:, :3], 1e-4)
-  np.testing.assert_allclose(
-    model.embedding.T @ model.embedding, np.eye(3), atol=1e-4
-  )
-  g = np.asarray(model.embedding, np.float64)
-  loss = 0.0
-  for x, u, r, share in zip(centered, model.projections, ridges, model.shares):
-    best = np.linalg.solve(x.T @ x + r * np.eye(x.shape[1]), x.T @ g)
-    np.testing.assert_allclose(u, best, atol=1e-4)
-    loss += ((g - x @ u) ** 2).sum() + r * (np.asarray(u) ** 2).sum()
-    np.testing.assert_allclose(
-      share, np.trace(g.T @ _projector(x, r) @ g) / 3, rtol=1e-4
-    )
-  np.testing.assert_allclose(model.objective, loss, rtol=1e-3)
-
-
-def test_two_views_agree_with_cca():
-  x, y = (jnp.asarray(v) for v in _views(widths=(7, 6)))
-  model = exact.gcca_exact([x, y], 3)
-  correlations = cca.cca_fit(x, y, 3).correlations
-  # The eigenvalues of P_1 + P_2 are 1 + the canonical correlations.
-  np.testing.assert_allclose(2 * model.values, 1 + correlations, rtol=1e-4)
-
-
-def test_row_blocks_change_nothing():
-  views = [jnp.asarray(v) for v in _views()]
-  one = exact.gcca_exact(views, 2)
-  two = exact.gcca_exact(views, 2, rows_per_block=37)
-  np.testing.assert_allclose(one.values, two.values, rtol=1e-5)
-  _same_space(one.embedding, two.embedding, 1e-4)
-
-
-def test_training_rows_transform_to_themselves():
-  views = [jnp.asarray(v) for v in _views()]
-  model = exact.gcca_exact(views, 3)
-  again = gcca_model.gcca_transform(model, [v[:20] for v in views])
-  np.testing.assert_allclose(again, model.embedding[:20], atol=1e-4)
-  plain = gcca_model.gcca_transform(
-    model, [v[:20] for v in views], calibrate=False
-  )
-  np.testing.assert_allclose(plain, again * model.values, atol=1e-5)
-
-
-def test_masked_rows_do_not_count_in_transform():
-  views = [jnp.asarray(v) for v in _views()]
-  model = exact.gcca_exact(views, 3)
-  weights = jnp.ones((3, 10)).at[1].set(0).at[:, 4].set(0)
-  rows = [v[:10] for v in views]
-  expected = gcca_model.gcca_transform(model, rows, weights)
-  garbage = [rows[0], rows[1] + 1e3, rows[2]]
-  found = gcca_model.gcca_transform(model, garbage, weights)
-  np.testing.assert_array_equal(found, expected)
-  np.testing.assert_array_equal(found[4], 0)
-
-
-def test_collinear_and_duplicate_views_are_finite():
-  x = _views()[0]
-  views = [jnp.asarray(np.hstack([x, x])), jnp.asarray(x), jnp.asarray(x)]
-  model = exact.gcca_exact(views, 3)
-  assert bool(jnp.isfinite(model.embedding).all())
-  np.testing.assert_allclose(model.values, 1, rtol=1e-4)
-
-
-def test_float64_and_jit():
-  with precision.enable_x64(True):
-    views = [jnp.asarray(v) for v in _views(dtype=np.float64)]
-    fit = jax.jit(exact.gcca_exact, static_argnames=("k", "center"))
-    model = fit(views, 3)
-    assert model.embedding.dtype == jnp.float64
-    np.testing.assert_allclose(
-      model.embedding.T @ model.embedding, np.eye(3), atol=1e-12
-    )
 
 
 def test_scalable_parts_equal_exact_at_full_rank():
@@ -140,15 +55,89 @@ def test_scalable_parts_equal_exact_at_full_rank():
   _same_space(state.u[:, :3], v, 1e-3)
 
 
-@pytest.mark.parametrize(
-  "views, k, message",
-  [
-    ([], 1, "no view"),
-    ([jnp.ones((5, 2)), jnp.ones((6, 2))], 1, "view 1 has 6 rows"),
-    ([jnp.ones((5, 2))], 3, "k = 3"),
-    ([jnp.ones((5, 2)), jnp.ones((5, 0))], 1, "view 1 has no column"),
-  ],
-)
-def test_bad_views(views, k, message):
-  with pytest.raises(InputError, match=message):
-    exact.gcca_exact(views, k)
+def _factored(views, m=50, weights=None):
+  n = views[0].shape[0]
+  weights = np.ones((len(views), n)) if weights is None else weights
+  return [
+    gcca.factor_view(jnp.asarray(x), m, jnp.asarray(w), jax.random.key(j))[0]
+    for j, (x, w) in enumerate(zip(views, weights))
+  ]
+
+
+def test_views_are_factored_stacked():
+  views = _views(widths=(90, 90, 90))
+  keys = jax.random.split(jax.random.key(0), 3)
+  weights = np.ones((3, 200), np.float32)
+  weights[1, :50] = 0
+  stacked, info = jax.vmap(
+    lambda x, w, key: gcca.factor_view(x, 4, w, key, tolerance=1e-5)
+  )(np.stack(views), weights, keys)
+  assert info.estimate.shape == (3, 4)
+  for j, factor in enumerate(gcca.unstacked(stacked)):
+    alone, _ = gcca.factor_view(
+      jnp.asarray(views[j]), 4, weights[j], keys[j], tolerance=1e-5
+    )
+    np.testing.assert_allclose(factor.s, alone.s, rtol=1e-4)
+    _same_space(factor.left, alone.left, 1e-3)
+  one = gcca.combine(stacked, 3, keys[0])
+  two = gcca.combine(gcca.unstacked(stacked), 3, keys[0])
+  np.testing.assert_array_equal(one.v, two.v)
+
+
+def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
+  factors = _factored(_views())
+  ones = np.ones(3, np.float32)
+
+  @jax.jit
+  def values(ridge, weights, rank):
+    return gcca.combine(
+      factors, 2, jax.random.key(0), ridge=ridge, view_weights=weights,
+      rank=rank,
+    ).values  # fmt: skip
+
+  jax.block_until_ready(values(0.1, ones, 6))
+  many = [(0.5, ones, 6), (0.1, 2 * ones, 6), (0.1, ones, 3)]
+  assert compilations.during(lambda: [values(*x) for x in many]) == 0
+  cut = [f._replace(left=f.left[:, :3], s=f.s[:3]) for f in factors]
+  expected = gcca.combine(cut, 2, jax.random.key(0), ridge=0.1)
+  np.testing.assert_allclose(values(0.1, ones, 3), expected.values, rtol=1e-4)
+
+
+def test_weights_of_views():
+  """0 leaves a view out, 2 counts it twice, and a scale changes nothing."""
+  factors = _factored(_views())
+  key = jax.random.key(0)
+  chosen = gcca.combine(factors, 2, key, view_weights=[1.0, 0.0, 1.0])
+  without = gcca.combine([factors[0], factors[2]], 2, key)
+  np.testing.assert_allclose(chosen.values, without.values, rtol=1e-4)
+  _same_space(chosen.v, without.v, 1e-3)
+  np.testing.assert_allclose(chosen.shares[::2], without.shares, rtol=1e-3)
+  doubled = gcca.combine(factors, 2, key, view_weights=[1.0, 2.0, 1.0])
+  twice = gcca.combine([*factors, factors[1]], 2, key)
+  np.testing.assert_allclose(doubled.values, twice.values, rtol=1e-4)
+  scaled = gcca.combine(factors, 2, key, view_weights=[5.0] * 3)
+  plain = gcca.combine(factors, 2, key)
+  np.testing.assert_allclose(scaled.v, plain.v, atol=1e-4)
+
+
+def test_a_relative_ridge_is_in_units_of_the_mean_square():
+  factors = _factored(_views())
+  key = jax.random.key(0)
+  squares = [float((np.asarray(f.s) ** 2).mean()) for f in factors]
+  relative = gcca.combine(factors, 2, key, ridge=0.3, relative_ridge=True)
+  plain = gcca.combine(factors, 2, key, ridge=0.3 * np.array(squares))
+  np.testing.assert_allclose(relative.values, plain.values, rtol=1e-4)
+  scaled = _factored([10 * v for v in _views()])
+  same = gcca.combine(scaled, 2, key, ridge=0.3, relative_ridge=True)
+  np.testing.assert_allclose(same.values, relative.values, rtol=1e-3)
+
+
+def test_wide_combinations_go_through_several_blocks(monkeypatch):
+  factors = _factored(_views())
+  one = gcca.combine(factors, 2, jax.random.key(0))
+  monkeypatch.setattr(gcca, "_WIDE", 1)
+  many = gcca.combine(factors, 2, jax.random.key(0))
+  np.testing.assert_allclose(many.values, one.values, rtol=1e-5)
+  np.testing.assert_allclose(many.v, one.v, atol=1e-4)
+  with pytest.raises(InputError, match="k = 23 dimensions asked of views"):
+    gcca.combine(factors, 23, jax.random.key(0))

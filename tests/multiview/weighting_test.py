@@ -135,15 +135,6 @@ def test_bad_counts_name_view_and_row(value):
     host_views.weigh(counts, weighting.Weighting(), name="text")
 
 
-def test_duplicates_and_stored_zeros_are_cleared():
-  messy = scipy.sparse.csr_array(
-    (np.array([1, 2, 0], np.float32), [1, 1, 0], [0, 2, 3]), shape=(2, 2)
-  )
-  clean = count_checks.validate(messy)
-  assert clean.nnz == 1 and clean[0, 1] == 3
-  assert messy.nnz == 3
-
-
 @pytest.mark.parametrize(
   "options",
   [{"kind": "cube"}, {"power": 0}, {"smoothing": -1}, {"columns": 0}],
