@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from experiments.run import directions, workdir
 from repr_jax import errors
@@ -253,6 +252,9 @@ def welch(one: Sequence[float], two: Sequence[float]) -> float:
   """Two-sided p of Welch's t test, also for figures that do not vary."""
   if np.ptp(one) == 0 and np.ptp(two) == 0:
     return 1.0 if math.isclose(one[0], two[0]) else 0.0
+  # scipy's statistics take most of a second to import; sweeps need none.
+  from scipy import stats
+
   return float(stats.ttest_ind(one, two, equal_var=False).pvalue)
 
 

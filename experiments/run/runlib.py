@@ -35,7 +35,6 @@ import numpy as np
 from absl import app, flags, logging
 
 from experiments.run import (
-  checkpoints,
   command_line,
   cpu_settings,
   presets,
@@ -105,6 +104,9 @@ class Run:
       devices: note the kind of device; False for a program that only starts
         others, since asking JAX for its devices takes hold of them.
     """
+    # JAX takes a while to import, for which --help does not wait.
+    from experiments.run import checkpoints
+
     if directory is None:
       directory = WORKDIR.value or pathlib.Path("runs") / experiment
     self.directory = pathlib.Path(directory)
@@ -232,6 +234,8 @@ class Run:
       tree: a pytree of arrays and scalars.
       check: stop the run where the tree holds a non-finite value.
     """
+    from experiments.run import checkpoints
+
     if check and (name := checkpoints.not_finite(tree)) is not None:
       self._stop(f"state{name}", "not finite", step)
     self._metrics.sync()
