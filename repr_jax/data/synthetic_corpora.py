@@ -183,9 +183,9 @@ def binary_tree(depth: int) -> np.ndarray:
     alive = above > 0
     below, above = below[alive], (above[alive] - 1) // 2
     pairs.append(np.stack([above, below], axis=1))
-  found = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int64)
-  order = np.lexsort((found[:, 1], found[:, 0]))
-  return found[order].astype(np.int32)
+  closure = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int64)
+  order = np.lexsort((closure[:, 1], closure[:, 0]))
+  return closure[order].astype(np.int32)
 
 
 def forward_chain(

@@ -158,16 +158,16 @@ def plain_names(names: Iterable[str]) -> dict[str, str]:
     By name: the name itself where it will do, else with _ for what will not.
   """
   wanted = list(dict.fromkeys(names))
-  found = {name: name for name in wanted if _is_plain(name)}
-  taken = set(found)
+  given = {name: name for name in wanted if _is_plain(name)}
+  taken = set(given)
   for name in wanted:
-    if name not in found:
+    if name not in given:
       plain = "_".join(name.replace("\ufeff", "").split()) or "_"
       while plain in taken:
         plain += "_"
       taken.add(plain)
-      found[name] = plain
-  return found
+      given[name] = plain
+  return given
 
 
 def _is_plain(name: str) -> bool:

@@ -265,15 +265,17 @@ def _index(parts: list[_Raw], duplicates: str) -> list[Triples]:
   names, kinds = sorted(entities), sorted(relations)
   entity = {name: i for i, name in enumerate(names)}
   relation = {name: i for i, name in enumerate(kinds)}
-  found = []
+  splits = []
   for part in parts:
     ids = [(entity[h], relation[r], entity[t]) for h, r, t in part.named]
     array = np.array(ids, dtype=np.int32).reshape(-1, 3)
     kept = _first_places(array, part, duplicates)
     lines = None if part.lines is None else part.lines[kept]
     repeated = len(array) - len(kept)
-    found.append(Triples(array[kept], names, kinds, repeated, part.path, lines))
-  return found
+    splits.append(
+      Triples(array[kept], names, kinds, repeated, part.path, lines)
+    )
+  return splits
 
 
 def _first_places(array: np.ndarray, part: _Raw, duplicates: str) -> np.ndarray:

@@ -60,10 +60,10 @@ class Vectors:
     """
     index = {word: i for i, word in enumerate(self.words)}
     rows = np.array([index.get(word, -1) for word in words], dtype=np.int64)
-    found = rows >= 0
+    known = rows >= 0
     array = np.zeros((len(rows), self.array.shape[1]), np.float32)
-    array[found] = self.array[rows[found]]
-    return array, found
+    array[known] = self.array[rows[known]]
+    return array, known
 
 
 def read_vectors(

@@ -185,7 +185,7 @@ def evaluate_analogies(
 
 
 def _tables(cosine: jax.Array, method: str) -> tuple[jax.Array, jax.Array]:
-  """What b and c add to a score, and what a takes away."""
+  """Scores that b and c add, and those that a takes away."""
   if method == "add":
     return cosine, cosine
   # The logarithm of the product form has the same order as the form itself.

@@ -54,7 +54,7 @@ def gold_queries(
     Queries whose members are all of one stratum (1, 2-10 or 11-100 sentences);
     all other members of the set count as relevant, whatever their stratum.
   """
-  found = []
+  queries = []
   counts = np.asarray(sentence_counts)
   for name in sorted(sets):
     rows = np.unique(np.asarray(sets[name], np.int64))
@@ -65,8 +65,8 @@ def gold_queries(
       for _ in range(per_set):
         members = np.sort(rng.choice(inside, size, replace=False))
         rest = np.setdiff1d(rows, members)
-        found.append(GoldQuery(name, stratum, members, rest))
-  return found
+        queries.append(GoldQuery(name, stratum, members, rest))
+  return queries
 
 
 def evaluate_expansion(

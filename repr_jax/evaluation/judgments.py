@@ -65,7 +65,7 @@ def leave_one_out(queries: Iterable[JudgedQuery]) -> list[HeldOut]:
   Returns:
     Queries of the other members.
   """
-  found, seen = [], set()
+  tasks, seen = [], set()
   for query in queries:
     if query.qid in seen or len(query.members) < 2:
       continue
@@ -73,8 +73,8 @@ def leave_one_out(queries: Iterable[JudgedQuery]) -> list[HeldOut]:
     for i, hidden in enumerate(query.members):
       rest = query.members[:i] + query.members[i + 1 :]
       if hidden.candidate_ids:
-        found.append(HeldOut(query.qid, query.stratum, rest, hidden))
-  return found
+        tasks.append(HeldOut(query.qid, query.stratum, rest, hidden))
+  return tasks
 
 
 def build_query(

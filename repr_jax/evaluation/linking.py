@@ -57,12 +57,12 @@ def evaluate_linking(
     np.asarray(x)[np.asarray(linked)] for x in (predicted, gold)
   )
   correct = (predicted == gold) & (gold >= 0)
-  count, found = len(gold), int((gold >= 0).sum())
+  count, in_range = len(gold), int((gold >= 0).sum())
   right = int(correct.sum())
   return LinkingResult(
     right / max(count, 1),
-    right / max(found, 1),
-    found / max(count, 1),
+    right / max(in_range, 1),
+    in_range / max(count, 1),
     count,
     correct,
   )

@@ -61,7 +61,7 @@ def evaluate_relatedness(
   if not np.isfinite(vectors).all():
     raise InputError("the vectors hold values that are not finite")
   known = np.any(np.asarray(vectors) != 0, axis=1)
-  found: dict[str, dict[str, float]] = {}
+  measures: dict[str, dict[str, float]] = {}
   skipped, covered, total = [], 0, 0
   for query in queries:
     scores = _cosines(query, vectors, rows, known)
@@ -75,16 +75,16 @@ def evaluate_relatedness(
     if not fine:
       skipped.append(query.name)
     elif labeled:
-      found[query.name] = _labeled(scores, gold)
+      measures[query.name] = _labeled(scores, gold)
     else:
       finite = np.where(np.isfinite(scores), scores, -2.0)
-      found[query.name] = {"Spearman": similarity.spearman(finite, gold)}
-  names = list(next(iter(found.values()), {}))
+      measures[query.name] = {"Spearman": similarity.spearman(finite, gold)}
+  names = list(next(iter(measures.values()), {}))
   means = {
-    name: float(np.mean([row[name] for row in found.values()]))
+    name: float(np.mean([row[name] for row in measures.values()]))
     for name in names
   }
-  return Relatedness(means, found, skipped, covered / max(total, 1))
+  return Relatedness(means, measures, skipped, covered / max(total, 1))
 
 
 def ndcg(ranked: np.ndarray, k: int) -> float:

@@ -25,7 +25,7 @@ _BRACKET = re.compile(r"\s*\([^)]*\)$")
 
 
 class Index(NamedTuple):
-  """What candidates are looked up in.
+  """Tables in which candidates are looked up.
 
   Attributes:
     exact: counts by mention.
@@ -131,13 +131,13 @@ def candidates(
   key = normalize(surface)
   own = without or Own({}, {})
   weights: dict[str, float] = {}
-  for found, form, weight, left_out in (
+  for counted, form, weight, left_out in (
     (index.exact, surface, 1.0, own.exact),
     (index.folded, key, _FOLDED, own.folded),
     (index.named, key, _NAMED, {}),
   ):
     reduced = left_out.get(form, {})
-    for entity, count in found.counts.get(form, {}).items():
+    for entity, count in counted.counts.get(form, {}).items():
       count -= reduced.get(entity, 0)
       if count > 0:
         weights[entity] = weights.get(entity, 0) + weight * count
@@ -154,8 +154,8 @@ def own_counts(document: LinkedDocument) -> Own:
       continue
     forms = mention.surface, normalize(mention.surface)
     for counts, form in zip(own, forms):
-      found = counts.setdefault(form, {})
-      found[mention.entity] = found.get(mention.entity, 0) + 1
+      links = counts.setdefault(form, {})
+      links[mention.entity] = links.get(mention.entity, 0) + 1
   return own
 
 
@@ -179,18 +179,20 @@ def document_candidates(
     A list for each mention, empty where nothing is known.
   """
   own = own_counts(document) if leave_out else None
-  found: list[Candidates] = []
+  listed: list[Candidates] = []
   for mention in document.mentions:
     if mention.candidates is not None:
       merged: dict[str, float] = {}
       for entity, p in mention.candidates:
         merged[entity] = merged.get(entity, 0) + p
       given = sorted(merged.items(), key=lambda item: (-item[1], item[0]))
-      found.append(given[:top])
+      listed.append(given[:top])
       continue
-    found.append(candidates(index, mention.surface, top, own))
+    listed.append(candidates(index, mention.surface, top, own))
   words = [normalize(m.surface).split() for m in document.mentions]
-  return [here or _from_longer(i, words, found) for i, here in enumerate(found)]
+  return [
+    here or _from_longer(i, words, listed) for i, here in enumerate(listed)
+  ]
 
 
 def _from_longer(
@@ -214,11 +216,11 @@ def recall(
   Args:
     documents: documents with the candidates of their mentions.
   """
-  mentions = without = found = 0
+  mentions = without = correct = 0
   for document, lists in documents:
     for mention, listed in zip(document.mentions, lists):
       if mention.entity is not None:
         mentions += 1
         without += not listed
-        found += any(entity == mention.entity for entity, _ in listed)
-  return Recall(mentions, without, found)
+        correct += any(entity == mention.entity for entity, _ in listed)
+  return Recall(mentions, without, correct)

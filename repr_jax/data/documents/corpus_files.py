@@ -81,8 +81,8 @@ def read_linked(path: str, form: str) -> Iterator[Sentence]:
   """
   if form == "documents":
     for document in read_documents(path):
-      found = document_sentences.split(document)
-      yield from (sentence for sentence in found if sentence.mentions)
+      parts = document_sentences.split(document)
+      yield from (sentence for sentence in parts if sentence.mentions)
   elif form == "wikipedia":
     yield from wikipedia.linked_sentences(path)
   else:

@@ -77,11 +77,11 @@ def context(
   )
   left = document.tokens[max(low, mention.start - window) : mention.start]
   right = document.tokens[mention.end : min(high, mention.end + window)]
-  found: list[str] = []
+  words: list[str] = []
   for step in range(max(len(left), len(right))):
-    found += left[len(left) - step - 1 : len(left) - step]
-    found += right[step : step + 1]
-  return tuple(found)
+    words += left[len(left) - step - 1 : len(left) - step]
+    words += right[step : step + 1]
+  return tuple(words)
 
 
 def read_documents(
@@ -203,12 +203,12 @@ def joined_mentions(
     mentions: (surface, entity or None) in the order of the text.
   """
   tokens: list[str] = []
-  found = []
+  joined = []
   for surface, entity in mentions:
     start = len(tokens)
     tokens += entities.tokenize(surface)
-    found.append(LinkedMention(start, len(tokens), surface, entity))
-  return LinkedDocument(name, tuple(tokens), tuple(found))
+    joined.append(LinkedMention(start, len(tokens), surface, entity))
+  return LinkedDocument(name, tuple(tokens), tuple(joined))
 
 
 def _document(
@@ -236,10 +236,12 @@ def _document(
 
 
 def _list(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
-  found = record.get(key) or []
-  if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+  values = record.get(key) or []
+  if not isinstance(values, list) or not all(
+    isinstance(x, dict) for x in values
+  ):
     raise errors.InputError(f'"{key}" is not a list of objects')
-  return found
+  return values
 
 
 def _surface(mention: dict[str, Any]) -> str:
@@ -278,7 +280,7 @@ def _entity(
 
 
 def _named(mention: dict[str, Any], key: str) -> str | None:
-  """What a mention has under a key, None for nothing or null."""
+  """Value of a mention under a key, None for nothing or null."""
   value = mention.get(key)
   if value is None:
     return None

@@ -48,8 +48,8 @@ def aida_part(name: str) -> str:
   Returns:
     One of `AIDA_PARTS`.
   """
-  found = _PART.match(name)
-  return found.group(1) if found else "train"
+  match = _PART.match(name)
+  return match.group(1) if match else "train"
 
 
 def read_aida(path: files.Path) -> Iterator[LinkedDocument]:
@@ -139,7 +139,7 @@ def _aida_entity(columns: list[str]) -> str | None:
 
 
 def _unescape(match: re.Match[str]) -> str:
-  """What escapes of UTF-16 stand for; none that nobody could see."""
+  """Text that escapes of UTF-16 stand for, if it can be seen."""
   units = bytes.fromhex(match.group().replace("\\u", ""))
   text = units.decode("utf-16-be", "replace")
   seen = text.isprintable() and "\ufffd" not in text

@@ -104,7 +104,7 @@ def collect(
     and so on; where a sentence mentions an entity twice, the longer mention.
   """
   kinds = kinds or {}
-  found: list[Mention] = []
+  mentions: list[Mention] = []
   for sentence in stream:
     spans: dict[str, tuple[int, int]] = {}
     for start, end, entity in sentence.mentions:
@@ -114,13 +114,13 @@ def collect(
     for entity, (start, end) in spans.items():
       words = sentence.tokens[start:end]
       kind = kinds.get(entity, "")
-      name = f"m{len(found)}"
-      found.append(
+      name = f"m{len(mentions)}"
+      mentions.append(
         Mention(name, entity, words, sentence.tokens, sentence.doc, kind)
       )
-  if not found:
+  if not mentions:
     raise InputError("the corpus has no sentence that mentions an entity")
-  return found
+  return mentions
 
 
 def locate(name: Sequence[str], tokens: Sequence[str]) -> tuple[int, int]:
@@ -245,8 +245,10 @@ def _document_words(
     if mention.doc:
       texts.setdefault(mention.doc, set()).add(mention.sentence)
   counts = {
-    doc: collections.Counter(w for text in found for w in content_words(text))
-    for doc, found in texts.items()
+    doc: collections.Counter(
+      w for text in sentences for w in content_words(text)
+    )
+    for doc, sentences in texts.items()
   }
   having = collections.Counter(
     word for count in counts.values() for word in count

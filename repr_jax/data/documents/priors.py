@@ -42,7 +42,7 @@ class Prior(NamedTuple):
     without: Mapping[str, float] | None = None,
     top: int | None = None,
   ) -> list[tuple[str, float]]:
-    """What a mention may refer to, the likeliest first.
+    """Entities that a mention may refer to, the likeliest first.
 
     Args:
       mention: its text, looked up as it is.
@@ -113,15 +113,17 @@ def read_prior(path: files.Path, top: int | None = None) -> Prior:
     the first hundred lines decide. A mention that stands twice is added up.
   """
   counts: dict[str, dict[str, float]] = {}
-  for line, mention, total, found in _rows(path):
-    if len(found) and sum(found.values()) <= 1 + 1e-3 < total:
-      found = {entity: n * total for entity, n in found.items()}
+  for line, mention, total, by_entity in _rows(path):
+    if len(by_entity) and sum(by_entity.values()) <= 1 + 1e-3 < total:
+      by_entity = {entity: n * total for entity, n in by_entity.items()}
     if not mention.strip():
       raise errors.InputError("the mention is empty", path=path, line=line)
     own = counts.setdefault(mention, {})
-    kept = sorted(found, key=lambda entity: (-found[entity], entity))[:top]
+    kept = sorted(by_entity, key=lambda entity: (-by_entity[entity], entity))[
+      :top
+    ]
     for entity in kept:
-      own[entity] = own.get(entity, 0) + found[entity]
+      own[entity] = own.get(entity, 0) + by_entity[entity]
   if not counts:
     raise errors.InputError("has no mentions", path=path)
   return Prior({m: own for m, own in counts.items() if own})
@@ -168,7 +170,7 @@ def _rows(
   for line, text in itertools.chain(first, lines):
     mention, *cells = text.split("\t")
     try:
-      total, found = _listed(cells) if listed else _counted(cells)
+      total, counts = _listed(cells) if listed else _counted(cells)
     except (ValueError, IndexError) as error:
       raise errors.InputError(
         "expected mention<TAB>total<TAB>id,"
@@ -176,7 +178,7 @@ def _rows(
         path=path,
         line=line,
       ) from error
-    yield line, mention, total, found
+    yield line, mention, total, counts
 
 
 _Row = tuple[float, dict[str, float]]
@@ -194,13 +196,13 @@ def _fits(read: Callable[[list[str]], _Row], text: str) -> bool:
 def _counted(cells: list[str]) -> _Row:
   """Total and values of a line whose entities have counts."""
   total = _value(cells[0])
-  found: dict[str, float] = {}
+  counts: dict[str, float] = {}
   for cell in filter(str.strip, cells[1:]):
     _, value, title = cell.split(",", 2)
     entity, number = _title(title), _value(value)
     if number:
-      found[entity] = found.get(entity, 0) + number
-  return total, found
+      counts[entity] = counts.get(entity, 0) + number
+  return total, counts
 
 
 def _listed(cells: list[str]) -> _Row:
@@ -208,12 +210,12 @@ def _listed(cells: list[str]) -> _Row:
   if "," not in cells[0]:
     _value(cells[0])
     cells = cells[1:]
-  found = {}
+  shares = {}
   for cell in filter(str.strip, cells):
     number, title = cell.split(",", 1)
     _value(number)
-    found[_title(title)] = 1.0
-  return float(len(found)), found
+    shares[_title(title)] = 1.0
+  return float(len(shares)), shares
 
 
 def _value(text: str) -> float:

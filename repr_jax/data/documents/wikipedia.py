@@ -186,17 +186,17 @@ def linked_sentences(
 
 def _page(element: ET.Element, path: files.Path, number: int) -> Page:
   """Takes what is wanted from the element of the page of that number."""
-  found: dict[str, Any] = {}
+  fields: dict[str, Any] = {}
   for child in element.iter():
     name = _local(child)
     if name == "redirect":
-      found[name] = child.get("title")
+      fields[name] = child.get("title")
     elif name in ("title", "ns", "text"):
-      found[name] = child.text or ""
+      fields[name] = child.text or ""
     elif name == "id":
-      found.setdefault(name, child.text or "")  # Revisions come later.
-  namespace = found.get("ns", "0").strip()
-  title = found.get("title", "")
+      fields.setdefault(name, child.text or "")  # Revisions come later.
+  namespace = fields.get("ns", "0").strip()
+  title = fields.get("title", "")
   if not title.strip() or not _NUMBER.fullmatch(namespace):
     raise InputError(
       f"page {title!r}, the {number:,}. of the file, lacks a title or a "
@@ -204,8 +204,8 @@ def _page(element: ET.Element, path: files.Path, number: int) -> Page:
       path=path,
       line=_line_of(path, number),
     )
-  text = found.get("text", "")
-  redirect = found.get("redirect")
+  text = fields.get("text", "")
+  redirect = fields.get("redirect")
   if redirect is None and (told := _REDIRECT.match(text)):
     redirect = told.group(1).strip() or None
   return Page(
@@ -213,7 +213,7 @@ def _page(element: ET.Element, path: files.Path, number: int) -> Page:
     int(namespace),
     redirect,
     text,
-    found.get("id", "").strip(),
+    fields.get("id", "").strip(),
   )
 
 

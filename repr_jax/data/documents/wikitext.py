@@ -175,7 +175,7 @@ def _heading(line: str) -> tuple[int, str]:
 
 
 def _shown(match: re.Match[str]) -> str:
-  """What a reader sees of a link to another site."""
+  """Text that a reader sees of a link to another site."""
   return (*_BLANKS.split(match.group(1), 1), "")[1]
 
 

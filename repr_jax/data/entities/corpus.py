@@ -72,7 +72,7 @@ class NameFinder:
     for name in self._names:
       lengths.setdefault(name[0], set()).add(len(name))
     self._lengths = {
-      first: sorted(found, reverse=True) for first, found in lengths.items()
+      first: sorted(counts, reverse=True) for first, counts in lengths.items()
     }
 
   def may_find(self, text: str) -> bool:
@@ -95,17 +95,17 @@ class NameFinder:
     Returns:
       Mentions.
     """
-    found, at = [], 0
+    mentions, at = [], 0
     while at < len(tokens):
       step = 1
       for length in self._lengths.get(tokens[at], ()):
         name = tokens[at : at + length]  # Shorter at the sentence's end.
         if name in self._names:
           step = len(name)
-          found.append((at, at + step, self._names[name]))
+          mentions.append((at, at + step, self._names[name]))
           break
       at += step
-    return found
+    return mentions
 
 
 def tokenize(text: str) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def read_entity_file(
   seen: dict[str, int] = {}
   for line, record in _records(path):
     try:
-      info, found = _entity(record)
+      info, sentences = _entity(record)
       if info.id in seen:
         raise errors.InputError(
           f"entity {info.id!r} was already on line {seen[info.id]}"
@@ -193,7 +193,7 @@ def read_entity_file(
     except errors.InputError as error:
       raise errors.InputError(str(error), path=path, line=line) from error
     seen[info.id] = line
-    yield info, found
+    yield info, sentences
 
 
 def _records(path: files.Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -265,7 +265,7 @@ def _entity(record: dict[str, Any]) -> tuple[EntityInfo, list[Sentence]]:
   name = entity if name is None else _name(name, '"name"')
   wanted = tuple(token.lower() for token in tokenize(name))
   finder = NameFinder({wanted: entity})
-  found = []
+  sentences = []
   for item in record["sentences"]:
     if isinstance(item, str):
       sentence = Sentence("", tokenize(item))
@@ -277,8 +277,8 @@ def _entity(record: dict[str, Any]) -> tuple[EntityInfo, list[Sentence]]:
       lower = tuple(token.lower() for token in sentence.tokens)
       own = finder.find(lower) or [(0, 0, entity)]
       sentence = sentence._replace(mentions=(*sentence.mentions, *own))
-    found.append(sentence)
-  return EntityInfo(entity, name), found
+    sentences.append(sentence)
+  return EntityInfo(entity, name), sentences
 
 
 def _string(value: Any, what: str) -> str:

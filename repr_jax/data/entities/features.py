@@ -81,8 +81,8 @@ class FeatureTable:
     )
 
   def _look_up(self, block: str, names: Iterable[str]) -> np.ndarray:
-    found = (self.columns.get(f"{block}:{name}", -1) for name in names)
-    return np.fromiter(found, np.int32)
+    columns = (self.columns.get(f"{block}:{name}", -1) for name in names)
+    return np.fromiter(columns, np.int32)
 
 
 def fingerprint(features: Sequence[str]) -> str:
@@ -186,9 +186,9 @@ def build_from_entities(
   names: dict[str, str] = {}
 
   def stream():
-    for info, found in pairs:
+    for info, sentences in pairs:
       names[info.id] = info.name
-      yield from found
+      yield from sentences
 
   return build(
     stream(),
@@ -216,7 +216,7 @@ def featurize(
   """
   if isinstance(sentences, str):
     raise InputError("expected a list of sentences, not one string")
-  found: collections.Counter[str] = collections.Counter()
+  counts: collections.Counter[str] = collections.Counter()
   for sentence in sentences:
     if isinstance(sentence, str):
       sentence = entities_lib.Sentence("", entities_lib.tokenize(sentence))
@@ -226,12 +226,12 @@ def featurize(
       for a, b, _ in sentence.mentions
       for i in range(max(a, 0), min(b, len(lower)))
     }
-    found.update(f"word:{x}" for x in lower)
-    found.update(f"link:{lower[i]}" for i in inside)
+    counts.update(f"word:{x}" for x in lower)
+    counts.update(f"link:{lower[i]}" for i in inside)
     if sentence.doc:
-      found[f"doc:{sentence.doc}"] += 1
+      counts[f"doc:{sentence.doc}"] += 1
   columns = table.columns
-  pairs = sorted((columns[x], n) for x, n in found.items() if x in columns)
+  pairs = sorted((columns[x], n) for x, n in counts.items() if x in columns)
   row = np.array(pairs, np.float64).reshape(-1, 2)
   return scipy.sparse.csr_array(
     (
@@ -255,14 +255,14 @@ def sentence_rows(
   Returns:
     CSR float32 [s, F], sorted columns.
   """
-  found = feature_counts.sentence_features(
+  features = feature_counts.sentence_features(
     table.sentences,
     np.asarray(sentences, np.int64),
     table._columns_of,
     len(table.features),
   )
-  found.sum_duplicates()
-  return found
+  features.sum_duplicates()
+  return features
 
 
 def save(directory: files.Path, table: FeatureTable) -> None:

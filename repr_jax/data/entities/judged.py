@@ -67,20 +67,20 @@ def read_judged_queries(path: files.Path) -> list[JudgedQuery]:
     InputError: naming the line that is not such an object, or a file without
       any query.
   """
-  found = []
+  queries = []
   for number, line in enumerate(files.open_text(path), 1):
     if not line.strip():
       continue
     try:
-      found.append(_query(json_files.parse_json(line)))
+      queries.append(_query(json_files.parse_json(line)))
     except (KeyError, TypeError, ValueError) as error:
       what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
       raise InputError(
         f"not a judged query: {what}", path=path, line=number
       ) from error
-  if not found:
+  if not queries:
     raise InputError("there is no query in the file", path=path)
-  return found
+  return queries
 
 
 def _query(record: Any) -> JudgedQuery:

@@ -45,10 +45,10 @@ class NameIndex:
 
   @functools.cached_property
   def _places(self) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for place, key in enumerate(self._keys):
-      found.setdefault(key, []).append(place)
-    return found
+      places.setdefault(key, []).append(place)
+    return places
 
   @functools.cached_property
   def _postings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -83,14 +83,14 @@ class NameIndex:
     key = _key(text).replace("\n", " ").lstrip()
     if not key.strip():
       return []
-    found: list[int] = []
+    chosen: list[int] = []
     for before in ("\n", " ", "-"):
-      more = np.setdiff1d(self._after(before + key), found)
+      more = np.setdiff1d(self._after(before + key), chosen)
       order = np.argsort(self._lengths[more], kind="stable")
-      found += more[order[: count - len(found)]].tolist()
-      if len(found) >= count:
+      chosen += more[order[: count - len(chosen)]].tolist()
+      if len(chosen) >= count:
         break
-    return found
+    return chosen
 
   def _after(self, wanted: str) -> np.ndarray:
     """Places of the names in which a text occurs, the first few thousand."""
@@ -156,13 +156,13 @@ def _resolve(table: "FeatureTable", name: str) -> int:
   if name in table.rows:
     return table.rows[name]
   index = table.name_index
-  found = index.find(name)
-  if len(found) == 1:
-    return found[0]
-  if found:
-    ids = ", ".join(table.entities[row] for row in found[:20])
+  rows = index.find(name)
+  if len(rows) == 1:
+    return rows[0]
+  if rows:
+    ids = ", ".join(table.entities[row] for row in rows[:20])
     raise InputError(
-      f"{len(found)} entities are called {name!r}: {ids}; give one of these "
+      f"{len(rows)} entities are called {name!r}: {ids}; give one of these "
       "ids instead"
     )
   near = [

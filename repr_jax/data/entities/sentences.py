@@ -159,7 +159,7 @@ def collect(
   place = np.frombuffer(places, np.int32)
   owner = row[np.frombuffer(owners, np.int32)]
   entity_starts, chosen = _by_entity(owner, place, len(order), max_sentences)
-  found = Sentences(
+  collected = Sentences(
     np.array(tokens, np.int32),
     starts,
     _inside(starts, place, np.frombuffer(spans, np.int32).reshape(-1, 2)),
@@ -169,7 +169,7 @@ def collect(
     list(words),
     list(docs),
   )
-  return found, order
+  return collected, order
 
 
 class _Numbering(collections.defaultdict):

@@ -156,7 +156,7 @@ def arcs(
 def _collapsed(
   sentence: Sentence, children: dict[int, list[int]], i: int, relation: str
 ) -> Iterator[tuple[int, int, str]]:
-  """What one arc becomes: itself, folded, or several."""
+  """The arcs that one becomes: itself, folded, or several."""
   head, words = sentence.heads[i], sentence.words
   base = relation.partition(":")[0]
   if relation in ("prep", "cc", "case"):
@@ -211,8 +211,8 @@ def _whole(number: str) -> bool:
 def _skipped(number: str) -> bool:
   """Whether a CoNLL-U number is of a multiword token or an empty node."""
   for mark in "-.":
-    left, found, right = number.partition(mark)
-    if found and _whole(left) and _whole(right):
+    left, between, right = number.partition(mark)
+    if between and _whole(left) and _whole(right):
       return True
   return False
 

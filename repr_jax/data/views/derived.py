@@ -36,8 +36,8 @@ def window(views: Sequence[View], width: int) -> View:
   """
   near = []
   for view in views:
-    found = _OFFSET.fullmatch(view.name)
-    if found and int(found[2]) <= width:
+    match = _OFFSET.fullmatch(view.name)
+    if match and int(match[2]) <= width:
       near.append(view)
   if not near:
     raise InputError(f"no offset view for a window of {width}: name a text")
@@ -65,13 +65,13 @@ def sense_weights(wn: wordnet.WordNet, words: Sequence[str]) -> Csr:
   values: list[float] = []
   for i, word in enumerate(words):
     for part in tables.PARTS:
-      found = wn.senses(word, part)
-      if not found:
+      senses = wn.senses(word, part)
+      if not senses:
         bases = wn.morphy(word, part)
-        found = tuple(s for base in bases for s in wn.senses(base, part))
-      rows += [i] * len(found)
-      columns += found
-      values += [1 / rank for rank in range(1, len(found) + 1)]
+        senses = tuple(s for base in bases for s in wn.senses(base, part))
+      rows += [i] * len(senses)
+      columns += senses
+      values += [1 / rank for rank in range(1, len(senses) + 1)]
   shape = (len(words), len(wn))
   entries = (np.array(values, np.float32), (rows, columns))
   return _normalized(Csr(entries, shape=shape))

@@ -144,8 +144,8 @@ def _look_up(
   # A mark between blanks survives the split and tells where a line ends.
   words = block.replace("\n", " \0 ").split()
   words.append("\0")
-  found = map(index.get, words, itertools.repeat(_UNKNOWN))
-  marked = np.fromiter(found, np.int32, len(words))
+  rows = map(index.get, words, itertools.repeat(_UNKNOWN))
+  marked = np.fromiter(rows, np.int32, len(words))
   at = np.flatnonzero(marked == _END)
   ends = at - np.arange(len(at))
   kept = np.diff(ends, prepend=0) > 0

@@ -66,8 +66,8 @@ class Vocab:
     Returns:
       Their ids, int32 [n]; -1 for a word outside the vocabulary.
     """
-    found = map(self._index.get, words, itertools.repeat(-1))
-    return np.fromiter(found, dtype=np.int32)
+    rows = map(self._index.get, words, itertools.repeat(-1))
+    return np.fromiter(rows, dtype=np.int32)
 
   @classmethod
   def from_counts(

@@ -27,7 +27,7 @@ _TOKEN = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*")
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """What to make of WordNet.
+  """Kinds of columns to make of WordNet.
 
   Attributes:
     levels: hypernym views, one for each number of steps up to this.
@@ -97,16 +97,16 @@ def senses(wn: wordnet.WordNet, words: Sequence[str]) -> Csr:
   rows: list[int] = []
   columns: list[int] = []
   for i, word in enumerate(words):
-    found = wn.senses(word)
-    if not found:
-      found = tuple(
+    synsets = wn.senses(word)
+    if not synsets:
+      synsets = tuple(
         sense
         for part in tables.PARTS
         for base in wn.morphy(word, part)
         for sense in wn.senses(base, part)
       )
-    rows += [i] * len(found)
-    columns += found
+    rows += [i] * len(synsets)
+    columns += synsets
   return _indicator(rows, columns, (len(words), len(wn)))
 
 
@@ -199,7 +199,7 @@ def _frames(wn, words, incidence, options):
 
 
 def _hypernyms(wn, words, incidence, options):
-  """What lies exactly 1, 2, ... steps above, and all of it with decay."""
+  """Synsets exactly 1, 2, ... steps above, and all of them with decay."""
   step = _table(wn, wn.edges(*_UP))
   reached = incidence
   level, total, weight = incidence, incidence.copy(), 1.0
