@@ -3,7 +3,6 @@
 import io
 import json
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +10,7 @@ import time
 
 import pytest
 
-from launch import board, child, executors, plan, running
-from repr_jax import errors
+from launch import board, executors, plan, running
 
 pytest.importorskip("submitit", reason="the extra launch is not installed")
 
@@ -160,86 +158,3 @@ def test_bad_input_is_one_line(sweep_file, tmp_path, command_line):
   assert ended.returncode == 2 and not out
   assert err.startswith("error: ") and "tried.py:6" in err
   assert "Traceback" not in err
-
-
-def test_an_executor_that_is_missing_is_named(tmp_path, monkeypatch):
-  monkeypatch.setattr(shutil, "which", lambda name: None)
-  with pytest.raises(errors.InputError, match="no sbatch here"):
-    executors.Slurm(tmp_path, {})
-  monkeypatch.setitem(sys.modules, "submitit", None)
-  with pytest.raises(errors.InputError, match=r"repr_jax\[launch\]"):
-    executors.Local(tmp_path)
-
-
-def test_a_wrong_option_of_slurm_is_named(tmp_path, monkeypatch):
-  monkeypatch.setattr(shutil, "which", lambda name: f"bin/{name}")
-  with pytest.raises(errors.InputError, match=r"speed.*there are.*partition"):
-    executors.Slurm(tmp_path, {"speed": 1})
-
-
-def test_gpus_are_dealt_out_and_come_back(tmp_path, monkeypatch):
-  class Handle:
-    def __init__(self, number):
-      self.job_id = str(number)
-
-    def done(self):
-      return self.job_id == "0"
-
-  local = executors.Local(tmp_path, ["4", "5"])
-  numbers = iter(range(3))
-  monkeypatch.setattr(
-    local._executor, "submit", lambda job: Handle(next(numbers))
-  )
-  job = child.Command([], tmp_path / "a", tmp_path / "b")
-  shown, handles = [], []
-  for _ in range(2):
-    handles.append(local.submit(job))
-    shown.append(job.environment["CUDA_VISIBLE_DEVICES"])
-  assert local.ended(handles) == [True, False]
-  local.submit(job)
-  assert [*shown, job.environment["CUDA_VISIBLE_DEVICES"]] == ["4", "5", "4"]
-
-
-class _Terminal(io.StringIO):
-  def isatty(self):
-    return True
-
-
-def test_the_table_is_drawn_over_on_a_terminal_only(tmp_path):
-  log = tmp_path / "log.txt"
-  log.write_text("[now] command\nepoch: 1/9\repoch: 2/9, 3/s")
-  counts = board.Counts(1, 2, 0, 4)
-  job = ("eta=0.1", time.monotonic() - 65, log)
-  screen, paper = _Terminal(), io.StringIO()
-  for stream in (screen, paper):
-    shown = board.Board("tried", stream)
-    shown.draw(counts, "MRR 0.5 (eta=0.1)", [job] * 14)
-    shown.say("done     eta=0.3")
-  text = screen.getvalue()
-  assert "1 done, 2 running, 0 failed, 4 waiting" in text
-  assert "best: MRR 0.5" in text and "0:01:05  epoch: 2/9, 3/s" in text
-  assert "and 2 more" in text
-  assert "\x1b[15F\x1b[J" in text  # as many lines as were drawn
-  assert paper.getvalue() == "done     eta=0.3\n"
-
-
-def test_the_best_is_by_the_figure_asked_for(tmp_path):
-  rows = [
-    {"name": "a", "metric": "loss", "value": 3.0},
-    {"name": "b", "metric": "MRR", "value": 0.25, "thesis": 0.2},
-    {"name": "c", "metric": "MRR", "value": 0.5},
-  ]
-  (tmp_path / "results.json").write_text(json.dumps({"rows": rows}))
-  assert board.Best().add("one", tmp_path) == "MRR 0.25"
-  assert board.Best("c: MRR").add("one", tmp_path) == "MRR 0.5"
-  assert board.Best("recall").add("one", tmp_path) == ""
-  unknown = board.Best("KL")
-  kl = {"name": "d", "metric": "KL", "value": 9.0}
-  (tmp_path / "results.json").write_text(json.dumps({"rows": [*rows, kl]}))
-  assert unknown.add("one", tmp_path) == "KL 9" and unknown.text == ""
-  least = board.Best("loss")
-  least.add("one", tmp_path)
-  rows[0]["value"] = 2.0
-  (tmp_path / "results.json").write_text(json.dumps({"rows": rows}))
-  least.add("two", tmp_path)
-  assert least.text == "loss 2 (two)"

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from experiments.run import runlib, workdir
-from launch import plan
 from repr_jax import errors
 from repr_jax.data import vectors
 
@@ -220,133 +219,6 @@ def _run(directory: pathlib.Path, **config: Any) -> runlib.Run:
   return runlib.Run("small", directory=directory, config=config)
 
 
-def test_other_flags_are_refused_by_name(tmp_path):
-  with runlib.Run("a", directory=tmp_path, config={"k": 1, "x": "s", "z": 0}):
-    pass
-  before = (tmp_path / "flags.json").read_bytes()
-  other = {"k": 2, "y": None, "z": 0}
-  with pytest.raises(errors.InputError) as caught:
-    runlib.Run("a", directory=tmp_path, config=other).__enter__()
-  assert "--k was 1, now 2" in str(caught.value)
-  assert '--x was "s", now absent' in str(caught.value)
-  assert "--y was absent, now null" in str(caught.value)
-  assert "--z" not in str(caught.value)
-  assert (tmp_path / "flags.json").read_bytes() == before
-  again = {"k": 1, "x": "s", "z": 5}
-  with runlib.Run("a", directory=tmp_path, config=again, volatile=["z"]) as run:
-    assert run.finished
-
-
-def test_a_nan_among_the_flags_is_the_same_flag_again(tmp_path):
-  for _ in range(2):
-    with _run(tmp_path, rate=float("nan"), k=1):
-      pass
-  with pytest.raises(errors.InputError, match="--rate was NaN, now Infinity"):
-    _run(tmp_path, rate=float("inf"), k=1).__enter__()
-  with _run(tmp_path, rate=float("nan"), k=1.0):
-    pass
-
-
-def test_a_lock_that_holds_no_text_is_still_a_lock(tmp_path):
-  lock = workdir.Lock(tmp_path)
-  (tmp_path / ".lock").write_bytes(b"\xff\xfe" * 1000)
-  with pytest.raises(errors.InputError, match="in use by process"):
-    workdir.Lock(tmp_path)
-  assert plan.holder(tmp_path)
-  lock.release()
-  assert plan.holder(tmp_path) is None
-
-
-@pytest.mark.parametrize(
-  "row",
-  [
-    5,
-    {},
-    {"name": "a", "metric": "m"},
-    {"name": "a", "metric": "m", "value": "1"},
-    {"name": "a", "metric": "m", "value": True},
-    {"name": "a", "metric": "m", "value": float("nan")},
-    {"name": "a", "metric": "m", "value": 10**400},
-    {"name": 1, "metric": "m", "value": 1},
-    {"name": "a", "metric": "m", "value": 1, "thesis": "abc"},
-    {"name": "a", "metric": "m", "value": 1, "lower": None},
-  ],
-)
-def test_results_that_are_none_are_refused(tmp_path, row):
-  path = tmp_path / "results.json"
-  good = {"name": "a", "metric": "m", "value": 2, "thesis": 1.5}
-  path.write_text(json.dumps({"experiment": "e", "rows": [good]}))
-  assert workdir.read_results(path)["rows"] == [good]
-  path.write_text(json.dumps({"experiment": "e", "rows": [good, row]}))
-  with pytest.raises(errors.InputError, match=r"results\.json.*row 2 has no"):
-    workdir.read_results(path)
-  for other in ([], {}, {"experiment": "e", "rows": good}):
-    path.write_text(json.dumps(other))
-    with pytest.raises(errors.InputError, match=r"results\.json.*remove it"):
-      workdir.read_results(path)
-
-
-def test_a_strange_directory_is_refused(tmp_path):
-  (tmp_path / "results.json").write_text("{}")
-  with pytest.raises(errors.InputError, match=r"no flags\.json"):
-    _run(tmp_path).__enter__()
-  (tmp_path / "flags.json").write_text("[]")
-  with pytest.raises(errors.InputError, match="not a record"):
-    _run(tmp_path).__enter__()
-
-
-class _Tree(NamedTuple):
-  key: jax.Array
-  table: dict[str, Any]
-  empty: jax.Array
-  count: int
-  rate: np.float32
-  flag: bool
-
-
-def _tree(seed: int) -> _Tree:
-  key = jax.random.key(seed)
-  table = {
-    "a/b": jax.random.normal(key, (2, 3)),
-    "half": jnp.full(2, seed, jnp.bfloat16),
-    "host": np.arange(4, dtype=np.int16) + seed,
-    "none": None,
-  }
-  return _Tree(
-    key, table, jnp.zeros((0, 3)), seed, np.float32(seed / 3), bool(seed)
-  )
-
-
-def test_a_checkpoint_gives_back_every_kind_of_leaf(tmp_path):
-  with _run(tmp_path) as run:
-    assert run.restore(_tree(0)) is None
-    run.save(4, _tree(1))
-    run.save(7, _tree(2))
-  with _run(tmp_path) as run:
-    step, tree = run.restore(_tree(0))
-  assert step == 7
-  want = _tree(2)
-  assert jax.tree.structure(tree) == jax.tree.structure(want)
-  for ours, theirs in zip(jax.tree.leaves(tree), jax.tree.leaves(want)):
-    assert type(ours) is type(theirs)
-    if isinstance(ours, jax.Array) and jnp.issubdtype(
-      ours.dtype, jax.dtypes.prng_key
-    ):
-      ours, theirs = jax.random.key_data(ours), jax.random.key_data(theirs)
-    assert np.asarray(ours).dtype == np.asarray(theirs).dtype
-    np.testing.assert_array_equal(ours, theirs)
-
-
-def test_a_checkpoint_of_another_shape_is_refused(tmp_path):
-  with _run(tmp_path) as run:
-    run.save(0, {"x": jnp.zeros(3)})
-  with _run(tmp_path) as run:
-    with pytest.raises(errors.InputError, match=r"float32\[3\] at \['x'\]"):
-      run.restore({"x": jnp.zeros(4)})
-    with pytest.raises(errors.InputError, match="absent"):
-      run.restore({"x": jnp.zeros(3), "y": jnp.zeros(4)})
-
-
 def test_a_state_that_is_not_finite_is_not_saved(tmp_path):
   stops = pytest.raises(runlib.NonFiniteError, match=r"\['x'\].*good.* 3")
   with stops, _run(tmp_path) as run:
@@ -355,23 +227,6 @@ def test_a_state_that_is_not_finite_is_not_saved(tmp_path):
   stops = pytest.raises(runlib.NonFiniteError, match="value is nan")
   with stops, _run(tmp_path) as run:
     run.row("a", "MRR", float("nan"))
-
-
-def test_lines_past_the_checkpoint_are_cut(tmp_path):
-  with pytest.raises(RuntimeError), _run(tmp_path) as run:
-    for step in range(4):
-      run.log(step, loss=np.float32(step), parts=jnp.arange(2), phase="x")
-      if step == 1:
-        run.save(step, {"x": jnp.zeros(1)})
-    raise RuntimeError
-  with _run(tmp_path) as run:
-    run.log(2, loss=9)
-    with pytest.raises(ValueError, match="step 1 is logged after"):
-      run.log(1, loss=9)
-  text = (tmp_path / "metrics.jsonl").read_text()
-  lines = [json.loads(line) for line in text.splitlines()]
-  assert [(x["step"], x["loss"]) for x in lines] == [(0, 0), (1, 1), (2, 9)]
-  assert lines[0]["parts"] == [0, 1]
 
 
 def test_a_finished_run_may_be_left_as_it_is(tmp_path):
@@ -413,16 +268,3 @@ def test_plots_are_png(tmp_path):
     run.plot("curve", figure)
   assert path == tmp_path / "plots" / "curve.png"
   assert first.startswith(b"\x89PNG") and path.read_bytes() == first
-
-
-def test_progress_in_a_log_has_rate_and_time_left(
-  tmp_path, capsys, monkeypatch
-):
-  clock = iter(range(0, 1000, 3))
-  monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
-  run = _run(tmp_path)
-  assert list(run.progress(range(30), "als")) == list(range(30))
-  lines = capsys.readouterr().err.splitlines()
-  assert "left" in lines[0] and "/s" in lines[0]
-  assert lines[-1].startswith("als: 30/30")
-  assert 3 < len(lines) < 10
