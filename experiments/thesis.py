@@ -91,3 +91,54 @@ WORD_VECTORS = {
 # Chapter 5: RESCAL, the puzzle, WN18.
 
 # Chapter 6: mention retrieval, entity vectors, disambiguation.
+
+# Micro F1 of the global model in percent (table of 6.3) by objective and
+# contexts, on these tests; and the recall of its candidates.
+NED_TESTS = ("AIDA", "MSNBC", "AQUAINT", "ACE04")
+NED_F1 = {
+  ("max_margin", "u1"): (89.5, 92.7, 84.9, 88.1),
+  ("max_margin", "u2"): (92.2, 93.7, 88.5, 88.5),
+  ("vae", "u1"): (83.9, 93.3, 84.6, 87.7),
+  ("vae", "u2"): (85.4, 94.7, 86.9, 86.5),
+  ("null", "u1"): (84.1, 92.6, 81.3, 88.1),
+  ("null", "u2"): (83.0, 93.2, 86.4, 88.1),
+}
+NED_RECALL = {"AIDA": 98.2, "MSNBC": 98.5, "AQUAINT": 94.2, "ACE04": 90.6}
+
+# NDCG@1, 5, 10 and MAP of entity relatedness (table of 6.2) by objective and
+# bags of words.
+RELATEDNESS_MEASURES = ("NDCG@1", "NDCG@5", "NDCG@10", "MAP")
+RELATEDNESS = {
+  ("max_margin", "U1"): (0.616, 0.590, 0.616, 0.549),
+  ("max_margin", "U1+U2"): (0.646, 0.611, 0.639, 0.576),
+  ("vae", "U1"): (0.592, 0.559, 0.578, 0.514),
+  ("vae", "U1+U2"): (0.615, 0.571, 0.596, 0.542),
+  ("null", "U1"): (0.577, 0.537, 0.563, 0.503),
+  ("null", "U1+U2"): (0.615, 0.571, 0.596, 0.542),
+}
+
+# infAP of mention retrieval alone and in the ensemble with BM25 (table of
+# 6.1.2) by setting; None where the table has no figure.
+CMR_BM25 = 0.5453
+CMR = {
+  "lsa:k=20": (0.3408, 0.5011),
+  "lsa:k=300": (0.4008, 0.5032),
+  "lsa:k=500": (0.3808, 0.4939),
+  "mvlsa:k=500:m=500": (0.3708, None),
+  "mvlsa:k=1000:m=500": (0.3665, None),
+  "mvlsa:k=300:m=500": (0.3651, None),
+  "mvlsa:k=300:m=256": (0.3508, 0.4895),
+  "vae:decoder=multilabel:lbv=0": (0.3635, None),
+  "vae:decoder=multilabel": (0.3955, None),
+  "vae:decoder=multilabel:hidden=300": (0.4099, None),
+  "vae": (0.5025, 0.5513),
+  "vae:lbv=0": (0.4629, None),
+  "vae:epochs=0": (0.5074, 0.5405),
+  "vae:epochs=40": (0.5029, 0.5504),
+  "vae:smooth=0.5": (0.5091, 0.5527),
+  "vae:epochs=2:beta=0:smooth=0.5": (0.4967, 0.5580),
+  "vae:epochs=2:beta=0.2:smooth=0.5": (0.4931, 0.5542),
+  "vae:epochs=2:beta=0.4:smooth=0.5": (0.4962, 0.5553),
+  "vae:epochs=2:beta=0.6:smooth=0.5": (0.4883, 0.5514),
+  "vae:epochs=2:beta=0.8:smooth=0.5": (0.5034, 0.5469),
+}

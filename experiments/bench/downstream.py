@@ -26,9 +26,8 @@ import scipy.sparse as sp
 
 from experiments.bench import belief_propagation, harness
 from experiments.ned import data as corpus_lib
-from experiments.ned import entities as entities_lib
-from experiments.ned import words as words_lib
-from experiments.ned.config import Options
+from experiments.ned.config import Config
+from experiments.run import word_vectors
 from repr_jax.data.documents import corpus_files, mentions, wikipedia
 from repr_jax.data.entities import bags as entity_bags
 from repr_jax.data.views import vocab
@@ -88,9 +87,13 @@ def collection(size: str) -> Collection:
 
 def search_two_fields(data: Collection) -> np.ndarray:
   """The best scores of all queries in both fields, [queries, 100]."""
-  index = _kept("index", lambda: mention_retrieval.build(data.fields))
-  queries = mention_retrieval.make_queries(index, data.queries, 0.1)
-  return mention_retrieval.search(index, queries, _BEST).scores
+  index, words = _kept(
+    "index", lambda: mention_retrieval.index_mentions(data.fields)
+  )
+  queries = mention_retrieval.make_queries(words, data.queries, 0.1)
+  own = np.full(len(data.queries), -1)
+  best = mention_retrieval.search_batch(index, queries, own, _BEST)
+  return np.asarray(best.scores)
 
 
 def search_bm25s(data: Collection) -> np.ndarray:
@@ -204,18 +207,24 @@ def gather_bags(path: str) -> entity_bags.Bags:
 
   counts = entity_bags.count_words(stream())
   words = vocab.Vocab.from_counts(counts, 20_000, 1)
-  return entity_bags.collect(stream(), words, most_page=200, most_context=40)
+  return entity_bags.from_sentences(
+    stream(), words, most_page=200, most_context=40
+  )
 
 
-def read_for_linking(path: str) -> entities_lib.Bags:
+def read_for_linking(path: str) -> entity_bags.Bags:
   """Prior, candidates, word vectors and bags of `experiments.ned --dump`."""
-  options = Options(
+  config = Config(
     dump=path, max_documents=100, dim=10, vocabulary=5_000, bag=100
   )
-  corpus = corpus_lib.open_corpus(options)
+  corpus = corpus_lib.open_corpus(config)
   with tempfile.TemporaryDirectory(prefix="repr_jax-bench-") as folder:
-    words = words_lib.fit(corpus.stream(), options, pathlib.Path(folder))
-  return entities_lib.collect(corpus, corpus.stream(), words, options)
+    words = word_vectors.fit(
+      corpus.stream(), config.words(), pathlib.Path(folder)
+    )
+  return entity_bags.from_documents(
+    corpus.stream(), list(corpus.entities), words.telling, most=config.bag
+  )
 
 
 def cases(size: str) -> list[harness.Case]:
@@ -252,7 +261,7 @@ def cases(size: str) -> list[harness.Case]:
       "disambiguation from a dump by copies",
       repeated_dump,
       {"ours": read_for_linking},
-      quality=_bag_words,
+      quality=_kept_words,
       sizes=copies,
     ),
     *belief_propagation.cases(size),
@@ -287,14 +296,6 @@ def _kept_words(path: str, result: entity_bags.Bags) -> dict[str, float]:
   return {
     "entities": len(result.entities),
     "words kept": len(result.page_words) + len(result.context_words),
-  }
-
-
-def _bag_words(path: str, result: entities_lib.Bags) -> dict[str, float]:
-  del path
-  return {
-    "entities": len(np.unique(result.entity)),
-    "words kept": len(result.word),
   }
 
 

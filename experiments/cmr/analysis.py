@@ -18,7 +18,7 @@ def pairs(lines: Sequence[Line], seed: int = 0) -> report.Table:
   """Each two systems compared, alone and in their ensembles.
 
   Args:
-    lines: from `evaluating.evaluate`.
+    lines: from `evaluate.evaluate`.
     seed: of the bootstrap.
 
   Returns:

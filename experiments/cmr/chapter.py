@@ -10,18 +10,19 @@ from collections.abc import Sequence
 
 from experiments.cmr import analysis, comparison, evaluate, reporting
 from experiments.cmr import data as task_lib
+from experiments.cmr.config import Config
 from experiments.run import report, runlib
 
-_FULL = task_lib.Options()
+_FULL = Config()
 _QUICK = dataclasses.replace(
   _FULL,
   queries=600,
   systems=(
     "lsa:k=60",
     "mvlsa:k=60:m=60",
-    "vae:decoder=multilabel:epochs=1:latent=40:hidden=80",
-    "vae:epochs=0:latent=40:hidden=80",
-    "vae:epochs=1:latent=40:hidden=80",
+    "vae:decoder=multilabel:epochs=1:dim=40:hidden=80",
+    "vae:epochs=0:dim=40:hidden=80",
+    "vae:epochs=1:dim=40:hidden=80",
   ),
   min_mentions=5,
 )
@@ -35,8 +36,8 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     workdir: where runs and judgments go.
   """
   chosen = _QUICK if preset == "quick" else _FULL
-  config = dataclasses.asdict(chosen)
-  with runlib.Run("cmr", directory=workdir, config=config) as run:
+  identity = dataclasses.asdict(chosen)
+  with runlib.Run("cmr", directory=workdir, config=identity) as run:
     found = comparison.compare(run, chosen)
   return make(*found, chosen)
 
@@ -45,18 +46,18 @@ def make(
   task: task_lib.Task,
   scored: evaluate.Scored,
   lines: Sequence[evaluate.Line],
-  options: task_lib.Options,
+  config: Config,
 ) -> report.Chapter:
   """The chapter of a run, whatever its collection.
 
   Args:
     task: the task.
     scored: what the systems made of it.
-    lines: from `evaluating.evaluate`.
-    options: of the run.
+    lines: from `evaluate.evaluate`.
+    config: the configuration of the run.
   """
-  where = pathlib.Path(options.corpus).name
-  if options.corpus == "wordnet":
+  where = pathlib.Path(config.corpus).name
+  if config.corpus == "wordnet":
     where = "WordNet's instances in its glosses"
   top = scored.candidates.shape[1]
   return report.Chapter(
@@ -76,23 +77,23 @@ def make(
       analysis.pairs(lines),
       *analysis.tables(task, lines),
     ],
-    notes=[_note(options)],
+    notes=[_note(config)],
   )
 
 
-def _note(options: task_lib.Options) -> str:
+def _note(config: Config) -> str:
   """What the figures rest on."""
   asked = "--qrels says which mentions are queries and what is relevant"
-  if options.qrels is None:
+  if config.qrels is None:
     asked = (
       "A query is one mention of an entity; its other mentions are relevant, "
       "and those of other entities with the same name stay in the collection"
     )
   seen = (
-    f"{options.judged_share:.0%} of what BM25 found, and no relevant mention "
+    f"{config.judged_share:.0%} of what BM25 found, and no relevant mention "
     "besides, so that it is above AP"
   )
-  if options.pool is not None:
+  if config.pool is not None:
     seen = "the judgments of --pool"
   return (
     f"{asked}. Weights of ensembles are chosen on every second query, figures "

@@ -2,31 +2,32 @@
 
 from experiments.cmr import analysis, evaluate, reporting
 from experiments.cmr import data as task_lib
+from experiments.cmr.config import Config
 from experiments.run import progress, runlib
 
 
 def compare(
-  run: runlib.Run, chosen: task_lib.Options
+  run: runlib.Run, config: Config
 ) -> tuple[task_lib.Task, evaluate.Scored, list[evaluate.Line]]:
   """Reads the corpus, scores with all systems, measures, writes all files.
 
   Args:
     run: the run, whose directory gets the files.
-    chosen: of the run.
+    config: the configuration of the run.
   """
 
   def say(text: str) -> None:
     progress.say(f"cmr: {text}")
 
-  task = task_lib.load(chosen)
+  task = task_lib.load(config)
   for reason, count in task.excluded.items():
     say(f"{count:,} {reason} are no queries")
-  scored = evaluate.score(task, chosen, run.directory, say)
+  scored = evaluate.score(task, config, run.directory, say)
   missing = len(task.queries) - len(scored.pool)
   if missing:
     say(f"{missing:,} queries have no relevant mention in the judged pool")
   task_lib.write(task, scored.pool, run.directory)
-  lines = evaluate.evaluate(task, scored, run.directory, chosen.seed)
+  lines = evaluate.evaluate(task, scored, run.directory, config.seed)
   analysis.write_queries(run.directory / "queries.tsv.gz", task, lines)
   counts = reporting.count_rows(task, scored, lines)
   for row in (*reporting.rows(lines), *counts):

@@ -1,60 +1,19 @@
 """The task: a collection of mentions, queries among them, and judgments."""
 
 import collections
-import dataclasses
 import pathlib
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.cmr import systems as systems_lib
+from experiments.cmr.config import Config
 from repr_jax.data import entities, trec, wordnet
 from repr_jax.data.documents import corpus_files
 from repr_jax.data.documents import mentions as mentions_lib
 from repr_jax.data.io import files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-  """What a run is; the flags of the same names explain them."""
-
-  corpus: str = "wordnet"
-  form: str = "auto"
-  wordnet_path: str | None = None
-  queries: int = 1000
-  mention_weight: float = 1.0
-  document_weight: float = 0.1
-  document_words: int = 10
-  top: int = 100
-  systems: tuple[str, ...] = (
-    "lsa:k=100",
-    "mvlsa:k=100:m=200",
-    "vae:decoder=multilabel:epochs=5",
-    "vae:epochs=0",
-    "vae:epochs=5",
-  )
-  min_mentions: int = 3
-  judged_share: float = 0.75
-  qrels: str | None = None
-  pool: str | None = None
-  seed: int = 0
-
-  def __post_init__(self):
-    for text in self.systems:
-      systems_lib.parse(text)
-    if not 0 < self.judged_share <= 1:
-      raise InputError(
-        f"--judged_share must be above 0 and at most 1: {self.judged_share}"
-      )
-    weights = self.mention_weight, self.document_weight
-    if not (all(0 <= x < np.inf for x in weights) and any(weights)):
-      raise InputError(
-        "--mention_weight and --document_weight must be finite, 0 or more, "
-        f"and not both 0: {self.mention_weight}, {self.document_weight}"
-      )
 
 
 class Task(NamedTuple):
@@ -73,21 +32,21 @@ class Task(NamedTuple):
   excluded: dict[str, int]
 
 
-def load(options: Options) -> Task:
+def load(config: Config) -> Task:
   """Reads the collection, and chooses queries or takes those of --qrels.
 
   Args:
-    options: of the run.
+    config: the configuration of the run.
 
   Returns:
     The task. Without --qrels a query is one mention of an entity that has at
     least two, and the entity's others are relevant; mentions of other
     entities of the same name stay in the collection.
   """
-  found = mentions_lib.collect(_stream(options), _kinds(options))
-  if options.qrels is not None:
-    return _judged(found, options.qrels)
-  return _sampled(found, options.queries, options.seed)
+  found = mentions_lib.collect(_stream(config), _kinds(config))
+  if config.qrels is not None:
+    return _judged(found, config.qrels)
+  return _sampled(found, config.queries, config.seed)
 
 
 def read_pool(path: str, task: Task) -> trec.Judgments:
@@ -246,15 +205,15 @@ def _line_of(path: str, pair: tuple[str, str | None]) -> int | None:
   return None
 
 
-def _stream(options: Options) -> Iterator[entities.Sentence]:
-  source = options.corpus
+def _stream(config: Config) -> Iterator[entities.Sentence]:
+  source = config.corpus
   if source == "wordnet":
-    opened = wordnet.load(options.wordnet_path)
+    opened = wordnet.load(config.wordnet_path)
     pairs = instances.wordnet_instances(opened, "instances", True)
   else:
     if source == "wikipedia":
       source = corpus_files.gensim_dump()
-    form = corpus_files.form_of(source, options.form)
+    form = corpus_files.form_of(source, config.form)
     if form != "entities":
       yield from corpus_files.read_linked(source, form)
       return
@@ -280,11 +239,11 @@ def _with_span(
   return sentence._replace(mentions=spans)
 
 
-def _kinds(options: Options) -> dict[str, str]:
+def _kinds(config: Config) -> dict[str, str]:
   """Types of WordNet's instances, such as "noun.person"."""
-  if options.corpus != "wordnet":
+  if config.corpus != "wordnet":
     return {}
-  opened = wordnet.load(options.wordnet_path)
+  opened = wordnet.load(config.wordnet_path)
   return {
     opened.names[row]: opened.tables.lexname[row] for row in opened.instances()
   }

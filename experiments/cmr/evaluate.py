@@ -4,10 +4,14 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
+from experiments import thesis
 from experiments.cmr import data as task_lib
 from experiments.cmr import systems
+from experiments.cmr.config import Config
+from repr_jax import linking
 from repr_jax.data import trec
 from repr_jax.data.documents import mentions
 from repr_jax.data.io import array_files
@@ -58,7 +62,7 @@ class Line(NamedTuple):
 
 def score(
   task: task_lib.Task,
-  options: task_lib.Options,
+  config: Config,
   directory: pathlib.Path,
   say: Callable[[str], None] = lambda text: None,
 ) -> Scored:
@@ -66,7 +70,7 @@ def score(
 
   Args:
     task: the task.
-    options: of the run.
+    config: the configuration of the run.
     directory: scores are kept there, and what is there is not made again.
     say: called with a line of text when something was done.
 
@@ -75,35 +79,36 @@ def score(
   """
   _halves(task)  # refuses what cannot be measured
   pool = None
-  if options.pool is not None:  # before minutes go into the systems
-    pool = task_lib.read_pool(options.pool, task)
+  if config.pool is not None:  # before minutes go into the systems
+    pool = task_lib.read_pool(config.pool, task)
   fields = mentions.featurize(
-    task.mentions, document_words=options.document_words
+    task.mentions, document_words=config.document_words
   )
-  index = mention_retrieval.build(fields)
+  index, known = mention_retrieval.index_mentions(fields)
   words = [task.mentions[row].words for row in task.queries]
   queries = mention_retrieval.make_queries(
-    index, words, options.document_weight, options.mention_weight
+    known, words, config.document_weight, config.mention_weight
   )
-  found = mention_retrieval.search(index, queries, options.top, task.queries)
+  found = mention_retrieval.search_batch(
+    index, queries, task.queries, config.top
+  )
+  ids = np.asarray(found.ids)
   say(
     f"{len(task.mentions):,} mentions, {len(words):,} queries; features: "
     f"{len(fields.mention.features):,} of mentions, "
     f"{len(fields.document.features):,} of documents"
   )
-  scores = {"bm25": found.scores}
-  for text in options.systems:
+  scores = {"bm25": np.asarray(found.scores)}
+  for text in config.systems:
     path = directory / "scores" / f"{_slug(text)}.npz"
     spec = systems.parse(text)
     if not path.exists():
-      vectors = systems.vectors(
-        spec, fields, options.min_mentions, options.seed
-      )
-      again = mention_retrieval.rerank(vectors, task.queries, found.ids)
+      vectors = systems.vectors(spec, fields, config.min_mentions, config.seed)
+      again = mention_retrieval.rerank_batch(vectors, task.queries, ids)
       path.parent.mkdir(parents=True, exist_ok=True)
-      array_files.write_npz(path, scores=np.asarray(again))
-    kept = array_files.read_npz(path).get("scores", np.zeros(0))
-    if kept.dtype.kind != "f" or kept.shape != found.ids.shape:
+      files.write_npz(path, scores=np.asarray(again))
+    kept = files.read_npz(path).get("scores", np.zeros(0))
+    if kept.dtype.kind != "f" or kept.shape != ids.shape:
       raise InputError(
         "does not hold the scores of this run; remove it and run again",
         path=path,
@@ -111,10 +116,8 @@ def score(
     scores[text] = kept
     say(f"{text} is scored")
   if pool is None:
-    pool = task_lib.make_pool(
-      task, found.ids, options.judged_share, options.seed
-    )
-  return Scored(found.ids, scores, pool)
+    pool = task_lib.make_pool(task, ids, config.judged_share, config.seed)
+  return Scored(ids, scores, pool)
 
 
 def as_run(
@@ -162,7 +165,7 @@ def evaluate(
   chosen, held = _halves(task)
   lines: list[Line] = []
 
-  def add(name, scores, weight, thesis):
+  def add(name, scores, weight, published):
     run = as_run(task, scored.candidates, scores)
     if directory is not None:
       folder = directory / "runs"
@@ -177,26 +180,24 @@ def evaluate(
         compare(base, values, seed),
         weight,
         values,
-        thesis,
+        published,
       )
     )
 
   base = scored.scores["bm25"]
-  add("bm25", base, None, systems.BM25)
+  add("bm25", base, None, thesis.CMR_BM25)
   for text in list(scored.scores)[1:]:
     alone, together = systems.thesis(systems.parse(text))
     add(text, scored.scores[text], None, alone)
-    both = [base, scored.scores[text]]
-    add(f"{text}+bm25 mean", mention_retrieval.ensemble(both), 0.5, together)
+    both = np.stack([base, scored.scores[text]])
+    add(f"{text}+bm25 mean", _mixed(both, 0.5), 0.5, together)
 
     def quality(weight, both=both):
-      mixed = mention_retrieval.ensemble(both, [1 - weight, weight])
-      run = as_run(task, scored.candidates, mixed)
+      run = as_run(task, scored.candidates, _mixed(both, weight))
       return means(measure(run, task.judgments, {}, chosen))["map"]
 
     best = max(WEIGHTS, key=quality)
-    mixed = mention_retrieval.ensemble(both, [1 - best, best])
-    add(f"{text}+bm25", mixed, best, together)
+    add(f"{text}+bm25", _mixed(both, best), best, together)
   return lines
 
 
@@ -255,6 +256,12 @@ def compare(
       rng = np.random.default_rng(seed)
       found[name] = significance.paired_bootstrap(pair[0], pair[1], rng)
   return found
+
+
+def _mixed(both: np.ndarray, weight: float) -> np.ndarray:
+  """BM25 and a representation, scores [2, q, k], with the latter's weight."""
+  mix = jax.vmap(linking.ensemble, (1, None))
+  return np.asarray(mix(both, np.array([1 - weight, weight])))
 
 
 def _halves(task: task_lib.Task) -> tuple[list[str], list[str]]:

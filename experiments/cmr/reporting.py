@@ -13,7 +13,7 @@ def table(lines: Sequence[Line], top: int) -> report.Table:
   """All lines as one table, with intervals of the difference to BM25.
 
   Args:
-    lines: from `evaluating.evaluate`.
+    lines: from `evaluate.evaluate`.
     top: mentions that were ranked again.
   """
   rows = []
@@ -71,7 +71,7 @@ def count_rows(
   Args:
     task: the task.
     scored: what the systems made of it.
-    lines: from `evaluating.evaluate`; they have the same queries.
+    lines: from `evaluate.evaluate`; they have the same queries.
 
   Returns:
     Counts named "queries", in the form of `Run.row`'s arguments.

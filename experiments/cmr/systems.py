@@ -10,10 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from experiments import thesis as thesis_figures
 from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
-from repr_jax.linking import mention_retrieval
-from repr_jax.setexp import autoencoder, fitting, train
+from repr_jax.linking import mention_vectors
+from repr_jax.setexp import autoencoder
 
 KINDS = ("lsa", "mvlsa", "vae")
 
@@ -28,12 +29,12 @@ class Spec:
     m: rank of each view in MVLSA.
     decoder: "multinomial" or "multilabel".
     epochs: of the autoencoder; 0 for a random encoder.
-    latent: dimension of its posterior mean.
+    dim: dimension of its posterior mean.
     hidden: width of its encoder.
     beta: weight of the KL term.
     smooth: label smoothing.
     lbv: 1 for variances of at least 1, else 0.
-    rate: step size of Adam.
+    learning_rate: step size of Adam.
   """
 
   kind: str
@@ -41,29 +42,31 @@ class Spec:
   m: int = 300
   decoder: str = "multinomial"
   epochs: int = 5
-  latent: int = 100
+  dim: int = 100
   hidden: int = 150
   beta: float = 1.0
   smooth: float = 0.0
   lbv: int = 1
-  rate: float = 1e-3
+  learning_rate: float = 1e-3
 
   def __post_init__(self):
-    for name in ("k", "m", "latent", "hidden"):
+    for name in ("k", "m", "dim", "hidden"):
       if getattr(self, name) < 1:
         raise InputError(f"{name} must be 1 or more: {getattr(self, name)}")
     if self.epochs < 0:
       raise InputError(f"epochs must be 0 or more: {self.epochs}")
     if self.lbv not in (0, 1):
       raise InputError(f"lbv must be 0 or 1: {self.lbv}")
-    if not 0 < self.rate < np.inf:
-      raise InputError(f"rate must be above 0 and finite: {self.rate}")
-    fitting.check_hyper(self.config(), self.hyper())
+    if not 0 < self.learning_rate < np.inf:
+      raise InputError(
+        f"learning_rate must be above 0 and finite: {self.learning_rate}"
+      )
+    self.config()  # which checks the others
 
   def config(self) -> autoencoder.Config:
     """The autoencoder with these settings."""
     return autoencoder.Config(
-      dim=self.latent,
+      latent=self.dim,
       hidden=(self.hidden,),
       decoder=self.decoder,
       lower_bounded_variance=bool(self.lbv),
@@ -72,33 +75,6 @@ class Spec:
   def hyper(self) -> train.Hyper:
     """Hyperparameters of its training."""
     return train.Hyper(self.rate, self.beta, self.smooth or None)
-
-
-# infAP alone and in the ensemble (thesis, table of 6.1.2); None where the
-# table has no figure.
-BM25 = 0.5453
-_TABLE: dict[Spec, tuple[float, float | None]] = {
-  Spec("lsa", k=20): (0.3408, 0.5011),
-  Spec("lsa", k=300): (0.4008, 0.5032),
-  Spec("lsa", k=500): (0.3808, 0.4939),
-  Spec("mvlsa", k=500, m=500): (0.3708, None),
-  Spec("mvlsa", k=1000, m=500): (0.3665, None),
-  Spec("mvlsa", k=300, m=500): (0.3651, None),
-  Spec("mvlsa", k=300, m=256): (0.3508, 0.4895),
-  Spec("vae", decoder="multilabel", lbv=0): (0.3635, None),
-  Spec("vae", decoder="multilabel"): (0.3955, None),
-  Spec("vae", decoder="multilabel", hidden=300): (0.4099, None),
-  Spec("vae"): (0.5025, 0.5513),
-  Spec("vae", lbv=0): (0.4629, None),
-  Spec("vae", epochs=0): (0.5074, 0.5405),
-  Spec("vae", epochs=40): (0.5029, 0.5504),
-  Spec("vae", smooth=0.5): (0.5091, 0.5527),
-  Spec("vae", epochs=2, beta=0.0, smooth=0.5): (0.4967, 0.5580),
-  Spec("vae", epochs=2, beta=0.2, smooth=0.5): (0.4931, 0.5542),
-  Spec("vae", epochs=2, beta=0.4, smooth=0.5): (0.4962, 0.5553),
-  Spec("vae", epochs=2, beta=0.6, smooth=0.5): (0.4883, 0.5514),
-  Spec("vae", epochs=2, beta=0.8, smooth=0.5): (0.5034, 0.5469),
-}
 
 
 def parse(text: str) -> Spec:
@@ -139,7 +115,10 @@ def parse(text: str) -> Spec:
 
 def thesis(spec: Spec) -> tuple[float | None, float | None]:
   """The thesis' infAP of this setting, alone and in the ensemble, or None."""
-  return _TABLE.get(spec, (None, None))
+  for text, figures in thesis_figures.CMR.items():
+    if parse(text) == spec:
+      return figures
+  return None, None
 
 
 def vectors(
@@ -157,18 +136,18 @@ def vectors(
     Vectors, [n, d].
   """
   if spec.kind == "lsa":
-    return mention_retrieval.lsa(
+    return mention_vectors.lsa(
       fields, spec.k, min_mentions=min_mentions, seed=seed
     )
   if spec.kind == "mvlsa":
-    return mention_retrieval.mvlsa(
+    return mention_vectors.mvlsa(
       fields, spec.k, spec.m, min_mentions=min_mentions, seed=seed
     )
-  return mention_retrieval.autoencoder(
+  return mention_vectors.autoencoder(
     fields,
     spec.config(),
     key=jax.random.key(seed),
     epochs=spec.epochs,
-    hyper=spec.hyper(),
+    rate=spec.learning_rate,
     min_mentions=min_mentions,
   )

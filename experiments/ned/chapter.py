@@ -4,15 +4,15 @@ import dataclasses
 import pathlib
 
 from experiments.ned import data, reporting, systems
-from experiments.ned.config import Options
+from experiments.ned.config import Config
 from experiments.ned.systems import Results
 from experiments.run import report, runlib
 
-_QUICK = Options(
+_QUICK = Config(
   dim=50, vector_steps=40, vae_epochs=1, epochs=2, patience=2, context=40,
-  min_count=3, widths=(16,), cells=256,
+  min_count=3, widths=(16,), batch_size=256,
 )  # fmt: skip
-_FULL = Options()
+_FULL = Config()
 _THESIS = (
   "python -m experiments.ned --preset=ned_thesis "
   "--dump=enwiki-pages-articles.xml.bz2 --prior=p_e_m.txt "
@@ -30,17 +30,17 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     preset: "quick" or "full".
     workdir: where words, answers and checkpoints go.
   """
-  options = _QUICK if preset == "quick" else _FULL
-  config = {"preset": preset, **dataclasses.asdict(options)}
-  with runlib.Run("ned", directory=workdir, config=config) as run:
-    results = systems.run_all(run, options)
-    rows = reporting.rows(run, results, options)
+  config = _QUICK if preset == "quick" else _FULL
+  identity = {"preset": preset, **dataclasses.asdict(config)}
+  with runlib.Run("ned", directory=workdir, config=identity) as run:
+    results = systems.run_all(run, config)
+    rows = reporting.rows(run, results, config)
   return report.Chapter(
     title="Entity disambiguation",
     summary=_summary(results),
     rows=rows,
-    tables=tables(results, options),
-    notes=notes(results, options),
+    tables=tables(results, config),
+    notes=notes(results, config),
   )
 
 
@@ -54,48 +54,48 @@ def _summary(results: Results) -> str:
   )
 
 
-def tables(results: Results, options: Options) -> list[report.Table]:
+def tables(results: Results, config: Config) -> list[report.Table]:
   """All tables of a run; errors are shown for the first test set."""
   found = [
-    reporting.thesis_table(results, options),
+    reporting.thesis_table(results, config),
     reporting.steps_table(results),
-    reporting.gains_table(results, options),
+    reporting.gains_table(results, config),
   ]
   first = next(iter(results.corpus.tests))
   return found + reporting.error_tables(results, first)
 
 
-def notes(results: Results, options: Options) -> list[str]:
+def notes(results: Results, config: Config) -> list[str]:
   """What the figures rest on, and the command for the thesis' own."""
   own_votes = (
     "Training documents do not count in the prior of their own mentions, nor "
     "in the U2 vectors"
-    if options.prior is None
+    if config.prior is None
     else "Training documents do not count in the U2 vectors"
   )
   return [
-    _origin(options),
+    _origin(config),
     "Coverage. " + "; ".join(data.describe(results.corpus)) + ".",
     f"{own_votes} that they are trained with. Words are put into the "
     "space of VAE and null vectors by the same encoder.",
   ]
 
 
-def _origin(options: Options) -> str:
+def _origin(config: Config) -> str:
   """Where pages, contexts, prior and word vectors come from."""
-  named = bool(options.train or options.data)
+  named = bool(config.train or config.data)
   text = "the training documents"
-  if options.dump is not None:
+  if config.dump is not None:
     text += " and the articles of --dump" if named else " of --dump"
   parts = [f"pages and mention contexts come from {text}"]
   parts.append(
     f"p(e|m) is counted from the links of {text}"
-    if options.prior is None
+    if config.prior is None
     else "p(e|m) is that of --prior"
   )
   parts.append(
     f"word vectors are MVLSA's of {text}"
-    if options.word_vectors is None
+    if config.word_vectors is None
     else "word vectors are those of --word_vectors"
   )
   found = (
@@ -103,7 +103,7 @@ def _origin(options: Options) -> str:
     f"p(e|m), and word2vec of Google News. Here {'; '.join(parts)}. A mention "
     "without candidates counts as an error in F1."
   )
-  if None in (options.dump, options.prior, options.word_vectors):
+  if None in (config.dump, config.prior, config.word_vectors):
     found += (
       " Fewer entities are among the candidates than in the thesis where less "
       f"text is linked. With the thesis' inputs: {_THESIS}"

@@ -1,13 +1,12 @@
 """Documents to learn from and to be tested on, and their candidates."""
 
 import itertools
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from experiments.ned import inputs
-from experiments.ned.config import Options
+from experiments.ned.config import Config
 from repr_jax.data.documents import candidates as candidates_lib
 from repr_jax.data.documents import (
   corpus_files,
@@ -23,7 +22,6 @@ from repr_jax.data.documents.linked_documents import (
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
-_PART = re.compile(r"#\d+$")
 _MENTIONS = 12  # of a part of an article, about
 _HELD = {8: "validation", 9: "test"}
 Say = Callable[[str], None]
@@ -88,16 +86,6 @@ def held_out(name: str) -> str:
   return _HELD.get(zlib.crc32(name.encode()) % 10, "train")
 
 
-def fold(name: str, folds: int) -> int:
-  """The fold of a document, the same in every run."""
-  return zlib.crc32(f"fold {name}".encode()) % folds
-
-
-def title(document: LinkedDocument) -> str:
-  """The article that a document is, or is a part of."""
-  return linked_documents.wikitext.normal_title(_PART.sub("", document.id))
-
-
 def dump_documents(path: str) -> Iterator[LinkedDocument]:
   """Streams the articles of a dump in parts of about 12 mentions.
 
@@ -130,11 +118,11 @@ def dump_documents(path: str) -> Iterator[LinkedDocument]:
       yield LinkedDocument(f"{name}#{number}", tuple(tokens), tuple(mentions))
 
 
-def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
+def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
   """Reads the documents, counts the prior and looks candidates up.
 
   Args:
-    options: of the run.
+    config: the configuration of the run.
     say: is told what was read.
 
   Returns:
@@ -142,7 +130,7 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
     gensim is parted into training, validation and test documents. Nothing to
     train on, or to validate with, is an `InputError`.
   """
-  train, validation, tests, dump = _documents(options)
+  train, validation, tests, dump = _documents(config)
   corpus = Corpus(
     Set(train, []),
     Set(validation, []),
@@ -150,10 +138,10 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
     Index(*(priors.Prior({}) for _ in range(3))),
     {},
     dump,
-    options.data is None and not options.train,
+    config.data is None and not config.train,
   )
-  if options.prior is not None:
-    prior = priors.read_prior(options.prior, options.top)
+  if config.prior is not None:
+    prior = priors.read_prior(config.prior, config.top)
   else:
     prior = priors.count_links(_links(corpus.stream()))
   if not prior.counts:
@@ -161,9 +149,9 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
   index = candidates_lib.build_index(prior)
   corpus = corpus._replace(
     lookup=index,
-    train=_look_up(index, train, options.top, options.prior is None),
-    validation=_look_up(index, validation, options.top),
-    tests={n: _look_up(index, t, options.top) for n, t in tests.items()},
+    train=_look_up(index, train, config.top, config.prior is None),
+    validation=_look_up(index, validation, config.top),
+    tests={n: _look_up(index, t, config.top) for n, t in tests.items()},
   )
   corpus = corpus._replace(entities=_universe(corpus))
   say(
@@ -173,25 +161,25 @@ def open_corpus(options: Options, say: Say = lambda text: None) -> Corpus:
   for name, found in corpus.tests.items():
     part = found.recall
     say(
-      f"{name}: {part.mentions:,} linked mentions, entity among {options.top} "
+      f"{name}: {part.mentions:,} linked mentions, entity among {config.top} "
       f"candidates {part.share:.1%}, no candidates {part.without:,}"
     )
-  _check(corpus, options)
+  _check(corpus, config)
   return corpus
 
 
-def _check(corpus: Corpus, options: Options) -> None:
+def _check(corpus: Corpus, config: Config) -> None:
   """Refuses documents that nothing can be trained or validated with."""
   more = "a larger --dump" if corpus.parted else "more documents by --train"
   if not any(
-    any(entity == mention.entity for entity, _ in listed[: options.train_top])
+    any(entity == mention.entity for entity, _ in listed[: config.train_top])
     for document, lists in zip(corpus.train.documents, corpus.train.lists)
     for mention, listed in zip(document.mentions, lists)
-    if len(listed[: options.train_top]) > 1
+    if len(listed[: config.train_top]) > 1
   ):
     raise InputError(
       "no mention of the training documents has its entity and another among "
-      f"its first {options.train_top} candidates, so that there is nothing to "
+      f"its first {config.train_top} candidates, so that there is nothing to "
       f"learn: give {more}, a --prior that knows more, or a larger --train_top"
     )
   if not corpus.validation.recall.found:
@@ -242,18 +230,18 @@ def _universe(corpus: Corpus) -> dict[str, int]:
   return {name: row for row, name in enumerate(sorted(names))}
 
 
-def _documents(options: Options):
+def _documents(config: Config):
   """Training, validation and test documents, and the dump."""
-  if options.data is None and not options.train:
-    dump = str(options.dump or corpus_files.gensim_dump())
-    parts = _from_dump(dump, options.max_documents)
+  if config.data is None and not config.train:
+    dump = str(config.dump or corpus_files.gensim_dump())
+    parts = _from_dump(dump, config.max_documents)
     _tested(parts[2]["dump"], dump)
     return parts
-  places = inputs.find(options)
+  places = inputs.find(config)
   json = [x.path for listed in places for x in listed if x.is_json]
   titles = linked_documents.read_titles(json)
   train = list(inputs.read_train(places.train, titles))
-  train = train[: options.max_documents]
+  train = train[: config.max_documents]
   tests = {
     source.name: _tested(list(source.read(titles)), source.path)
     for source in places.tests
@@ -263,7 +251,7 @@ def _documents(options: Options):
     # One document in ten is kept back where no others are named.
     validation = [d for d in train if held_out(d.id) == "test"]
     train = [d for d in train if held_out(d.id) != "test"]
-  return train, validation, tests, options.dump
+  return train, validation, tests, config.dump
 
 
 def _from_dump(path: str, most: int):

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from experiments.ned.config import Options
+from experiments.ned.config import Config
 from repr_jax.data.documents import linked_documents, linked_formats
 from repr_jax.data.documents.linked_documents import LinkedDocument
 from repr_jax.errors import InputError
@@ -84,25 +84,25 @@ class Sources(NamedTuple):
   tests: list[Source]
 
 
-def find(options: Options) -> Sources:
-  """The files that the options name, or those of --data.
+def find(config: Config) -> Sources:
+  """The files that the configuration names, or those of --data.
 
   Args:
-    options: of the run, with `data` or `train`.
+    config: the configuration of the run, with `data` or `train`.
 
   Returns:
     The files. Names that cannot be told apart, and a file that is learned
     from and tested on, are `InputError`s.
   """
-  root = pathlib.Path(options.data or ".")
-  if options.data is not None and not root.is_dir():
+  root = pathlib.Path(config.data or ".")
+  if config.data is not None and not root.is_dir():
     raise InputError("--data: there is no such directory", path=root)
   found = Sources(
     *(
       [
         parse(entry, root, flag)
-        for entry in getattr(options, flag)
-        or (_LAYOUT[flag] if options.data else ())
+        for entry in getattr(config, flag)
+        or (_LAYOUT[flag] if config.data else ())
       ]
       for flag in Sources._fields
     )

@@ -2,25 +2,14 @@
 
 import numpy as np
 
-from experiments.ned.config import Options
+from experiments import thesis
+from experiments.ned.config import Config
 from experiments.ned.systems import PRIOR, Results, System, listed, local
 from experiments.run import report, runlib
 from repr_jax import evaluation
 from repr_jax.data.documents import candidates
 from repr_jax.evaluation import linking
 
-# Micro F1 of the global model (thesis' table of 6.3): AIDA, MSNBC, AQUAINT,
-# ACE04; and the recall of its candidates.
-_TESTS = ("AIDA", "MSNBC", "AQUAINT", "ACE04")
-_THESIS = {
-  ("max_margin", "u1"): (89.5, 92.7, 84.9, 88.1),
-  ("max_margin", "u2"): (92.2, 93.7, 88.5, 88.5),
-  ("vae", "u1"): (83.9, 93.3, 84.6, 87.7),
-  ("vae", "u2"): (85.4, 94.7, 86.9, 86.5),
-  ("null", "u1"): (84.1, 92.6, 81.3, 88.1),
-  ("null", "u2"): (83.0, 93.2, 86.4, 88.1),
-}
-_RECALL = dict(zip(_TESTS, (98.2, 98.5, 94.2, 90.6)))
 _RANKS = (1, 2, 3, 6, 11)
 _FREQUENCIES = (0, 1, 10, 100)
 _DASH = "-"
@@ -28,25 +17,28 @@ _DASH = "-"
 
 def thesis_figure(system: System, test: str) -> float | None:
   """The thesis' micro F1 of a system, in percent, where it has one."""
-  found = _THESIS.get((system.objective, system.contexts))
-  if found is None or test not in _TESTS or not system.coherence:
+  found = thesis.NED_F1.get((system.objective, system.contexts))
+  if found is None or test not in thesis.NED_TESTS or not system.coherence:
     return None
-  return found[_TESTS.index(test)]
+  return found[thesis.NED_TESTS.index(test)]
 
 
-def rows(run: runlib.Run, results: Results, options: Options) -> list[dict]:
+def rows(run: runlib.Run, results: Results, config: Config) -> list[dict]:
   """Figures for `results.json`: micro F1 in percent, of all and in reach."""
   found = []
   for test in results.corpus.tests:
     recall = results.corpus.tests[test].recall.share
     found.append(
       run.row(
-        test, "recall of candidates, %", 100 * recall, thesis=_RECALL.get(test)
+        test,
+        "recall of candidates, %",
+        100 * recall,
+        thesis=thesis.NED_RECALL.get(test),
       )
     )
     for name in results.answers:
       told = next(
-        (thesis_figure(s, test) for s in listed(options) if s.name == name),
+        (thesis_figure(s, test) for s in listed(config) if s.name == name),
         None,
       )
       result = results.result(name, test)
@@ -57,7 +49,7 @@ def rows(run: runlib.Run, results: Results, options: Options) -> list[dict]:
   return found
 
 
-def thesis_table(results: Results, options: Options) -> report.Table:
+def thesis_table(results: Results, config: Config) -> report.Table:
   """Objective by mention contexts, with recall in the header."""
   tests = list(results.corpus.tests)
   header = ["objective", "U2"]
@@ -65,7 +57,7 @@ def thesis_table(results: Results, options: Options) -> report.Table:
     part = results.corpus.tests[test].recall
     header += [f"{test} ({part.mentions}) ({part.share:.1%})", "thesis"]
   lines = [_line(["prior alone", _DASH], results, PRIOR, tests, None)]
-  for system in listed(options):
+  for system in listed(config):
     if system.coherence:
       mark = "yes" if system.contexts == "u2" else "no"
       start = [system.objective.replace("_", "-"), mark]
@@ -103,12 +95,12 @@ def steps_table(results: Results) -> report.Table:
   )
 
 
-def gains_table(results: Results, options: Options) -> report.Table:
+def gains_table(results: Results, config: Config) -> report.Table:
   """Local against prior, global against local: paired over mentions."""
-  alone = local(options)
+  alone = local(config)
   full = System(alone.objective, alone.contexts, True)
   lines = []
-  rng = np.random.default_rng(options.seed)
+  rng = np.random.default_rng(config.seed)
   for test in results.corpus.tests:
     for a, b in ((PRIOR, alone.name), (alone.name, full.name)):
       first, second = (_reach(results, name, test) for name in (a, b))
@@ -162,18 +154,3 @@ def error_tables(results: Results, test: str) -> list[report.Table]:
       report.Table(f"{test}: % right by {title} (mentions)", header, lines)
     )
   return tables
-
-
-def text(table: report.Table) -> str:
-  """A table for the terminal."""
-  cells = [list(map(str, table.header))]
-  cells += [[str(cell) for cell in row] for row in table.rows]
-  widths = [max(map(len, column)) for column in zip(*cells)]
-  lines = [table.title]
-  for row in cells:
-    padded = [
-      x.ljust(w) if i == 0 else x.rjust(w)
-      for i, (x, w) in enumerate(zip(row, widths))
-    ]
-    lines.append("  ".join(padded).rstrip())
-  return "\n".join(lines)

@@ -8,19 +8,23 @@ import dataclasses
 import pathlib
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.ned import data as corpus_lib
-from experiments.ned import entities, train, words
-from experiments.ned.config import Options
+from experiments.ned import train
+from experiments.ned.config import Config
 from experiments.ned.data import Corpus
 from experiments.ned.train import Answers, Packs
-from experiments.run import progress, runlib
+from experiments.run import progress, runlib, word_vectors
 from repr_jax.data.documents import packing
 from repr_jax.data.documents.linked_documents import LinkedMention
-from repr_jax.data.io import array_files
+from repr_jax.data.entities import bags as bags_lib
+from repr_jax.data.io import files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import linking
+from repr_jax.linking import fold_vectors
 from repr_jax.linking.disambiguation import Tables
 
 PRIOR = "prior alone"
@@ -80,35 +84,40 @@ def mentions_of(corpus: Corpus, test: str) -> list[LinkedMention]:
   return [m for document in found.documents for m in document.mentions]
 
 
-def listed(options: Options) -> list[System]:
+def listed(config: Config) -> list[System]:
   """The systems of a run: the local model for the first kind of vectors."""
   found = []
-  for objective in options.objectives:
-    for contexts in options.contexts:
+  for objective in config.objectives:
+    for contexts in config.contexts:
       full = System(objective, contexts, True)
-      alone = local(options)
+      alone = local(config)
       if full == dataclasses.replace(alone, coherence=True):
         found.append(alone)  # beside its like, whose vectors it shares
       found.append(full)
   return found
 
 
-def local(options: Options) -> System:
+def local(config: Config) -> System:
   """The local model of a run: of the first objective, with U2 if asked."""
-  return System(options.objectives[0], options.contexts[-1], False)
+  return System(config.objectives[0], config.contexts[-1], False)
 
 
-def run_all(run: runlib.Run, options: Options) -> Results:
+def run_all(run: runlib.Run, config: Config) -> Results:
   """Trains what is not there yet and answers for every test set."""
 
   def say(text: str) -> None:
     progress.say(f"ned: {text}")
 
-  corpus = corpus_lib.open_corpus(options, say)
-  known = words.fit(corpus.stream(), options, run.directory / "words")
+  corpus = corpus_lib.open_corpus(config, say)
+  known = word_vectors.fit(
+    corpus.stream(), config.words(), run.directory / "words"
+  )
   say(f"{len(known.vocabulary):,} words with {known.vectors.shape[1]} numbers")
-  bags = entities.collect(corpus, corpus.stream(), known, options)
-  packs = train.pack(corpus, known, options)
+  bags = bags_lib.from_documents(
+    corpus.stream(), list(corpus.entities), known.telling,
+    window=config.window, most=config.bag, folds=config.folds,
+  )  # fmt: skip
+  packs = train.pack(corpus, known, config)
   sizes = {name: len(mentions_of(corpus, name)) for name in sets(packs)}
   answers = {
     PRIOR: {
@@ -116,19 +125,18 @@ def run_all(run: runlib.Run, options: Options) -> Results:
       for name, groups in sets(packs).items()
     }
   }
-  vectors: dict[tuple[str, str], entities.Vectors] = {}
-  resumed = run.restore(train.start(options, known.vectors.shape[1]))
-  for number, system in enumerate(listed(options)):
+  vectors: dict[tuple[str, str], fold_vectors.Vectors] = {}
+  resumed = run.restore(train.start(config, known.vectors.shape[1]))
+  for number, system in enumerate(listed(config)):
     path = run.directory / "answers" / f"{number}.npz"
     if not path.exists():
       kind = system.objective, system.contexts
       if kind not in vectors:
         say(f"vectors of {len(corpus.entities):,} entities: {' '.join(kind)}")
-        count = len(corpus.entities)
-        vectors = {kind: entities.fit(*kind, bags, count, known, options)}
-      first = number * options.epochs
+        vectors = {kind: _vectors(system, bags, known, config)}
+      first = number * config.epochs
       found = _answer(
-        run, system, first, resumed, vectors[kind], packs, sizes, options
+        run, system, first, resumed, vectors[kind], packs, sizes, config
       )
       path.parent.mkdir(exist_ok=True)
       array_files.write_npz(path, **found)
@@ -136,20 +144,32 @@ def run_all(run: runlib.Run, options: Options) -> Results:
   return Results(corpus, packs, answers)
 
 
-def _answer(run, system, first, resumed, vectors, packs, sizes, options):
+def _vectors(system, bags, known, config) -> fold_vectors.Vectors:
+  return fold_vectors.fit_vectors(
+    system.objective,
+    bags,
+    known.vectors,
+    known.vocabulary.counts,
+    config.vectors(system.contexts),
+    jax.random.key(config.seed),
+  )
+
+
+def _answer(run, system, first, resumed, vectors, packs, sizes, config):
   figures, params = train.train(
-    run, system.name, first, resumed, system.coherence, vectors, packs, options
+    run, system.name, first, resumed, system.coherence, vectors, packs, config
   )
   progress.say(
     f"ned: {system.name}: {figures['validation']:.2%} of validation right "
     f"after epoch {figures['epochs']}"
   )
-  count = len(vectors.entities) // vectors.blocks
-  tables = Tables(vectors.entities[-count:], vectors.words)
-  config = options.config(system.coherence)
+  tables = Tables(jnp.asarray(vectors.last), jnp.asarray(vectors.words))
+  model = config.model(system.coherence)
   found = {}
   for name, groups in sets(packs).items():
-    got = train.ask(config, params, tables, groups, sizes[name], options.cells)
+    got = train.ask(
+      model, params, tables, groups, sizes[name], config.batch_size
+    )
     found[f"{name}/predicted"], found[f"{name}/gold"] = got
   return found
 

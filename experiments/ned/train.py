@@ -1,23 +1,23 @@
 """One model: trained with early stopping, asked about every test set."""
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
-from experiments.ned import data as corpus_lib
-from experiments.ned.config import Options
+from experiments.ned.config import Config
 from experiments.ned.data import Corpus, Set
-from experiments.ned.entities import Vectors
-from experiments.ned.words import Words
-from experiments.run import runlib
+from experiments.run import early_stopping, runlib
+from experiments.run.word_vectors import Words
+from repr_jax import linking
 from repr_jax.data.documents import packing
 from repr_jax.data.documents.packing import Group
-from repr_jax.evaluation import linking
-from repr_jax.linking import disambiguation
-from repr_jax.linking import train as ned_training
-from repr_jax.linking.disambiguation import Tables
+from repr_jax.data.entities import bags as bags_lib
+from repr_jax.evaluation import evaluate_linking
+from repr_jax.linking import Tables, fold_vectors
 
 
 class Packs(NamedTuple):
@@ -48,7 +48,7 @@ class Answers(NamedTuple):
   gold: np.ndarray
 
 
-def pack(corpus: Corpus, words: Words, options: Options) -> Packs:
+def pack(corpus: Corpus, words: Words, config: Config) -> Packs:
   """Makes the arrays of all documents.
 
   Training documents have fewer candidates, and those in which no mention has
@@ -58,15 +58,15 @@ def pack(corpus: Corpus, words: Words, options: Options) -> Packs:
   def one(found: Set, top: int) -> list[Group]:
     return packing.pack(
       found.documents, found.lists, corpus.entities, words.telling,
-      top=top, context=options.context, widths=options.widths,
+      top=top, context=config.context, widths=config.widths,
     )  # fmt: skip
 
-  most = _most(corpus, options.top)
+  most = _most(corpus, config.top)
   folds = [
-    corpus_lib.fold(document.id, options.folds)
+    bags_lib.fold_of(document.id, config.folds)
     for document in corpus.train.documents
   ]
-  train = one(corpus.train, min(most, options.train_top))
+  train = one(corpus.train, min(most, config.train_top))
   return Packs(
     [kept for group in train if len((kept := _telling(group)).places)],
     np.asarray(folds),
@@ -93,40 +93,27 @@ def _most(corpus: Corpus, top: int) -> int:
   return min(top, -(-max(longest, 1) // 5) * 5)
 
 
-def shift(groups: list[Group], folds: np.ndarray, count: int) -> list[Group]:
-  """Points training documents at the vectors that have not seen them.
-
-  Args:
-    groups: training documents.
-    folds: the fold of each, int [documents].
-    count: entities in a block of the table.
-  """
-  shifted = []
-  for group in groups:
-    ids = group.packed.candidates
-    base = (folds[group.places] * count)[:, None, None].astype(np.int32)
-    moved = np.where(ids >= 0, ids + base, ids)
-    shifted.append(
-      group._replace(packed=group.packed._replace(candidates=moved))
-    )
-  return shifted
-
-
 def ask(
-  config: disambiguation.Config,
-  params: disambiguation.Params,
+  model: linking.Config,
+  params: linking.Params,
   tables: Tables,
   groups: list[Group],
   count: int,
-  cells: int,
+  batch_size: int,
 ) -> Answers:
   """Predictions for documents with `count` mentions, batch by batch."""
   answers = unanswered(groups, count)
-  for mentions, batch in packing.batches(groups, cells):
-    found = disambiguation.predict(config, params, tables, batch)
+  for mentions, batch in packing.batches(groups, batch_size):
+    best = _best(model, params, tables, batch)
     there = mentions >= 0
-    answers.predicted[mentions[there]] = np.asarray(found)[there]
+    answers.predicted[mentions[there]] = np.asarray(best)[there]
   return answers
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _best(model, params, tables, batch):
+  one = functools.partial(linking.disambiguate, model, params, tables)
+  return jax.vmap(one)(batch).best
 
 
 def unanswered(groups: list[Group], count: int) -> Answers:
@@ -150,29 +137,39 @@ def by_prior(groups: list[Group], count: int) -> Answers:
 def in_candidates(answers: Answers) -> float:
   """The share right of the mentions whose entity is a candidate."""
   among = answers.gold >= 0
-  return linking.evaluate_linking(*answers, among).in_candidates
+  return evaluate_linking(*answers, among).in_candidates
 
 
 class Progress(NamedTuple):
-  """What a checkpoint holds.
+  """State of a training, for a checkpoint.
 
   Attributes:
-    state: weights and optimizer.
+    state: weights and optimizer; its learning rate is in the latter.
     best: the weights that did best on validation.
-    schedule: rate and patience.
+    stopping: figures of early stopping.
+    lowered: whether the learning rate has fallen.
   """
 
-  state: ned_training.State
-  best: disambiguation.Params
-  schedule: ned_training.Schedule
+  state: linking.State
+  best: linking.Params
+  stopping: early_stopping.State
+  lowered: bool
 
 
-def start(options: Options, size: int) -> Progress:
-  """Where every training begins, for vectors of `size` numbers."""
-  key = jax.random.key(options.seed)
-  state = ned_training.init(options.config(True), size, key)
+@functools.cache
+def trainer(model: linking.Config, learning_rate: float):
+  """The pair (init, update) of a model: compiled once for all systems."""
+  optimizer = optax.inject_hyperparams(optax.adam)(learning_rate)
+  return linking.disambiguator(model, optimizer)
+
+
+def start(config: Config, dim: int) -> Progress:
+  """The beginning of every training, for vectors of `dim` numbers."""
+  init, _ = trainer(config.model(True), config.learning_rate)
+  nothing = jnp.zeros((1, dim))
+  state = init(jax.random.key(config.seed), Tables(nothing, nothing))
   best = jax.tree.map(jnp.copy, state.params)
-  return Progress(state, best, ned_training.Schedule(options.rate))
+  return Progress(state, best, early_stopping.State(), False)
 
 
 def train(
@@ -181,65 +178,74 @@ def train(
   first: int,
   resumed: tuple[int, Progress] | None,
   coherence: bool,
-  vectors: Vectors,
+  vectors: fold_vectors.Vectors,
   packs: Packs,
-  options: Options,
-) -> tuple[dict[str, Any], disambiguation.Params]:
+  config: Config,
+) -> tuple[dict[str, Any], linking.Params]:
   """Trains a model; goes on from a checkpoint of it.
 
   Args:
     run: logs and keeps checkpoints.
-    name: of the system, for the log.
+    name: name of the system, for the log.
     first: the number of its first step in the log.
     resumed: the last checkpoint of the run and its step, if there is one.
     coherence: whether it is the global model.
-    vectors: of entities and words.
+    vectors: vectors of entities and words.
     packs: the documents.
-    options: of the run.
+    config: the configuration of the run.
 
   Returns:
     Figures of the training, and the weights that did best on validation.
   """
-  config = options.config(coherence)
-  count = len(vectors.entities) // vectors.blocks
+  model = config.model(coherence)
+  _, update = trainer(model, config.learning_rate)
   blocks = jnp.asarray(vectors.entities)
   if vectors.blocks == 1:
     # One shape of the table for all systems: nothing is compiled again.
-    blocks = jnp.tile(blocks, (options.folds + 1, 1))
+    blocks = jnp.tile(blocks, (config.folds + 1, 1))
   tables = Tables(blocks, jnp.asarray(vectors.words))
-  last = Tables(blocks[-count:], tables.words)
-  groups = shift(packs.train, packs.folds, count)
+  last = Tables(jnp.asarray(vectors.last), tables.words)
+  groups = fold_vectors.shift(packs.train, packs.folds, len(vectors.last))
   seen = 1 + max(int(g.mentions.max()) for g in packs.validation)
-  begin, now = 0, start(options, vectors.words.shape[1])
-  if resumed is not None and first <= resumed[0] < first + options.epochs:
+  begin, now = 0, start(config, vectors.words.shape[1])
+  if resumed is not None and first <= resumed[0] < first + config.epochs:
     begin, now = resumed[0] - first + 1, resumed[1]
-  state, best, schedule = now
-  for epoch in run.progress(range(begin, options.epochs), name):
-    if schedule.waited >= options.patience and schedule.lowered:
-      break
-    if schedule.waited >= options.patience:
-      # Stuck below the threshold: the rate falls all the same.
-      schedule = schedule._replace(
-        rate=options.lower_rate, lowered=True, waited=0
-      )
-    rng = np.random.default_rng([options.seed, epoch])
+  state, best, progress, lowered = now
+  stopping = early_stopping.EarlyStopping(config.patience, state=progress)
+  for epoch in run.progress(range(begin, config.epochs), name):
+    if stopping.should_stop:
+      if lowered:
+        break
+      # Stuck below the threshold: the learning rate falls all the same.
+      state, lowered = lower(state, config.lower_learning_rate), True
+      stopping.restart()
+    rng = np.random.default_rng([config.seed, epoch])
     losses = []
-    for _, batch in packing.batches(groups, options.cells, rng):
-      state, info = ned_training.update(
-        config, tables, state, batch, schedule.rate
-      )
+    for _, batch in packing.batches(groups, config.batch_size, rng):
+      state, info = update(state, tables, batch, config.margin)
       losses.append(info.loss)
     score = in_candidates(
-      ask(config, state.average, last, packs.validation, seen, options.cells)
+      ask(model, state.average, last, packs.validation, seen, config.batch_size)
     )
-    if score > schedule.best:
+    if stopping.update(epoch, score):
       best = jax.tree.map(jnp.copy, state.average)
-    schedule = ned_training.advance(
-      schedule, epoch, score, threshold=options.threshold,
-      lower_rate=options.lower_rate,
-    )  # fmt: skip
+    if not lowered and score >= config.threshold:
+      state, lowered = lower(state, config.lower_learning_rate), True
+      stopping.restart()
     loss = float(jnp.mean(jnp.stack(losses)))
     run.log(first + epoch, system=name, loss=loss, validation=score)
-    run.save(first + epoch, Progress(state, best, schedule))
-  figures = {"validation": schedule.best, "epochs": schedule.best_epoch + 1}
+    run.save(first + epoch, Progress(state, best, stopping.state, lowered))
+  figures = {
+    "validation": stopping.best_value,
+    "epochs": int(stopping.state.best_step) + 1,
+  }
   return figures, best
+
+
+def lower(state: linking.State, learning_rate: float) -> linking.State:
+  """The state with another learning rate."""
+  memory: Any = state.optimizer
+  old = memory.hyperparams["learning_rate"]
+  rate = jnp.asarray(learning_rate, old.dtype)
+  changed = {**memory.hyperparams, "learning_rate": rate}
+  return state._replace(optimizer=memory._replace(hyperparams=changed))

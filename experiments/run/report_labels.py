@@ -59,7 +59,8 @@ _KINDS = {"lsa": "LSA", "mvlsa": "MVLSA", "vae": "VAE"}
 _PARAMETERS = {
   "k": "dimensions", "dim": "dimensions", "latent": "dimensions",
   "m": "singular vectors of a view", "hidden": "hidden units",
-  "epochs": "epochs", "decoder": "decoder", "rate": "learning rate",
+  "epochs": "epochs", "decoder": "decoder",
+  "learning_rate": "learning rate",
 }  # fmt: skip
 _MEASURES = {
   "map": Measure("MAP", 0, 1),

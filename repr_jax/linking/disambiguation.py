@@ -1,9 +1,10 @@
-"""Which candidate a mention means: context, prior and coherence (thesis 6.3).
+"""Disambiguation of mentions by prior, context and coherence (thesis 6.3).
 
 The model of Ganea and Hofmann (2017). Locally, words of the context vote by
 attention; globally, all mentions of a document are joined in a fully connected
 random field that is solved by loopy belief propagation. A small network joins
-either score with log p(e|m). A function takes one document; callers vmap.
+either score with log p(e|m). `local_scores` takes one mention, all others one
+document; vmap them over padded documents.
 """
 
 import dataclasses
@@ -22,21 +23,20 @@ _LOW = -1e9
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """What is fixed in a compiled model.
+  """Structure of the model; each value compiles a program of its own.
 
   Attributes:
-    coherence: whether mentions of a document decide together.
-    field_prior: whether log p(e|m) is part of the random field's own scores,
-      as a mention that is certain then pulls the others; the thesis' field
-      knows the contexts alone.
-    join_context: whether the network that decides after the random field
-      also sees the context's score, so that the global model can do all that
-      the local one does; the thesis' network sees the field's alone.
+    coherence: whether mentions of a document are decided jointly.
+    field_prior: whether the random field's own scores include log p(e|m), so
+      that a certain mention influences the others. The thesis' field has the
+      context scores alone.
+    join_context: whether the final network also receives the context score,
+      so that the global model contains the local one. The thesis' network
+      receives the field's score alone.
     keep: R, context words that are kept.
     hidden: width of the network that joins score and prior.
     iterations: T, rounds of belief propagation.
     damping: share of an old message that stays.
-    margin: gamma of the loss.
   """
 
   coherence: bool = True
@@ -46,7 +46,6 @@ class Config:
   hidden: int = 100
   iterations: int = 10
   damping: float = 0.5
-  margin: float = 0.01
 
 
 class Params(NamedTuple):
@@ -56,8 +55,8 @@ class Params(NamedTuple):
     attention: diagonal of A, [d].
     context: diagonal of B, [d].
     pair: diagonal of C, [d].
-    inner: first layer of the network on (score, log prior, 1, context's
-      score), [4, h]; the last row counts with `Config.join_context` alone.
+    inner: first layer of the network on (score, log prior, 1, context
+      score), [4, h]; the last row is read with `Config.join_context` only.
     outer: second layer, [h].
     prior: weight of log p(e|m) in the field, scalar.
   """
@@ -71,7 +70,7 @@ class Params(NamedTuple):
 
 
 class Tables(NamedTuple):
-  """Vectors, which stay as they are.
+  """Vectors, which are not trained.
 
   Attributes:
     entities: [e, d].
@@ -82,12 +81,44 @@ class Tables(NamedTuple):
   words: jax.Array
 
 
-def init_params(config: Config, size: int, key: jax.Array) -> Params:
-  """Weights to start from: A, B and C are identities.
+class Answer(NamedTuple):
+  """The candidates of one document, scored.
+
+  Attributes:
+    best: place of the best candidate of each mention, the first one of
+      equals, int32 [m]; -1 where there are none.
+    scores: final scores, [m, c]; -inf in masked places.
+  """
+
+  best: jax.Array
+  scores: jax.Array
+
+
+class Contributions(NamedTuple):
+  """Parts of the final scores of one document; they add up to the scores.
+
+  Attributes:
+    prior: score from log p(e|m) alone, [m, c].
+    context: change by the words around each mention, [m, c].
+    coherence: change by the other mentions' candidates, [m, c].
+  """
+
+  prior: jax.Array
+  context: jax.Array
+  coherence: jax.Array
+
+
+def init_params(config: Config, dim: int, key: jax.Array) -> Params:
+  """Draws weights to start from: A, B and C are identities.
+
+  >>> import jax
+  >>> from repr_jax import linking
+  >>> linking.init_params(linking.Config(), 3, jax.random.key(0)).attention
+  Array([1., 1., 1.], dtype=float32)
 
   Args:
     config: the configuration.
-    size: d.
+    dim: d.
     key: random key of the network.
 
   Returns:
@@ -101,8 +132,8 @@ def init_params(config: Config, size: int, key: jax.Array) -> Params:
   last = jax.random.normal(jax.random.fold_in(first, 1), (1, config.hidden))
   inner = sign * jnp.abs(jnp.concatenate([inner, last]))
   outer = sign * jnp.abs(jax.random.normal(second, (config.hidden,)))
-  # Three arrays, not one thrice: a donated buffer may stand once.
-  first, second, third = (jnp.ones(size) for _ in range(3))
+  # Three arrays, as a donated buffer may occur once.
+  first, second, third = (jnp.ones(dim) for _ in range(3))
   return Params(
     attention=first,
     context=second,
@@ -113,7 +144,7 @@ def init_params(config: Config, size: int, key: jax.Array) -> Params:
   )
 
 
-def context_scores(
+def local_scores(
   config: Config,
   params: Params,
   entities: jax.Array,
@@ -121,10 +152,21 @@ def context_scores(
   words: jax.Array,
   known: jax.Array,
 ) -> jax.Array:
-  """Psi: how well the context of one mention speaks for each candidate.
+  """Psi: scores of one mention's candidates by the words around it.
 
-  A word's weight is the softmax, over the R words of highest score, of
-  max over candidates of x_e' A x_w; Psi(e) is the weighted sum of x_e' B x_w.
+  Psi(e) = sum_w a_w x_e' B x_w, where a is the softmax of u_w = max over
+  candidates of x_e' A x_w, over the R words with the highest u.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import linking
+  >>> config = linking.Config(keep=2)
+  >>> params = linking.init_params(config, 2, jax.random.key(0))
+  >>> entities, words = jnp.eye(2), jnp.array([[1., 0], [1, 0], [9, 9]])
+  >>> known = jnp.array([True, True, False])
+  >>> linking.local_scores(
+  ...   config, params, entities, jnp.array([True, True]), words, known
+  ... )
+  Array([1., 0.], dtype=float32)
 
   Args:
     config: the configuration.
@@ -154,7 +196,7 @@ def context_scores(
 def pair_scores(
   params: Params, entities: jax.Array, mask: jax.Array
 ) -> jax.Array:
-  """Phi: how well the candidates of two mentions go together.
+  """Phi: scores of pairs of candidates of two mentions.
 
   Args:
     params: the weights.
@@ -198,7 +240,12 @@ def join(
 
 
 def document_scores(
-  config: Config, params: Params, tables: Tables, document: Packed
+  config: Config,
+  params: Params,
+  tables: Tables,
+  document: Packed,
+  context_weight: jax.Array | float = 1.0,
+  pair_weight: jax.Array | float = 1.0,
 ) -> jax.Array:
   """Final scores of one document's candidates.
 
@@ -207,26 +254,28 @@ def document_scores(
     params: the weights.
     tables: vectors of entities and words.
     document: arrays of one document: ids [m, c] and [m, k], prior [m, c].
+    context_weight: factor of the context scores.
+    pair_weight: factor of the scores of pairs.
 
   Returns:
-    Scores [m, c]; masked places are far below all others.
+    Scores [m, c]; -1e9 in masked places.
   """
   chex.assert_rank([document.candidates, document.words], [2, 2])
   ids, around = jnp.asarray(document.candidates), jnp.asarray(document.words)
   mask, known = ids >= 0, around >= 0
   entities = jnp.asarray(tables.entities)[jnp.maximum(ids, 0)]
   words = jnp.asarray(tables.words)[jnp.maximum(around, 0)]
-  local = functools.partial(context_scores, config, params)
-  scores = jax.vmap(local)(entities, mask, words, known)
+  local = functools.partial(local_scores, config, params)
+  scores = context_weight * jax.vmap(local)(entities, mask, words, known)
   log_prior = jnp.where(mask, document.log_prior, 0).astype(scores.dtype)
   context = None
   if config.coherence:
     context = scores if config.join_context else None
     if config.field_prior:
-      scores = scores + params.prior * log_prior
+      scores = scores + params.prior.astype(scores.dtype) * log_prior
     beliefs = belief_propagation.max_product(
       scores,
-      pair_scores(params, entities, mask),
+      pair_weight * pair_scores(params, entities, mask),
       mask,
       iterations=config.iterations,
       damping=config.damping,
@@ -235,16 +284,95 @@ def document_scores(
   return jnp.where(mask, join(params, scores, log_prior, context), _LOW)
 
 
+def disambiguate(
+  config: Config, params: Params, tables: Tables, document: Packed
+) -> Answer:
+  """Scores the candidates of one document and names the best.
+
+  s(m, e) = f(Psi(e), log p(e|m)) locally; with coherence Psi is replaced by
+  the max-marginals of a random field with unary scores Psi and pairwise
+  scores Phi, by T rounds of loopy belief propagation.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import linking
+  >>> config = linking.Config(coherence=False)
+  >>> params = linking.init_params(config, 2, jax.random.key(0))
+  >>> tables = linking.Tables(entities=jnp.eye(2), words=jnp.eye(2))
+  >>> document = linking.Packed(
+  ...   candidates=jnp.array([[0, 1, -1]]), log_prior=jnp.zeros((1, 3)),
+  ...   words=jnp.array([[1, 1, -1]]), gold=jnp.array([-1]),
+  ... )
+  >>> linking.disambiguate(config, params, tables, document).best
+  Array([1], dtype=int32)
+
+  Args:
+    config: the configuration, static.
+    params: the weights.
+    tables: vectors of entities and words, finite.
+    document: arrays of one document: candidates and log_prior [m, c], words
+      [m, k]; -1 marks absence. Its gold is not read.
+
+  Returns:
+    The answer for m mentions.
+  """
+  scores = document_scores(config, params, tables, document)
+  best = jnp.argmax(scores, axis=-1).astype(jnp.int32)
+  mask = jnp.asarray(document.candidates) >= 0
+  best = jnp.where(mask.any(axis=-1), best, -1)
+  return Answer(best, jnp.where(mask, scores, -jnp.inf))
+
+
+def contributions(
+  config: Config, params: Params, tables: Tables, document: Packed
+) -> Contributions:
+  """Decomposes the scores of `disambiguate` into prior, context, coherence.
+
+  The parts are differences of scores: without context and pairs, with
+  context, with both. Their sum is the score that ranked.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import linking
+  >>> config = linking.Config()
+  >>> params = linking.init_params(config, 2, jax.random.key(0))
+  >>> tables = linking.Tables(entities=jnp.eye(2), words=jnp.eye(2))
+  >>> document = linking.Packed(
+  ...   candidates=jnp.array([[0, 1]]), log_prior=jnp.zeros((1, 2)),
+  ...   words=jnp.array([[1, -1]]), gold=jnp.array([-1]),
+  ... )
+  >>> parts = linking.contributions(config, params, tables, document)
+  >>> scores = linking.disambiguate(config, params, tables, document).scores
+  >>> bool(jnp.allclose(sum(parts), scores))
+  True
+
+  Args:
+    config: the configuration, static.
+    params: the weights.
+    tables: vectors of entities and words, finite.
+    document: arrays of one document.
+
+  Returns:
+    The parts, fields [m, c]; 0 in masked places.
+  """
+  one = functools.partial(document_scores, config, params, tables, document)
+  prior, local, full = one(0.0, 0.0), one(1.0, 0.0), one(1.0, 1.0)
+  mask = jnp.asarray(document.candidates) >= 0
+  parts = (prior, local - prior, full - local)
+  return Contributions(*(jnp.where(mask, part, 0) for part in parts))
+
+
 def margin_loss(
-  config: Config, scores: jax.Array, mask: jax.Array, gold: jax.Array
+  scores: jax.Array,
+  mask: jax.Array,
+  gold: jax.Array,
+  margin: jax.Array | float,
 ) -> tuple[jax.Array, jax.Array]:
   """Sum over mentions and candidates of [gamma - s(gold) + s(e)]_+.
 
   Args:
-    config: the configuration.
-    scores: of the candidates, [m, c].
-    mask: which there are, bool [m, c].
-    gold: which is meant, int [m]; -1 leaves the mention out.
+    scores: scores of the candidates, [m, c].
+    mask: which candidates there are, bool [m, c].
+    gold: place of the right one, int [m]; -1 leaves the mention out.
+    margin: gamma.
 
   Returns:
     The loss, scalar, and the number of mentions that count.
@@ -253,27 +381,5 @@ def margin_loss(
   right = jnp.take_along_axis(scores, jnp.maximum(gold, 0)[:, None], axis=1)
   counted = mask & (gold >= 0)[:, None]
   counted &= jnp.arange(scores.shape[1]) != gold[:, None]
-  excess = jax.nn.relu(config.margin - right + scores)
+  excess = jax.nn.relu(margin - right + scores)
   return jnp.sum(jnp.where(counted, excess, 0)), jnp.sum(gold >= 0)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def predict(
-  config: Config, params: Params, tables: Tables, documents: Packed
-) -> jax.Array:
-  """The best candidate of each mention; the first one of equals.
-
-  Args:
-    config: the configuration.
-    params: the weights.
-    tables: vectors of entities and words, which must be finite: the largest
-      of scores that are no numbers means nothing.
-    documents: arrays of several documents.
-
-  Returns:
-    Places among the candidates, int32 [n, m]; -1 where there are none.
-  """
-  one = functools.partial(document_scores, config, params, tables)
-  scores = jax.vmap(one)(documents)
-  best = jnp.argmax(scores, axis=-1).astype(jnp.int32)
-  return jnp.where((documents.candidates >= 0).any(axis=-1), best, -1)

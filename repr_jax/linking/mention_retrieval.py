@@ -1,16 +1,18 @@
-"""Retrieval of coreferent mentions: search two fields, then rank again.
+"""Retrieval of coreferent mentions: two-field BM25, then ranking again.
 
 A query is the words of a mention, asked in both fields: weight 1 in the
-mention field by default, w in the document field (thesis 6.1.1). BM25 scores
-of both are known beforehand, so that a search is a product of the queries with
-one sparse table. `search` does it by postings on the host, which touches few
-numbers; `search_on_device` is the same for accelerators. The best are ranked
-again by cosines of representations (`lsa`, `mvlsa`, `autoencoder`), or by an
-ensemble, the mean of several scores on a common scale.
+mention field by default, w in the document field (thesis 6.1.1). BM25's
+scores are computed beforehand. The index holds them by word, in chunks of
+equal length; a search adds up the chunks of the query's words. The best
+mentions are ranked again by cosines of vectors (`repr_jax.linking.
+mention_vectors`), or by an ensemble of several scores.
+
+`search`, `rerank` and `ensemble` are pure functions of one query.
+`index_mentions` and `make_queries` prepare arrays on the host.
 """
 
+import dataclasses
 import functools
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,90 +25,136 @@ from jax import lax
 
 from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
-from repr_jax.linking import entity_vectors
-from repr_jax.multiview import lsa as baselines
-from repr_jax.multiview import mvlsa as mvlsa_lib
-from repr_jax.ops import sparse, topk
-from repr_jax.setexp import autoencoder as vae
-from repr_jax.setexp import train
+from repr_jax.ops import normalize, topk
 from repr_jax.setexp.baselines import bm25
 
-_QUERIES = 256  # searched at a time
+_CHUNK = 64  # postings side by side
+_SIDE_BY_SIDE = 16  # queries whose scores of all mentions are held
 
 _HYPER = train.Hyper()
 
 
-class Index(NamedTuple):
-  """A collection of n mentions to search.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Index:
+  """BM25 scores of n mentions by word, in c chunks.
 
   Attributes:
-    postings: what a unit of each word's weight adds to the score of each
-      mention, words of the mention field first, float32 CSR [W, n].
-    columns: the row of each word of the mention field in `postings`, and of
-      each word of the document field.
+    rows: mentions, int32 [c, 64]; n for padding.
+    values: score that a unit of the word's weight adds to each, [c, 64].
+    size: n, static.
   """
 
-  postings: sp.csr_array
+  rows: jax.Array
+  values: jax.Array
+  size: int = dataclasses.field(metadata={"static": True})
+
+
+class Words(NamedTuple):
+  """Chunks of each word, on the host.
+
+  Attributes:
+    columns: number of each word of the mention field, and of the document
+      field.
+    starts: first chunk of each number, and the end, int64 [W + 1].
+  """
+
   columns: tuple[dict[str, int], dict[str, int]]
+  starts: np.ndarray
+
+
+class Query(NamedTuple):
+  """Chunks to add up.
+
+  Attributes:
+    chunks: rows of the index, int32 [p]; -1 for padding.
+    weights: weight of each, [p].
+  """
+
+  chunks: jax.Array
+  weights: jax.Array
 
 
 class Ranking(NamedTuple):
-  """The best mentions of q queries.
+  """The best mentions of a query.
 
   Attributes:
-    ids: rows of the mentions, best first, int32 [q, k]; -1 for padding.
-    scores: float32 [q, k]; -inf for padding.
+    ids: rows of the mentions, best first, int32 [k]; -1 for padding.
+    scores: [k]; -inf for padding.
   """
 
-  ids: np.ndarray
-  scores: np.ndarray
+  ids: jax.Array
+  scores: jax.Array
 
 
-def build(
+def index_mentions(
   fields: mentions.Fields, *, k1: float = 1.5, b: float = 0.75
-) -> Index:
-  """Indexes the words of both fields.
+) -> tuple[Index, Words]:
+  """Computes BM25 scores of the words of both fields, on the host.
+
+  >>> from repr_jax import linking
+  >>> from repr_jax.data.documents import mentions
+  >>> from repr_jax.data.entities import sentence_from_text
+  >>> texts = ["Bach wrote fugues", "Krebs wrote fugues", "Abel played"]
+  >>> spans = [[(0, 4, "bach")], [(0, 5, "krebs")], [(0, 4, "abel")]]
+  >>> stream = map(sentence_from_text, texts, spans)
+  >>> fields = mentions.featurize(mentions.collect(stream))
+  >>> index, words = linking.index_mentions(fields)
+  >>> query = linking.make_queries(words, [["Bach"]])
+  >>> linking.search(index, linking.Query(*(x[0] for x in query)), k=2).ids
+  Array([ 0, -1], dtype=int32)
 
   Args:
-    fields: of n mentions.
+    fields: fields of n mentions.
     k1: saturation of counts in BM25.
     b: discount of length in BM25.
 
   Returns:
-    The index.
+    The index, and the chunks of each word.
   """
   tables: list[sp.csr_array] = []
   columns: list[dict[str, int]] = []
   for field in fields:
     counts, words = mentions.word_part(field)
-    found = bm25.fit(counts, k1=k1, b=b)
+    fitted = bm25.fit(counts, k1=k1, b=b)
     shift = sum(table.shape[0] for table in tables)
     columns.append({word: i + shift for i, word in enumerate(words)})
-    shape = (len(words), found.size)
+    shape = (len(words), fitted.size)
     tables.append(
-      sp.csr_array((found.values, found.entities, found.starts), shape)
+      sp.csr_array((fitted.values, fitted.entities, fitted.starts), shape)
     )
   postings = sp.csr_array(sp.vstack(tables, format="csr", dtype=np.float32))
   postings.eliminate_zeros()
-  return Index(postings, (columns[0], columns[1]))
+  index, starts = _in_chunks(postings)
+  return index, Words((columns[0], columns[1]), starts)
 
 
 def make_queries(
-  index: Index,
-  words: Sequence[Sequence[str]],
+  words: Words,
+  tokens: Sequence[Sequence[str]],
   document_weight: float = 0.1,
   mention_weight: float = 1.0,
-) -> sp.csr_array:
-  """Mentions as queries in both fields.
+) -> Query:
+  """Looks up the words of q mentions in both fields, on the host.
+
+  >>> import numpy as np
+  >>> from repr_jax import linking
+  >>> words = linking.Words(({"bach": 0}, {"bach": 1}), np.array([0, 1, 2]))
+  >>> linking.make_queries(words, [["Bach"], ["Krebs"]]).chunks
+  array([[ 0,  1],
+         [-1, -1]], dtype=int32)
 
   Args:
-    index: the collection.
-    words: tokens of each query's mention; unknown ones count nothing.
-    document_weight: w, of the document field.
-    mention_weight: of the mention field; not 0 where the other is.
+    words: chunks of each word.
+    tokens: tokens of each query's mention. Unknown ones are passed over.
+    document_weight: w, weight of the document field.
+    mention_weight: weight of the mention field.
 
   Returns:
-    Weights, float32 CSR [q, W].
+    The queries, numpy fields [q, p], padded to the longest.
+
+  Raises:
+    InputError: a weight is negative or not finite, or both are 0.
   """
   weights = (mention_weight, document_weight)
   if not (all(0 <= x < np.inf for x in weights) and any(weights)):
@@ -114,260 +162,200 @@ def make_queries(
       "the weights of the fields must be finite, 0 or more, and not both 0: "
       f"mention {mention_weight}, document {document_weight}"
     )
-  columns, data, ends = [], [], [0]
-  for tokens in words:
-    for word in dict.fromkeys(mentions.content_words(tokens)):
-      for where, weight in zip(index.columns, weights):
-        if word in where and weight:
-          columns.append(where[word])
-          data.append(weight)
-    ends.append(len(columns))
-  found = sp.csr_array(
-    (np.array(data, np.float32), np.array(columns, np.int32), np.array(ends)),
-    shape=(len(words), index.postings.shape[0]),
-  )
-  found.sort_indices()
-  return found
+  parts: list[list[tuple[np.ndarray, float]]] = []
+  for own in tokens:
+    parts.append([])
+    for word in dict.fromkeys(mentions.content_words(own)):
+      for columns, weight in zip(words.columns, weights):
+        if word in columns and weight:
+          lo, hi = words.starts[columns[word] : columns[word] + 2]
+          parts[-1].append((np.arange(lo, hi), weight))
+  sizes = [sum(len(x) for x, _ in own) for own in parts]
+  longest = max(sizes, default=0)
+  chunks: Any = np.full((len(parts), longest), -1, np.int32)
+  factors: Any = np.zeros((len(parts), longest), np.float32)
+  for row, (listed, size) in enumerate(zip(parts, sizes)):
+    if listed:
+      ids, own_weights = zip(*listed)
+      chunks[row, :size] = np.concatenate(ids)
+      factors[row, :size] = np.repeat(own_weights, [len(x) for x in ids])
+  return Query(chunks, factors)
 
 
 def search(
-  index: Index,
-  queries: sp.csr_array,
-  k: int = 100,
-  exclude: np.ndarray | None = None,
+  index: Index, query: Query, exclude: jax.Array | int = -1, *, k: int = 100
 ) -> Ranking:
-  """The best mentions of each query, by postings on the host.
+  """Finds the best mentions of one query by two-field BM25.
+
+  score(x) = sum over words w of weight(w) BM25(w, x). Equal scores are in the
+  order of the collection. Example: `index_mentions`.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import linking
+  >>> rows, values = jnp.array([[0, 2], [1, 3]]), jnp.array([[1., 2], [1, 0]])
+  >>> index = linking.Index(rows, values, size=3)  # 3 is padding
+  >>> query = linking.Query(jnp.array([0, 1, -1]), jnp.array([1., 4, 0]))
+  >>> linking.search(index, query, k=2)
+  Ranking(ids=Array([1, 2], dtype=int32), scores=Array([4., 2.], dtype=float32))
+
+  Args:
+    index: the collection of n mentions.
+    query: chunks of the query's words, fields [p]; -1 marks padding.
+    exclude: row that must not come back, such as the query's own; -1 for
+      none.
+    k: mentions to return, static.
+
+  Returns:
+    The ranking, fields [k]; mentions without a score above 0 are left out.
+  """
+  chex.assert_rank([query.chunks, query.weights, exclude], [1, 1, 0])
+  if k < 1:
+    raise InputError(f"a search is for 1 mention or more, not {k}")
+  chunks = jnp.asarray(query.chunks)
+  known = chunks >= 0
+  place = jnp.maximum(chunks, 0)
+  weights = jnp.where(known, query.weights, 0).astype(index.values.dtype)
+  rows = jnp.where(known[:, None], index.rows[place], index.size)
+  scores = jnp.zeros(index.size, index.values.dtype)
+  scores = scores.at[rows].add(
+    index.values[place] * weights[:, None], mode="drop"
+  )
+  kept = (scores > 0) & (jnp.arange(index.size) != exclude)
+  most = min(k, index.size)
+  values, ids = topk.top_k(jnp.where(kept, scores, -jnp.inf), most)
+  values = jnp.pad(values, (0, k - most), constant_values=-jnp.inf)
+  ids = jnp.pad(ids, (0, k - most), constant_values=-1)
+  return Ranking(jnp.where(values > -jnp.inf, ids, -1), values)
+
+
+def search_batch(
+  index: Index, queries: Query, exclude: np.ndarray, k: int = 100
+) -> Ranking:
+  """`search` of many queries, those of like length together.
 
   Args:
     index: the collection.
-    queries: weights of words, [q, W].
-    k: mentions for each query, at most; only those with a score above 0.
-    exclude: row that must not come back, such as the query's own, int [q];
-      -1 for none.
+    queries: fields [q, p].
+    exclude: row that must not come back for each, int [q]; -1 for none.
+    k: mentions for each query.
 
   Returns:
-    The ranking; equal scores in the order of the collection.
+    The ranking, numpy fields [q, k].
   """
-  _check_count(k)
-  count = queries.shape[0]
-  ids = np.full((count, k), -1, np.int32)
-  scores = np.full((count, k), -np.inf, np.float32)
-  own = np.full(count, -1) if exclude is None else np.asarray(exclude)
-  for start in range(0, count, _QUERIES):
-    found = queries[start : start + _QUERIES] @ index.postings
-    ends = found.indptr.tolist()
-    for i, (lo, hi) in enumerate(itertools.pairwise(ends), start):
-      rows, values = found.indices[lo:hi], found.data[lo:hi]
-      fine = (values > 0) & (rows != own[i])
-      if hi - lo > k:
-        # One more than k, as the query's own may be among them.
-        least = np.partition(values, max(hi - lo - k - 1, 0))
-        fine &= values >= least[max(hi - lo - k - 1, 0)]
-      rows, values = rows[fine], values[fine]
-      order = np.lexsort((rows, -values))[:k]
-      ids[i, : len(order)] = rows[order]
-      scores[i, : len(order)] = values[order]
-  return Ranking(ids, scores)
+  count = len(queries.chunks)
+  best_ids: Any = np.full((count, k), -1, np.int32)
+  best_scores: Any = np.zeros((count, k), np.float32)
+  sizes = (np.asarray(queries.chunks) >= 0).sum(axis=1)
+  # Few lengths, as each is compiled: powers of 4.
+  lengths = 4 ** np.ceil(np.log2(np.maximum(sizes, 1)) / 2).astype(int)
+  for length in np.unique(lengths):
+    chosen = np.flatnonzero(lengths == length)
+    part = [np.asarray(x)[chosen, :length] for x in queries]
+    own = np.asarray(exclude)[chosen]
+    best_ids[chosen], best_scores[chosen] = _search_all(index, part, own, k)
+  return Ranking(best_ids, best_scores)
 
 
-@functools.partial(jax.jit, static_argnames="k")
-def search_on_device(
-  table: sparse.Sparse, queries: jax.Array, exclude: jax.Array, k: int = 100
-) -> Ranking:
-  """`search` as one product on the device.
+def rerank(
+  vectors: jax.Array, query: jax.Array | int, candidates: jax.Array
+) -> jax.Array:
+  """Cosines of one query's mention with its candidates.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import linking
+  >>> vectors = jnp.array([[1., 0], [3, 4], [0, 2]])
+  >>> linking.rerank(vectors, 1, jnp.array([0, 2, -1])).round(1)
+  Array([ 0.6,  0.8, -inf], dtype=float32)
 
   Args:
-    table: `repr_jax.ops.sparse.from_scipy(index.postings.T.tocsr())`, [n, W].
-    queries: weights of words, dense [q, W].
-    exclude: row that must not come back, int [q]; -1 for none.
-    k: mentions for each query, at most.
+    vectors: vectors of all mentions, of any length, [n, d].
+    query: row of the query's own mention.
+    candidates: rows to score, int [k]; -1 for padding.
 
   Returns:
-    The ranking, [q, k].
+    Cosines, [k]; -inf for padding.
   """
-  chex.assert_rank([queries, exclude], [2, 1])
-  _check_count(k)
-  scores = sparse.matmat(table, queries.T).T
-  rows = jnp.arange(scores.shape[1])[None]
-  fine = (scores > 0) & (rows != exclude[:, None])
-  most = min(k, scores.shape[1])
-  values, ids = jax.vmap(functools.partial(topk.top_k, k=most))(
-    jnp.where(fine, scores, -jnp.inf)
-  )
-  fill = ((0, 0), (0, k - most))
-  values = jnp.pad(values, fill, constant_values=-jnp.inf)
-  ids = jnp.pad(ids, fill, constant_values=-1)
-  found: Any = (jnp.where(values > -jnp.inf, ids, -1), values)
-  return Ranking(*found)
-
-
-def weigh(field: mentions.Field, min_mentions: int = 1) -> sp.csr_array:
-  """The field as representations see it: words by BM25, the rest as they are.
-
-  Args:
-    field: the field of n mentions.
-    min_mentions: features that fewer mentions have are left out.
-
-  Returns:
-    float32 CSR [n, F'].
-  """
-  having = np.bincount(field.counts.indices, minlength=len(field.features))
-  counts, _ = mentions.word_part(field)
-  words = bm25.weigh_rows(bm25.fit(counts), counts)
-  kept = having[field.real] >= min_mentions
-  rest = np.flatnonzero(~field.real & (having >= min_mentions))
-  parts = [words[:, np.flatnonzero(kept)], field.counts[:, rest]]
-  weighted = sp.csr_array(sp.hstack(parts, format="csr", dtype=np.float32))
-  weighted.eliminate_zeros()
-  weighted.sort_indices()
-  return weighted
-
-
-def lsa(
-  fields: mentions.Fields, k: int, *, min_mentions: int = 2, seed: int = 0
-) -> np.ndarray:
-  """LSA of the concatenated fields.
-
-  Args:
-    fields: of n mentions.
-    k: dimension.
-    min_mentions: features that fewer mentions have are left out.
-    seed: of the SVD.
-
-  Returns:
-    Vectors, float32 [n, k]; zero for a mention without features.
-  """
-  table = _concatenated(fields, min_mentions)
-  return baselines.lsa(table, k, center=False, seed=seed)
-
-
-def mvlsa(
-  fields: mentions.Fields,
-  k: int,
-  m: int,
-  *,
-  min_mentions: int = 2,
-  seed: int = 0,
-) -> np.ndarray:
-  """MVLSA with the two fields as views.
-
-  Args:
-    fields: of n mentions.
-    k: dimension.
-    m: rank of each view.
-    min_mentions: features that fewer mentions have are left out.
-    seed: of the SVDs.
-
-  Returns:
-    Vectors, float32 [n, k]; zero for a mention without features.
-  """
-  views = [weigh(field, min_mentions) for field in fields]
-  found = mvlsa_lib.fit(views, k, m=m, projections=False, key=seed)
-  return np.asarray(found.model.embedding)
-
-
-def autoencoder(
-  fields: mentions.Fields,
-  config: vae.Config,
-  *,
-  key: jax.Array,
-  epochs: int,
-  hyper: train.Hyper = _HYPER,
-  batch_size: int = 256,
-  min_mentions: int = 2,
-) -> np.ndarray:
-  """Posterior means of an autoencoder of the concatenated fields.
-
-  Args:
-    fields: of n mentions.
-    config: the autoencoder; its inputs are weighted already, so that "raw" is
-      the weighting to choose.
-    key: random key.
-    epochs: passes over the mentions; 0 for a random encoder.
-    hyper: learning rate of Adam, beta and smoothing.
-    batch_size: mentions in a step.
-    min_mentions: features that fewer mentions have are left out.
-
-  Returns:
-    Vectors, float32 [n, d]; zero for a mention without features.
-  """
-  return entity_vectors.posterior_means(
-    _concatenated(fields, min_mentions),
-    key=key,
-    config=config,
-    epochs=epochs,
-    hyper=hyper,
-    batch_size=batch_size,
-  )
+  chex.assert_rank([vectors, query, candidates], [2, 0, 1])
+  vectors, candidates = jnp.asarray(vectors), jnp.asarray(candidates)
+  known = candidates >= 0
+  rows = vectors[jnp.maximum(candidates, 0)]
+  cosines = normalize.unit_rows(rows) @ normalize.unit_rows(vectors[query])
+  return jnp.where(known, cosines, -jnp.inf)
 
 
 @jax.jit
-def rerank(
+def rerank_batch(
   vectors: jax.Array, queries: jax.Array, candidates: jax.Array
 ) -> jax.Array:
-  """Cosines of queries with their candidates.
+  """`rerank` of many queries, a few at a time.
 
   Args:
-    vectors: of all mentions, any length, [n, d].
+    vectors: [n, d].
     queries: rows of the queries' own mentions, int [q].
     candidates: rows to score, int [q, k]; -1 for padding.
 
   Returns:
     Cosines, [q, k]; -inf for padding.
   """
-  chex.assert_rank([vectors, queries, candidates], [2, 1, 2])
-  vectors = entity_vectors.unit_rows(vectors)
 
   def one(item):
-    query, rows = item
-    cosines = vectors[rows] @ vectors[query]
-    return jnp.where(rows >= 0, cosines, -jnp.inf)
+    return rerank(vectors, *item)
 
-  return lax.map(one, (queries, candidates), batch_size=64)
+  return lax.map(
+    one, (jnp.asarray(queries), jnp.asarray(candidates)), batch_size=64
+  )
 
 
-def ensemble(
-  scores: Sequence[np.ndarray], weights: Sequence[float] | None = None
-) -> np.ndarray:
-  """Weighted mean of several scores of the same candidates.
+def ensemble(scores: jax.Array, weights: jax.Array) -> jax.Array:
+  """Weighted mean of several systems' scores of one query's candidates.
 
-  Scores are first put on one scale, for each query: 0 for its lowest and 1
-  for its highest candidate.
+  sum_s w_s (x_s - min x_s) / (max x_s - min x_s) / sum_s w_s: each system's
+  scores are first put on one scale, from 0 to 1.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import linking
+  >>> scores = jnp.array([[3., 1, -jnp.inf], [10, 30, -jnp.inf]])
+  >>> linking.ensemble(scores, jnp.array([3., 1]))
+  Array([0.75, 0.25, -inf], dtype=float32)
 
   Args:
-    scores: of each system, [q, k]; -inf for padding in all of them.
-    weights: of each system; equal by default.
+    scores: of s systems, [s, k]; -inf for padding.
+    weights: weight of each system, 0 or more, not all 0, [s].
 
   Returns:
-    Scores, [q, k]; -inf for padding.
+    Scores, [k]; -inf for padding. The scores of a system that gives all
+    candidates the same count nothing.
   """
-  weights = [1.0] * len(scores) if weights is None else list(weights)
-  if len(weights) != len(scores) or not sum(weights) > 0 or min(weights) < 0:
-    raise InputError("an ensemble needs a weight of 0 or more for each system")
-  padding = np.isneginf(scores[0])
-  total = np.zeros(scores[0].shape)
-  for score, weight in zip(scores, weights):
-    if (np.isneginf(score) != padding).any():
-      raise InputError("systems of an ensemble must score the same candidates")
-    if not np.isfinite(score[~padding]).all():
-      raise InputError("a score of an ensemble's system is not finite")
-    low = np.where(padding, np.inf, score).min(
-      axis=1, keepdims=True, initial=np.inf
-    )
-    high = np.where(padding, -np.inf, score).max(
-      axis=1, keepdims=True, initial=-np.inf
-    )
-    spread = np.where(high > low, high - low, 1.0)
-    with np.errstate(invalid="ignore"):
-      total += weight * np.where(padding, 0.0, (score - low) / spread)
-  return np.where(padding, -np.inf, total / sum(weights)).astype(np.float32)
+  chex.assert_rank([scores, weights], [2, 1])
+  scores, weights = jnp.asarray(scores), jnp.asarray(weights)
+  padding = jnp.isneginf(scores).any(axis=0)
+  low = jnp.where(padding, jnp.inf, scores).min(axis=1, keepdims=True)
+  high = jnp.where(padding, -jnp.inf, scores).max(axis=1, keepdims=True)
+  spread = jnp.where(high > low, high - low, 1)
+  scaled = jnp.where(padding, 0, scores - jnp.where(padding, 0, low)) / spread
+  mean = weights.astype(scores.dtype) @ scaled / weights.sum()
+  return jnp.where(padding, -jnp.inf, mean).astype(scores.dtype)
 
 
-def _check_count(k: int) -> None:
-  if k < 1:
-    raise InputError(f"a search is for 1 mention or more, not {k}")
+@functools.partial(jax.jit, static_argnames="k")
+def _search_all(index, queries, exclude, k):
+  def one(item):
+    query, exclude = item
+    return search(index, Query(*query), exclude, k=k)
+
+  return lax.map(one, (queries, exclude), batch_size=_SIDE_BY_SIDE)
 
 
-def _concatenated(fields: mentions.Fields, min_mentions: int) -> sp.csr_array:
-  parts = [weigh(field, min_mentions) for field in fields]
-  return sp.csr_array(sp.hstack(parts, format="csr", dtype=np.float32))
+def _in_chunks(postings: sp.csr_array) -> tuple[Index, np.ndarray]:
+  """Postings [W, n] cut into chunks, and the first chunk of each word."""
+  lengths = np.diff(postings.indptr)
+  starts = np.concatenate([[0], np.cumsum(-(-lengths // _CHUNK))])
+  shape = (max(int(starts[-1]), 1), _CHUNK)
+  rows = np.full(shape, postings.shape[1], np.int32)
+  values = np.zeros(shape, np.float32)
+  word = np.repeat(np.arange(len(lengths)), lengths)
+  inside = np.arange(postings.nnz) - postings.indptr[word]
+  place = starts[word] + inside // _CHUNK, inside % _CHUNK
+  rows[place], values[place] = postings.indices, postings.data
+  index = Index(jnp.asarray(rows), jnp.asarray(values), postings.shape[1])
+  return index, starts

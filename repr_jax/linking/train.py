@@ -1,16 +1,17 @@
-"""Training of the disambiguation model: Adam on the margin loss (thesis 6.3).
+"""Training of the disambiguation model on the margin loss (thesis 6.3).
 
-    state = init(config, size, key)
+    init, update = disambiguator(config, optax.adam(1e-4))
+    state = init(key, tables)
     for batch in batches:
-      state, info = update(config, tables, state, batch, rate)
+      state, info = update(state, tables, batch)
 
-The rate is an argument, so that it can fall without compiling again; the
-thesis lowers it from 1e-4 to 1e-5 once validation passes a threshold, which
-`Schedule` decides, together with when to stop.
+`optax.inject_hyperparams(optax.adam)(1e-4)` has a learning rate that can be
+changed in the state without compiling again.
 """
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,6 @@ from repr_jax.data.documents.packing import Packed
 from repr_jax.linking import disambiguation
 from repr_jax.linking.disambiguation import Config, Params, Tables
 
-_ADAM = optax.scale_by_adam()
 # Share of a step in the average of weights once there are many: documents
 # differ so much that the last weights of an epoch swing by points.
 _SHARE = 0.01
@@ -31,9 +31,9 @@ class State(NamedTuple):
 
   Attributes:
     params: the weights that are stepped.
-    average: their running mean, which is what predictions should use.
-    optimizer: moments of Adam.
-    steps: how many there were, int32 scalar.
+    average: their running mean, which predictions should use.
+    optimizer: state of the optimizer.
+    steps: number of steps, int32 scalar.
   """
 
   params: Params
@@ -54,42 +54,68 @@ class Info(NamedTuple):
   right: jax.Array
 
 
-class Schedule(NamedTuple):
-  """When the rate falls and when training ends.
+def disambiguator(
+  config: Config, optimizer: optax.GradientTransformation
+) -> tuple[Callable[..., State], Callable[..., tuple[State, Info]]]:
+  """Trains the weights of `disambiguate` with any optimizer of optax.
 
-  Attributes:
-    rate: step size now.
-    best: highest validation score so far.
-    best_epoch: when that was.
-    waited: epochs since then.
-    lowered: whether the rate has fallen.
-  """
+  min over A, B, C and f of sum over mentions and candidates of
+  [gamma - s(gold) + s(e)]_+, through the rounds of belief propagation.
 
-  rate: float
-  best: float = -1.0
-  best_epoch: int = -1
-  waited: int = 0
-  lowered: bool = False
-
-
-def init(config: Config, size: int, key: jax.Array) -> State:
-  """The state before the first step.
+  >>> import jax, jax.numpy as jnp, optax
+  >>> from repr_jax import linking
+  >>> tables = linking.Tables(entities=jnp.eye(2), words=jnp.eye(2))
+  >>> batch = linking.Packed(  # one document with one mention
+  ...   candidates=jnp.array([[[0, 1]]]), log_prior=jnp.zeros((1, 1, 2)),
+  ...   words=jnp.array([[[0, -1]]]), gold=jnp.array([[1]]),
+  ... )
+  >>> init, update = linking.disambiguator(linking.Config(), optax.sgd(0.1))
+  >>> state = init(jax.random.key(0), tables)
+  >>> state, first = update(state, tables, batch, margin=0.5)
+  >>> state, second = update(state, tables, batch, margin=0.5)
+  >>> bool(second.loss < first.loss)
+  True
 
   Args:
-    config: the configuration.
-    size: d, dimension of the vectors.
-    key: random key.
+    config: the model.
+    optimizer: the optimizer; its learning rate belongs to it.
 
   Returns:
-    The state; diagonals of the model are [d].
+    `init(key, tables)` gives the state; only the tables' dimension is read.
+    `update(state, tables, batch, margin=0.01)` takes arrays of several
+    documents, ids [n, m, c], and gives the next state and the figures of the
+    step. Both are jitted; the margin is traced.
   """
-  params = disambiguation.init_params(config, size, key)
-  average = jax.tree.map(jnp.copy, params)
-  return State(params, average, _ADAM.init(params), jnp.zeros((), jnp.int32))
+
+  def init(key, tables):
+    dim = jnp.shape(tables.entities)[1]
+    params = disambiguation.init_params(config, dim, key)
+    average = jax.tree.map(jnp.copy, params)
+    steps = jnp.zeros((), jnp.int32)
+    return State(params, average, optimizer.init(params), steps)
+
+  def update(state, tables, batch, margin=0.01):
+    (loss, right), slope = jax.value_and_grad(
+      lambda params: batch_loss(config, params, tables, batch, margin),
+      has_aux=True,
+    )(state.params)
+    change, memory = optimizer.update(slope, state.optimizer, state.params)
+    params: Any = optax.apply_updates(state.params, change)
+    share = jnp.maximum(_SHARE, 1 / (state.steps + 1))
+    average = jax.tree.map(
+      lambda a, p: a + share.astype(p.dtype) * (p - a), state.average, params
+    )
+    return State(params, average, memory, state.steps + 1), Info(loss, right)
+
+  return jax.jit(init), jax.jit(update)
 
 
 def batch_loss(
-  config: Config, params: Params, tables: Tables, batch: Packed
+  config: Config,
+  params: Params,
+  tables: Tables,
+  batch: Packed,
+  margin: jax.Array | float = 0.01,
 ) -> tuple[jax.Array, jax.Array]:
   """Mean margin loss of a batch over the mentions that have a gold candidate.
 
@@ -98,6 +124,7 @@ def batch_loss(
     params: the weights.
     tables: vectors of entities and words.
     batch: arrays of several documents.
+    margin: gamma.
 
   Returns:
     The loss, and the share of mentions that are right; scalars.
@@ -106,72 +133,11 @@ def batch_loss(
     disambiguation.document_scores, config, params, tables
   )
   scores = jax.vmap(one)(batch)
-  losses, counts = jax.vmap(
-    functools.partial(disambiguation.margin_loss, config)
-  )(scores, jnp.asarray(batch.candidates) >= 0, jnp.asarray(batch.gold))
+  mask, gold = jnp.asarray(batch.candidates) >= 0, jnp.asarray(batch.gold)
+  losses, counts = jax.vmap(disambiguation.margin_loss, (0, 0, 0, None))(
+    scores, mask, gold, margin
+  )
   total = jnp.maximum(counts.sum(), 1)
-  right = (jnp.argmax(scores, axis=-1) == batch.gold).sum()
-  return losses.sum() / total, right / total
-
-
-@functools.partial(jax.jit, static_argnums=0, donate_argnums=2)
-def update(
-  config: Config,
-  tables: Tables,
-  state: State,
-  batch: Packed,
-  rate: jax.Array | float,
-) -> tuple[State, Info]:
-  """One step of Adam.
-
-  Args:
-    config: the configuration (static).
-    tables: vectors, which are not trained.
-    state: the state; donated.
-    batch: arrays of several documents, see `packing.batches`.
-    rate: step size, scalar.
-
-  Returns:
-    The state after the step and its figures.
-  """
-  (loss, right), slope = jax.value_and_grad(
-    lambda params: batch_loss(config, params, tables, batch), has_aux=True
-  )(state.params)
-  change, memory = _ADAM.update(slope, state.optimizer, state.params)
-  params = jax.tree.map(
-    lambda p, c: p - jnp.asarray(rate, p.dtype) * c, state.params, change
-  )
-  share = jnp.maximum(_SHARE, 1 / (state.steps + 1))
-  average = jax.tree.map(
-    lambda a, p: a + share.astype(p.dtype) * (p - a), state.average, params
-  )
-  return State(params, average, memory, state.steps + 1), Info(loss, right)
-
-
-def advance(
-  schedule: Schedule,
-  epoch: int,
-  score: float,
-  *,
-  threshold: float,
-  lower_rate: float,
-) -> Schedule:
-  """Takes the validation score of an epoch into account.
-
-  Args:
-    schedule: where training stands.
-    epoch: the epoch that has ended.
-    score: its validation score.
-    threshold: score at which the rate falls, once.
-    lower_rate: the rate after that.
-
-  Returns:
-    Where training stands now; `waited` tells when to stop.
-  """
-  if score > schedule.best:
-    schedule = schedule._replace(best=score, best_epoch=epoch, waited=0)
-  else:
-    schedule = schedule._replace(waited=schedule.waited + 1)
-  if not schedule.lowered and score >= threshold:
-    schedule = schedule._replace(rate=lower_rate, lowered=True, waited=0)
-  return schedule
+  right = (jnp.argmax(scores, axis=-1) == gold).sum()
+  dtype = scores.dtype
+  return losses.sum() / total.astype(dtype), (right / total).astype(dtype)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from repr_jax import linking, multiview, ops, setexp
-from repr_jax.linking import mention_retrieval
-from repr_jax.setexp import fitting
+from repr_jax import linking, multiview, setexp
+from repr_jax.linking import entity_vectors, mention_retrieval
+from repr_jax.setexp import autoencoder, expansion, fitting
 
 
 def _gcca_exact(seed: int) -> Any:
@@ -48,7 +48,7 @@ def _setexp_expand(seed: int) -> Any:
 def _max_margin(seed: int) -> Any:
   rng = np.random.default_rng(seed)
   words = rng.integers(0, 30, 12).astype(np.int32)
-  return linking.fit_max_margin(
+  return entity_vectors.fit_max_margin(
     rng.normal(size=(30, 4)).astype(np.float32),
     np.array([0, 5, 12]),
     words,
@@ -61,11 +61,14 @@ def _max_margin(seed: int) -> Any:
 
 def _retrieval(seed: int) -> Any:
   rng = np.random.default_rng(seed)
-  table = ops.from_scipy(rng.poisson(1, (20, 9)).astype(np.float32) + 1)
+  ids = rng.integers(0, 21, (9, 4)).astype(np.int32)
+  index = linking.Index(ids, rng.random((9, 4)).astype(np.float32), 20)
+  chunks = rng.integers(0, 9, (2, 3)).astype(np.int32)
+  query = linking.Query(chunks, np.ones((2, 3), np.float32))
   rows = np.array([seed, 3])
-  nearest = mention_retrieval.search_on_device(table, np.ones((2, 9)), rows, 5)
+  ranking = mention_retrieval.search_batch(index, query, rows, 5)
   vectors = rng.normal(size=(20, 4)).astype(np.float32)
-  return mention_retrieval.rerank(vectors, rows, nearest.ids)
+  return mention_retrieval.rerank_batch(vectors, rows, ranking.ids)
 
 
 # Drivers on the host: functions of a seed, which changes values, not shapes.

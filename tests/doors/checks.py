@@ -116,6 +116,8 @@ def gradient(door: Door, call: Callable[..., Any]) -> None:
         given[place] = x
       results = _floats(call(*given))
       assert results, "no floating result"
+      # Scores of padding are -inf and have no gradient.
+      results = [jnp.where(jnp.isneginf(x), 0, x) for x in results]
       return sum(
         jnp.sum(x * jnp.cos(1 + jnp.arange(x.size).reshape(x.shape)))
         for x in results

@@ -20,6 +20,8 @@ from experiments.cmr import (
   systems,
 )
 from experiments.cmr import data as task_lib
+from experiments.cmr.config import Config
+from experiments.run import config as config_lib
 from experiments.run import presets, runlib
 from repr_jax.data import trec
 from repr_jax.errors import InputError
@@ -46,6 +48,10 @@ def _entities():
     yield {"id": f"e{i}", "name": name.title(), "sentences": sentences}
 
 
+def _from(**values):
+  return config_lib.from_values(Config, values)
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
   path = tmp_path_factory.mktemp("cmr") / "entities.jsonl"
@@ -55,9 +61,9 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def options(corpus):
-  return task_lib.Options(
+  return _from(
     corpus=str(corpus),
-    systems=("lsa:k=8", "vae:epochs=0:latent=6:hidden=8"),
+    systems=("lsa:k=8", "vae:epochs=0:dim=6:hidden=8"),
     min_mentions=1,
     judged_share=0.8,
   )
@@ -297,16 +303,16 @@ def test_one_held_out_query_has_no_p():
     ({"systems": ("mvlsa:m=-2",)}, "m must be 1 or more"),
     ({"systems": ("vae:epochs=-1",)}, "epochs must be 0 or more"),
     ({"systems": ("vae:decoder=foo",)}, "decoder must be one of"),
-    ({"systems": ("vae:latent=0",)}, "latent must be"),
+    ({"systems": ("vae:dim=0",)}, "dim must be"),
     ({"systems": ("vae:beta=nan",)}, "beta"),
     ({"systems": ("vae:smooth=2",)}, "smoothing"),
     ({"systems": ("vae:lbv=7",)}, "lbv must be 0 or 1"),
-    ({"systems": ("vae:rate=inf",)}, "rate must be"),
+    ({"systems": ("vae:learning_rate=inf",)}, "learning_rate must be"),
   ],
 )
 def test_what_cannot_be_is_refused_before_the_corpus_is_read(changes, message):
   with pytest.raises(InputError, match=message):
-    task_lib.Options(**changes)
+    _from(**changes)
 
 
 def test_the_weight_of_the_mention_field_counts(options, finished, tmp_path):
@@ -358,7 +364,7 @@ def test_one_mention_each_is_nothing_to_ask(tmp_path):
   path = tmp_path / "entities.jsonl"
   path.write_text('{"id": "a", "sentences": ["a b"]}\n')
   with pytest.raises(InputError, match="nothing to ask"):
-    task_lib.load(task_lib.Options(corpus=str(path)))
+    task_lib.load(_from(corpus=str(path)))
 
 
 def test_linked_documents_are_a_collection(tmp_path):
@@ -373,7 +379,7 @@ def test_linked_documents_are_a_collection(tmp_path):
     ],
   }
   path.write_text(json.dumps(record) + "\n")
-  task = task_lib.load(task_lib.Options(corpus=str(path)))
+  task = task_lib.load(_from(corpus=str(path)))
   assert [m.sentence[0] for m in task.mentions] == ["Bach", "J", "Bach"]
   assert [m.entity for m in task.mentions][1:] == ["J. S. Bach", "Bach (town)"]
   assert {m.doc for m in task.mentions} == {"d1"}
@@ -395,7 +401,7 @@ def test_bad_files_are_named(tmp_path, text, message):
   path = tmp_path / "corpus"
   path.write_text(text + "\n")
   with pytest.raises(InputError, match=message) as error:
-    task_lib.load(task_lib.Options(corpus=str(path)))
+    task_lib.load(_from(corpus=str(path)))
   assert str(path) in str(error.value)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.ned import data, inputs
-from experiments.ned.config import Options
+from experiments.ned.config import Config
 from repr_jax.errors import InputError
 
 
@@ -35,7 +35,7 @@ def test_parts_of_one_table(tmp_path):
   path.write_text("\n".join(lines))
   options = {part: (f"{path}#{part}",) for part in ("train", "testa", "testb")}
   found = data.open_corpus(
-    Options(train=options["train"], validation=options["testa"],
+    Config(train=options["train"], validation=options["testa"],
             tests=options["testb"])
   )  # fmt: skip
   assert [d.id for d in found.train.documents] == names[:6]
@@ -43,11 +43,11 @@ def test_parts_of_one_table(tmp_path):
   assert [d.id for d in found.tests["aida#testb"].documents] == names[7:]
   for train, tests in ((str(path), str(path)), (str(path), f"{path}#testb")):
     with pytest.raises(InputError, match=r"both name it.*PATH#train"):
-      data.open_corpus(Options(train=[train], tests=[tests]))
+      data.open_corpus(Config(train=[train], tests=[tests]))
   other = tmp_path / "other.tsv"
   other.write_text(path.read_text())
   with pytest.raises(InputError, match="parts testa and train; name one"):
-    data.open_corpus(Options(train=[str(path)], tests=[str(other)]))
+    data.open_corpus(Config(train=[str(path)], tests=[str(other)]))
   path.write_text("\n".join(lines[:4]))
   with pytest.raises(InputError, match="has no document of testb"):
-    data.open_corpus(Options(train=options["train"], tests=options["testb"]))
+    data.open_corpus(Config(train=options["train"], tests=options["testb"]))

@@ -11,11 +11,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from experiments.ned import chapter, data, entities, reporting, systems, words
+from experiments.ned import chapter, data, reporting, systems
 from experiments.ned import train as training
-from experiments.ned.config import Options
-from experiments.run import runlib
+from experiments.ned.config import Config
+from experiments.run import config as config_lib
+from experiments.run import runlib, word_vectors
 from repr_jax.data.documents import linked_documents, packing, priors
+from repr_jax.data.entities import bags
 from repr_jax.errors import InputError
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -58,15 +60,19 @@ def world(tmp_path_factory):
   return folder
 
 
-def _options(world, **changes):
-  return Options(
+def _from(**values):
+  return config_lib.from_values(Config, values)
+
+
+def _config(world, **changes):
+  return _from(
     **{
       "train": [str(world / "train.jsonl")],
       "validation": [str(world / "dev.jsonl")],
       "tests": [f"small={world / 'test.jsonl'}"],
       "dim": 8, "vector_steps": 60, "vae_epochs": 2, "epochs": 3,
       "drop_most_frequent": 0, "context": 10, "objectives": ("max_margin",),
-      "contexts": ("u2",), "cells": 64,
+      "contexts": ("u2",), "batch_size": 64,
     } | changes,
   )  # fmt: skip
 
@@ -74,11 +80,11 @@ def _options(world, **changes):
 @pytest.fixture(scope="module")
 def finished(world, tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
-  options = _options(world)
+  config = _config(world)
   with runlib.Run("ned", directory=folder, config={}) as run:
-    results = systems.run_all(run, options)
-    rows = reporting.rows(run, results, options)
-  return folder, options, results, rows
+    results = systems.run_all(run, config)
+    rows = reporting.rows(run, results, config)
+  return folder, config, results, rows
 
 
 def test_context_beats_the_prior_and_no_mention_is_dropped(finished):
@@ -98,12 +104,12 @@ def test_context_beats_the_prior_and_no_mention_is_dropped(finished):
 
 
 def test_answers_are_kept_and_taken_up_again(finished, world):
-  folder, options, results, _ = finished
+  folder, config, results, _ = finished
   before = sorted((folder / "answers").iterdir())
   changed = {path: path.stat().st_mtime_ns for path in before}
   assert len(before) == 2
   with runlib.Run("ned", directory=folder, config={}) as run:
-    again = systems.run_all(run, options)
+    again = systems.run_all(run, config)
   assert changed == {p: p.stat().st_mtime_ns for p in before}
   for name, answers in results.answers.items():
     for test, found in answers.items():
@@ -111,7 +117,7 @@ def test_answers_are_kept_and_taken_up_again(finished, world):
 
 
 def test_a_stopped_training_ends_as_one_that_was_not(finished, tmp_path):
-  _, options, results, _ = finished
+  _, config, results, _ = finished
   # Stops after the first epoch of the second system.
 
   class Stop(Exception):
@@ -120,100 +126,92 @@ def test_a_stopped_training_ends_as_one_that_was_not(finished, tmp_path):
   class Stopping(runlib.Run):
     def save(self, step, tree, *, check=True):
       super().save(step, tree, check=check)
-      if step == options.epochs:
+      if step == config.epochs:
         raise Stop
 
   stopping = Stopping("ned", directory=tmp_path, config={})
   with pytest.raises(Stop), stopping as run:
-    systems.run_all(run, options)
+    systems.run_all(run, config)
   with runlib.Run("ned", directory=tmp_path, config={}) as run:
-    again = systems.run_all(run, options)
+    again = systems.run_all(run, config)
   for name, answers in results.answers.items():
     for test, found in answers.items():
       np.testing.assert_array_equal(found, again.answers[name][test])
 
 
 def test_tables_have_a_line_for_each_system(finished):
-  _, options, results, _ = finished
-  tables = chapter.tables(results, options)
+  _, config, results, _ = finished
+  tables = chapter.tables(results, config)
   assert len(tables) == 5
   for table in tables:
     assert table.rows
     assert all(len(row) == len(table.header) for row in table.rows)
-    assert table.title in reporting.text(table)
   assert "(80) (75.0%)" in tables[0].header[2]
   by_rank = tables[3]
   assert by_rank.header[1] == "0 (20)"
   assert all(row[1] == 0 for row in by_rank.rows)
-  notes = chapter.notes(results, options)
-  assert any("ned_thesis.flags" in note for note in notes)
+  notes = chapter.notes(results, config)
+  assert any("ned_thesis" in note for note in notes)
 
 
 def test_notes_say_where_things_come_from(finished):
-  _, options, results, _ = finished
-  first, _, last = chapter.notes(results, options)
+  _, config, results, _ = finished
+  first, _, last = chapter.notes(results, config)
   assert "p(e|m) is counted from the links of the training doc" in first
   assert "MVLSA" in first and "--dump and" not in first
   assert "prior of their own mentions" in last
-  given = dataclasses.replace(options, dump="d", prior="p", word_vectors="w")
+  given = dataclasses.replace(config, dump="d", prior="p", word_vectors="w")
   first, _, last = chapter.notes(results, given)
   assert "articles of --dump" in first and "that of --prior" in first
   assert "those of --word_vectors" in first
-  assert "MVLSA" not in first and "ned_thesis.flags" not in first
+  assert "MVLSA" not in first and "ned_thesis" not in first
   assert "prior of their own mentions" not in last
 
 
 def test_training_rows_come_from_vectors_without_the_document(world):
-  options = _options(world)
-  found = data.open_corpus(options)
-  folder = world / "words"
-  known = words.fit(found.stream(), options, folder)
-  again = words.fit([], options, folder)
+  config = _config(world)
+  corpus = data.open_corpus(config)
+  known = word_vectors.fit(corpus.stream(), config.words(), world / "words")
+  again = word_vectors.fit([], config.words(), world / "words")
   np.testing.assert_array_equal(known.vectors, again.vectors)
-  bags = entities.collect(found, found.stream(), known, options)
-  count = len(found.entities)
-  packs = training.pack(found, known, options)
-  moved = training.shift(packs.train, packs.folds, count)
-  for old, new in zip(packs.train, moved):
-    there = old.packed.candidates >= 0
-    block = new.packed.candidates // count
-    expected = packs.folds[old.places][:, None, None] * np.ones_like(block)
-    np.testing.assert_array_equal(block[there], expected[there])
-    assert (new.packed.candidates[~there] == -1).all()
-  for objective in ("max_margin", "vae", "null"):
-    vectors = entities.fit(objective, "u2", bags, count, known, options)
-    assert vectors.entities.shape == (3 * count, 8)
-    assert vectors.words.shape == known.vectors.shape
-    assert np.isfinite(vectors.entities).all()
-    alone = entities.fit(objective, "u1", bags, count, known, options)
-    assert alone.entities.shape == (count, 8) and alone.blocks == 1
+  packs = training.pack(corpus, known, config)
+  folds = [
+    bags.fold_of(document.id, config.folds)
+    for document in corpus.train.documents
+  ]
+  assert packs.folds.tolist() == folds and set(folds) == {0, 1}
 
 
-def test_bags_leave_out_a_fold_and_keep_titles(world):
-  options = _options(world)
-  found = data.open_corpus(options)
-  known = words.fit(found.stream(), options, world / "words")
-  bags = entities.collect(found, found.stream(), known, options)
-  count = len(found.entities)
-  whole, _ = bags.select(count, np.ones(len(bags.fold), bool))
-  parts = [bags.select(count, bags.fold == f)[0] for f in (-1, 0, 1)]
-  np.testing.assert_array_equal(whole, sum(parts))
-  few = entities.collect(
-    found, found.stream(), known, dataclasses.replace(options, bag=3)
-  )
-  sizes = np.diff(few.select(count, few.fold >= 0)[0])
-  assert sizes.max() == 3
+def test_the_learning_rate_falls_once_and_training_ends(world, tmp_path):
+  """By the threshold at once, then the patience ends the training."""
+  config = _config(
+    world, threshold=0.0, patience=1, epochs=12, vector_steps=10,
+    learning_rate=1e-9, lower_learning_rate=1e-12,
+  )  # fmt: skip
+  saved = {}
+
+  class Watched(runlib.Run):
+    def save(self, step, tree, *, check=True):
+      saved[step] = tree
+
+  with Watched("ned", directory=tmp_path, config={}) as run:
+    systems.run_all(run, config)
+  first = [x for step, x in saved.items() if step < config.epochs]
+  rates = [float(x.state.optimizer.hyperparams["learning_rate"]) for x in first]
+  np.testing.assert_allclose(rates, 1e-12)
+  assert first[0].lowered
+  assert 1 < len(first) < config.epochs
 
 
 def test_wrong_options_are_named(world):
   with pytest.raises(InputError, match="--objectives"):
-    Options(objectives=("best",))
+    _from(objectives=("best",))
   with pytest.raises(InputError, match="--folds"):
-    Options(folds=1)
+    _from(folds=1)
   with pytest.raises(InputError, match="belong together"):
-    Options(train=["x"])
+    _from(train=["x"])
   with pytest.raises(InputError, match="no such directory"):
-    data.open_corpus(Options(data=str(world / "none")))
+    data.open_corpus(_from(data=str(world / "none")))
 
 
 def test_documents_that_teach_nothing_are_refused(world, tmp_path):
@@ -223,25 +221,25 @@ def test_documents_that_teach_nothing_are_refused(world, tmp_path):
   kept = [x for x in lines if data.held_out(json.loads(x)["doc_id"]) != "test"]
   few.write_text("\n".join(kept[:20]))
   with pytest.raises(InputError, match="of the 0 documents for validation"):
-    data.open_corpus(_options(world, train=[str(few)], validation=[]))
+    data.open_corpus(_config(world, train=[str(few)], validation=[]))
   # Validation whose mentions nobody knows.
   lost = tmp_path / "lost.jsonl"
   mention = {"start": 0, "end": 4, "entity": "Zork"}
   lost.write_text(json.dumps({"text": "Zork", "mentions": [mention]}))
   with pytest.raises(InputError, match="of the 1 documents for validation"):
-    data.open_corpus(_options(world, validation=[str(lost)]))
+    data.open_corpus(_config(world, validation=[str(lost)]))
   # A test set in which nothing is linked.
   bare = tmp_path / "bare.jsonl"
   bare.write_text('{"text": "Zork", "mentions": []}')
   with pytest.raises(InputError, match=r"bare\.jsonl: none of the 1 documents"):
-    data.open_corpus(_options(world, tests=[str(bare)]))
+    data.open_corpus(_config(world, tests=[str(bare)]))
   # Training documents in which each name means one thing.
   plain = tmp_path / "plain.jsonl"
   plain.write_text("\n".join(lines).replace("senator", "player"))
   with pytest.raises(InputError, match="nothing to learn"):
-    data.open_corpus(_options(world, train=[str(plain)]))
+    data.open_corpus(_config(world, train=[str(plain)]))
   with pytest.raises(InputError, match="larger --train_top"):
-    data.open_corpus(_options(world, train_top=1))
+    data.open_corpus(_config(world, train_top=1))
 
 
 def test_test_sets_have_names_of_their_own(world, tmp_path):
@@ -252,18 +250,18 @@ def test_test_sets_have_names_of_their_own(world, tmp_path):
     )
   both = [str(tmp_path / x / "test.jsonl") for x in ("a", "b")]
   with pytest.raises(InputError, match=r"both called 'test'.*NAME=PATH"):
-    data.open_corpus(_options(world, tests=both))
+    data.open_corpus(_config(world, tests=both))
   named = [both[0], f"other={both[1]}"]
-  assert set(data.open_corpus(_options(world, tests=named)).tests) == {
+  assert set(data.open_corpus(_config(world, tests=named)).tests) == {
     "test", "other",
   }  # fmt: skip
   for name in ("validation", ""):
     with pytest.raises(InputError, match="cannot be called"):
-      data.open_corpus(_options(world, tests=[f"{name}={both[0]}"]))
+      data.open_corpus(_config(world, tests=[f"{name}={both[0]}"]))
   # What is tested is not learned from.
   for flag in ("train", "validation"):
     with pytest.raises(InputError, match=f"--{flag} and --tests both"):
-      data.open_corpus(_options(world, tests=both[:1], **{flag: both[:1]}))
+      data.open_corpus(_config(world, tests=both[:1], **{flag: both[:1]}))
 
 
 def test_entities_of_json_lines_are_found_in_a_prior(world, tmp_path):
@@ -275,7 +273,7 @@ def test_entities_of_json_lines_are_found_in_a_prior(world, tmp_path):
       '"Smith (', '"smith_('
     )
     (tmp_path / f"{name}.jsonl").write_text(text)
-  found = data.open_corpus(_options(tmp_path, prior=str(prior)))
+  found = data.open_corpus(_config(tmp_path, prior=str(prior)))
   part = found.tests["small"].recall
   assert part.found == part.mentions - part.without > 0
 
@@ -285,7 +283,7 @@ def test_a_prior_may_come_from_a_file(world, tmp_path):
   priors.write_prior(
     path, priors.count_links([("Smith", "Smith (senator)"), ("Smith", "S")])
   )
-  found = data.open_corpus(_options(world, prior=str(path)))
+  found = data.open_corpus(_config(world, prior=str(path)))
   assert set(found.entities) == {"Smith (senator)", "S"}
 
 
@@ -293,11 +291,11 @@ def test_articles_of_a_dump_are_parted_and_held_out(tmp_path):
   path = tmp_path / "dump.xml"
   path.write_text(_dump(40))
   parts = list(data.dump_documents(str(path)))
-  assert {data.title(part) for part in parts} == {
+  assert {part.id.rpartition("#")[0] for part in parts} == {
     f"Page {i}" for i in range(40)
   }
-  options = Options(dump=str(path), max_documents=10, train_top=30)
-  found = data.open_corpus(options)
+  config = _from(dump=str(path), max_documents=10, train_top=30)
+  found = data.open_corpus(config)
   held = {document.id for document in found.tests["dump"].documents}
   stream = [document.id for document in found.stream()]
   assert len(found.train.documents) == 10 < len(stream)
@@ -371,7 +369,7 @@ def test_the_program(world, tmp_path):
   program = [
     sys.executable, "-m", "experiments.ned", f"--train={world}/train.jsonl",
     f"--validation={world}/dev.jsonl", f"--tests=small={world}/test.jsonl",
-    "--dim=8", "--vector_steps=20", "--epochs=1", "--objectives=null",
+    "--dim=8", "--epochs=1", "--objectives=null",
     "--contexts=u1", "--drop_most_frequent=0", f"--workdir={tmp_path}/run",
   ]  # fmt: skip
   environment = {**os.environ, "REPR_JAX_SETTINGS": "off"}
@@ -395,7 +393,7 @@ def test_real_documents_are_covered_as_published(shared_data):
   folder = shared_data / "ned"
   if not folder.is_dir():
     pytest.skip(f"no entity linking documents at {folder}")
-  found = data.open_corpus(Options(data=str(folder)))
+  found = data.open_corpus(_from(data=str(folder)))
   assert {name: s.recall.mentions for name, s in found.tests.items()} == {
     "AIDA": 4485, "MSNBC": 656, "AQUAINT": 727, "ACE04": 257,
   }  # fmt: skip

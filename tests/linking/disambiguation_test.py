@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from repr_jax.data import synthetic_corpora
@@ -13,10 +14,17 @@ from repr_jax.linking import disambiguation, train
 from repr_jax.linking.disambiguation import Config, Params, Tables
 from repr_jax.ops import precision
 
-_CONFIG = Config(keep=3, hidden=5, margin=0.1)
+_CONFIG = Config(keep=3, hidden=5)
+_TRAINER = train.disambiguator(_CONFIG, optax.adam(1e-2))
 
 
 _scores = jax.jit(disambiguation.document_scores, static_argnums=0)
+
+
+def _best(config, params, tables, documents):
+  """The best candidates of several documents."""
+  one = functools.partial(disambiguation.disambiguate, config, params, tables)
+  return jax.jit(jax.vmap(one))(documents).best
 
 
 def _document(rng, m=4, c=3, k=6, entities=9, words=11):
@@ -121,13 +129,11 @@ def test_gradients_equal_finite_differences(coherence):
   with precision.enable_x64():
     rng, params, tables = _world(1)
     batch = jax.tree.map(lambda *x: np.stack(x), _document(rng), _document(rng))
-    config = Config(
-      coherence, True, True, keep=3, hidden=5, iterations=4, margin=0.5
-    )
+    config = Config(coherence, True, True, keep=3, hidden=5, iterations=4)
 
     @jax.jit
     def loss(params):
-      return train.batch_loss(config, params, tables, batch)[0]
+      return train.batch_loss(config, params, tables, batch, 0.5)[0]
 
     slopes = jax.jit(jax.grad(loss))(params)
     assert loss(params) > 0
@@ -175,12 +181,12 @@ def test_what_is_masked_changes_nothing():
 def test_one_mention_and_none():
   rng, params, tables = _world(3)
   document = packing.Packed(*(np.asarray(x)[None, 1:2] for x in _document(rng)))
-  found = disambiguation.predict(_CONFIG, params, tables, document)
+  found = _best(_CONFIG, params, tables, document)
   assert found.shape == (1, 1) and found[0, 0] >= 0
   empty = document._replace(
     candidates=np.full_like(document.candidates, -1), gold=np.full((1, 1), -1)
   )
-  assert disambiguation.predict(_CONFIG, params, tables, empty)[0, 0] == -1
+  assert _best(_CONFIG, params, tables, empty)[0, 0] == -1
   loss, right = jax.jit(train.batch_loss, static_argnums=0)(
     _CONFIG, params, tables, empty
   )
@@ -190,15 +196,14 @@ def test_one_mention_and_none():
 def test_the_margin_loss():
   scores = jnp.array([[1.0, 0.95, 2.0, 9.0], [0.0, 0.0, 0.0, 0.0]])
   mask = jnp.array([[True, True, True, False], [True, True, True, True]])
-  config = Config(margin=0.1)
   loss, count = disambiguation.margin_loss(
-    config, scores, mask, jnp.array([0, -1])
+    scores, mask, jnp.array([0, -1]), 0.1
   )
   np.testing.assert_allclose(loss, 0.05 + 1.1, rtol=1e-6)
   assert count == 1
 
 
-def _train(world, config, steps=150):
+def _train(world, config, margin=0.01, steps=150):
   # A prior that is drawn apart: that of the world is lowest where it is right,
   # which a network can learn.
   size = world.candidates.shape
@@ -213,11 +218,11 @@ def _train(world, config, steps=150):
   half = len(world.gold) // 2
   first = packing.Packed(*(jnp.asarray(x[:half]) for x in packed))
   rest = packing.Packed(*(x[half:] for x in packed))
-  size = world.entity_vectors.shape[1]
-  state = train.init(config, size, jax.random.key(0))
+  init, update = train.disambiguator(config, optax.adam(1e-2))
+  state = init(jax.random.key(0), tables)
   for _ in range(steps):
-    state, info = train.update(config, tables, state, first, 1e-2)
-  found = disambiguation.predict(config, state.params, tables, rest)
+    state, info = update(state, tables, first, margin)
+  found = _best(config, state.params, tables, rest)
   by_prior = rest.log_prior.argmax(-1) == rest.gold
   return np.mean(found == rest.gold), by_prior.mean(), info
 
@@ -234,8 +239,8 @@ def test_only_coherence_decides():
   world = synthetic_corpora.linked_documents(
     rng, "coherence", documents=240, mentions=7
   )
-  together, _, _ = _train(world, Config(True, hidden=20, margin=0.1))
-  alone, _, _ = _train(world, Config(False, hidden=20, margin=0.1))
+  together, _, _ = _train(world, Config(True, hidden=20), 0.1)
+  alone, _, _ = _train(world, Config(False, hidden=20), 0.1)
   assert together > 0.95
   assert alone < 0.6
 
@@ -243,12 +248,13 @@ def test_only_coherence_decides():
 def test_the_average_is_the_mean_of_the_first_steps():
   rng, _, tables = _world(5)
   batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
-  config = Config(keep=3, hidden=5, margin=9.0)  # so wide that all are short
-  state = train.init(config, 4, jax.random.key(0))
   tables = Tables(*map(jnp.asarray, tables))
+  init, update = _TRAINER
+  state = init(jax.random.key(0), tables)
   seen = []
   for _ in range(3):
-    state, _ = train.update(config, tables, state, batch, 1e-2)
+    # The margin is so wide that all are short of it.
+    state, _ = update(state, tables, batch, 9.0)
     seen.append(jax.tree.map(np.array, state.params))
   mean = jax.tree.map(lambda *x: np.mean(x, axis=0), *seen)
   jax.tree.map(
@@ -259,27 +265,61 @@ def test_the_average_is_the_mean_of_the_first_steps():
   assert not np.allclose(seen[0].outer, seen[2].outer)
 
 
-def test_schedule_lowers_the_rate_once_and_counts_what_it_waits():
-  advance = functools.partial(train.advance, threshold=0.9, lower_rate=1e-5)
-  schedule = train.Schedule(1e-4)
-  for epoch, score in enumerate((0.5, 0.4, 0.91, 0.92, 0.91)):
-    schedule = advance(schedule, epoch, score)
-    assert schedule.lowered == (epoch >= 2)
-    assert schedule.rate == (1e-5 if epoch >= 2 else 1e-4)
-  assert schedule.best == 0.92 and schedule.best_epoch == 3
-  assert schedule.waited == 1
+def test_a_step_is_the_optimizers():
+  rng, _, tables = _world(6)
+  batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
+  tables = Tables(*map(jnp.asarray, tables))
+  for optimizer in (optax.sgd(0.1), optax.adagrad(0.1), optax.adam(1e-2)):
+    init, update = train.disambiguator(_CONFIG, optimizer)
+    state = init(jax.random.key(0), tables)
+    slope = jax.grad(
+      lambda params: train.batch_loss(_CONFIG, params, tables, batch, 9.0)[0]
+    )(state.params)
+    change, _ = optimizer.update(slope, state.optimizer, state.params)
+    expected = optax.apply_updates(state.params, change)
+    after, _ = update(state, tables, batch, 9.0)
+    jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6),
+      after.params,
+      expected,
+    )
+    assert not np.allclose(after.params.outer, state.params.outer)
 
 
-def test_a_step_compiles_once(compilations):
+def test_a_step_compiles_once_whatever_margin_and_rate(compilations):
   rng, _, tables = _world(4)
   batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
-  state = train.init(_CONFIG, 4, jax.random.key(0))
   tables = Tables(*map(jnp.asarray, tables))
-  state, _ = train.update(_CONFIG, tables, state, batch, 1e-3)
-  disambiguation.predict(_CONFIG, state.params, tables, batch)
+  optimizer = optax.inject_hyperparams(optax.adam)(1e-3)
+  init, update = train.disambiguator(_CONFIG, optimizer)
+  state = init(jax.random.key(0), tables)
+  state, _ = update(state, tables, batch, 0.01)
+  moved = jax.tree.map(jnp.copy, state)
+  moved.optimizer.hyperparams["learning_rate"] = jnp.asarray(1.0)
+  (fast, _), (slow, _) = (update(x, tables, batch, 9.0) for x in (moved, state))
+  assert compilations.during(lambda: update(moved, tables, batch, 2.0)) == 0
+  step = [np.abs(x.params.outer - state.params.outer) for x in (fast, slow)]
+  assert (step[0] >= 100 * step[1]).all() and step[1].any()
 
-  def again():
-    new, _ = train.update(_CONFIG, tables, state, batch, 1e-4)
-    return disambiguation.predict(_CONFIG, new.params, tables, batch)
 
-  assert compilations.during(again) == 0
+@pytest.mark.parametrize("coherence", [True, False])
+def test_contributions_add_up_and_name_the_cause(coherence):
+  with precision.enable_x64():
+    rng, params, tables = _world(7)
+    document = _document(rng)
+    config = Config(coherence, True, True, keep=3, hidden=5)
+    run = jax.jit(disambiguation.contributions, static_argnums=0)
+    parts = run(config, params, tables, document)
+    mask = document.candidates >= 0
+    scores = _scores(config, params, tables, document)
+    np.testing.assert_allclose(sum(parts)[mask], scores[mask], rtol=1e-10)
+    for part in parts:
+      np.testing.assert_array_equal(np.asarray(part)[~mask], 0)
+    # Without words the context has no part, alone a mention no coherence.
+    silent = document._replace(words=np.full_like(document.words, -1))
+    parts = run(config, params, tables, silent)
+    np.testing.assert_allclose(parts.context, 0, atol=1e-12)
+    alone = packing.Packed(*(x[1:2] for x in document))
+    parts = run(config, params, tables, alone)
+    np.testing.assert_allclose(parts.coherence, 0, atol=1e-12)
+    assert np.abs(parts.context).max() > 1e-3

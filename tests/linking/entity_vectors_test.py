@@ -5,13 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-import scipy.sparse as sp
 from scipy import optimize
 
+from repr_jax import ops
 from repr_jax.errors import InputError
 from repr_jax.linking import entity_vectors as ev
 from repr_jax.ops import precision
-from repr_jax.setexp import autoencoder
 
 _KEY = jax.random.key(0)
 
@@ -64,7 +63,8 @@ def _loss_on_sphere(x, positives, negatives):
 def test_a_step_is_adagrad_and_a_projection():
   rng = np.random.default_rng(2)
   p, m = (jnp.asarray(rng.normal(size=(k, 5)), jnp.float32) for k in (4, 3))
-  state = ev.init(jnp.asarray(rng.normal(size=5), jnp.float32))
+  init, _ = ev.max_margin()
+  state = init(_KEY, p, rng.normal(size=5))
   peer = optax.adagrad(0.3, initial_accumulator_value=0.0, eps=1e-12)
   z, inner = state.vector, peer.init(state.vector)
   for i in range(4):
@@ -72,7 +72,7 @@ def test_a_step_is_adagrad_and_a_projection():
     change, inner = peer.update(slope, inner)
     z = optax.apply_updates(z, change)
     z = z / jnp.linalg.norm(z)
-    state, loss = ev.update(state, p + i, m, 0.5, 0.3)
+    state, loss = ev.margin_step(state, p + i, m, 0.5, 0.3)
     assert loss >= 0
     assert np.isclose(jnp.linalg.norm(state.vector), 1)
   np.testing.assert_allclose(state.vector, z, atol=1e-5)
@@ -144,11 +144,11 @@ def test_a_second_stage_goes_on_from_the_first():
   same = ev.fit_max_margin(
     table, offsets, words, unigram, steps=0, start=start, **fit
   )
-  np.testing.assert_allclose(same, ev.unit_rows(start), atol=1e-6)
+  np.testing.assert_allclose(same, ops.unit_rows(start), atol=1e-6)
   found = ev.fit_max_margin(
     table, offsets, words, unigram, steps=30, start=start, **fit
   )
-  np.testing.assert_allclose(found[1], ev.unit_rows(start)[1], atol=1e-6)
+  np.testing.assert_allclose(found[1], ops.unit_rows(start)[1], atol=1e-6)
   assert not np.allclose(found[0], same[0])
   random = ev.fit_max_margin(table, offsets, words, unigram, steps=30, **fit)
   assert not np.allclose(found[0], random[0])
@@ -190,6 +190,8 @@ def test_words_that_never_occur_are_no_negatives():
     ({"unigram": np.ones(39)}, "belong together"),
     ({"start": np.ones((2, 6))}, "shape"),
     ({"block": 0}, "positive"),
+    ({"margin": np.inf}, "margin must be finite"),
+    ({"alpha": np.nan}, "alpha must be finite"),
     ({"word_vectors": np.full((40, 6), np.nan)}, "word 0 is not finite"),
   ],
 )
@@ -204,41 +206,6 @@ def test_what_cannot_be_used_is_named(change, message):
     ev.fit_max_margin(**{**arguments, **change}, key=_KEY, steps=1)
 
 
-def test_bags_become_counts():
-  counts = ev.bag_counts(
-    np.array([0, 3, 3, 4]), np.array([2, 0, 2, 1], np.int32), 4
-  )
-  np.testing.assert_array_equal(
-    counts.toarray(), [[1, 0, 2, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
-  )
-
-
-def test_posterior_means_are_the_encoders_and_zero_without_words():
-  rng = np.random.default_rng(0)
-  dense = rng.poisson(1.0, (12, 9)).astype(np.float32)
-  dense[4] = 0
-  config = autoencoder.Config(dim=3, hidden=(5,), weighting="log1p")
-  counts = sp.csr_array(dense)
-  null = ev.posterior_means(counts, key=_KEY, config=config, epochs=0)
-  assert not null[4].any()
-  # The same random encoder, by hand.
-  full = sp.csr_array(dense[dense.any(axis=1)])
-  start, _, _ = jax.random.split(_KEY, 3)
-  statistics = autoencoder.statistics_from_scipy(config, full)
-  params = autoencoder.init(config, start, statistics)
-  sums = jnp.log1p(dense[0]) @ params.table
-  expected = autoencoder.encode_sums(config, params.encoder, sums).mean
-  np.testing.assert_allclose(null[0], expected, atol=1e-5)
-  trained = ev.posterior_means(
-    counts, key=_KEY, config=config, epochs=2, batch_size=4
-  )
-  assert np.isfinite(trained).all()
-  assert not np.allclose(trained[0], null[0])
-
-
-def test_unit_rows_of_extreme_rows():
-  rows = np.array([[0, 0], [1e30, 1e30], [3e-39, 0], [3, 4]], np.float32)
-  found = np.asarray(ev.unit_rows(rows))
-  assert np.isfinite(found).all()
-  np.testing.assert_allclose(found[[0, 3]], [[0, 0], [0.6, 0.8]], atol=1e-6)
-  np.testing.assert_allclose(found[1], 0.5**0.5, atol=1e-6)
+def test_a_step_without_words_is_refused():
+  with pytest.raises(InputError, match="1 or more"):
+    ev.MarginConfig(0, 1)

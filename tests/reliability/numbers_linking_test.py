@@ -1,5 +1,7 @@
 """Linking and measures at the edge: no words, one mention, ties, one item."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,16 +10,22 @@ import scipy.sparse as sp
 
 from repr_jax import evaluation, linking, ops
 from repr_jax.data import testsets
+from repr_jax.data.documents import candidates
 from repr_jax.data.documents.linked_documents import (
   LinkedDocument,
   LinkedMention,
 )
-from repr_jax.data.documents.packing import Packed
+from repr_jax.data.documents.packing import Packed, pack
 from repr_jax.data.documents.priors import Prior
 from repr_jax.data.relatedness import RelatednessQuery
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
-from repr_jax.linking import disambiguation, entity_vectors, mention_retrieval
+from repr_jax.linking import (
+  disambiguation,
+  entity_vectors,
+  mention_retrieval,
+  posterior_means,
+)
 from repr_jax.ops import topk
 
 _CONFIG = disambiguation.Config(keep=2, hidden=4, iterations=3)
@@ -53,17 +61,20 @@ def test_equal_candidates_are_decided_by_place(coherence):
     np.full((2, 2, 3), -1),
     np.full((2, 2), -1),
   )
-  found = linking.predict(config, params, words, documents)
+  one = functools.partial(linking.disambiguate, config, params, words)
+  found = jax.vmap(one)(documents).best
   np.testing.assert_array_equal(found, [[0, 0], [-1, 0]])
 
 
 def _packed(probability: float, words=("none",)):
   mention = LinkedMention(0, 1, "Who", "E", [("E", probability), ("F", 1.0)])
   document = LinkedDocument("d", ("Who",), (mention,))
-  lists = linking.document_candidates(linking.build_index(Prior({})), document)
+  lists = candidates.document_candidates(
+    candidates.build_index(Prior({})), document
+  )
   places = {"E": 0, "F": 1}
   index = {word: i for i, word in enumerate(words)}
-  (group,) = linking.pack([document], [lists], places, index, context=4)
+  (group,) = pack([document], [lists], places, index, context=4)
   return group.packed
 
 
@@ -85,13 +96,13 @@ def test_priors_that_are_no_probability_are_named(probability):
 def test_entities_without_words_and_words_without_length():
   vectors = np.array([[0, 0], [1e-38, 0], [0, 1e30]], np.float32)
   offsets, words = np.array([0, 0, 1, 2, 4]), np.array([0, 1, 2, 2])
-  found = linking.fit_max_margin(
+  found = entity_vectors.fit_max_margin(
     vectors, offsets, words, np.ones(3), key=jax.random.key(0), steps=3
   )
   np.testing.assert_array_equal(found[0], 0)
   np.testing.assert_allclose(np.linalg.norm(found[1:], axis=1), 1, rtol=1e-5)
   with pytest.raises(InputError, match="nothing to fit"):
-    entity_vectors.posterior_means(
+    posterior_means.fit_posterior_means(
       sp.csr_array((3, 5), dtype=np.float32), key=jax.random.key(0), epochs=0
     )
 
@@ -99,17 +110,18 @@ def test_entities_without_words_and_words_without_length():
 def test_ensembles_of_constant_scores():
   constant = np.array([[2.0, 2.0, -np.inf], [-np.inf] * 3])
   other = np.array([[1e30, -1e30, -np.inf], [-np.inf] * 3])
-  found = mention_retrieval.ensemble([constant, other])
+  both = np.stack([constant, other]).astype(np.float32)
+  found = jax.vmap(linking.ensemble, (1, None))(both, np.ones(2))
   np.testing.assert_array_equal(found[0], [0.5, 0, -np.inf])
   assert np.isneginf(found[1]).all()
-  bad = np.where(np.isneginf(other), other, np.nan)
-  with pytest.raises(InputError, match="not finite"):
-    mention_retrieval.ensemble([constant, bad])
+  both[1, 0, 0] = np.nan
+  broken = linking.ensemble(both[:, 0], np.ones(2))
+  assert np.isnan(broken[:2]).all() and np.isneginf(broken[2])
 
 
 def test_reranking_vectors_of_zero():
   vectors = np.array([[0, 0], [3e30, 0], [0, -1e-30]], np.float32)
-  found = mention_retrieval.rerank(
+  found = mention_retrieval.rerank_batch(
     vectors, np.array([0, 1]), np.array([[1, 2, -1], [1, 2, 0]])
   )
   np.testing.assert_allclose(found, [[0, 0, -np.inf], [1, 0, 0]], atol=1e-6)
@@ -177,7 +189,7 @@ def test_relatedness_of_tiny_huge_and_bad_vectors():
 
 def test_vectors_near_the_largest_number():
   vectors = np.array([[2e38, 0], [3e38, 3e38], [0, -3e38]], np.float32)
-  found = mention_retrieval.rerank(
+  found = mention_retrieval.rerank_batch(
     vectors, np.array([1]), np.array([[0, 1, 2]])
   )
   np.testing.assert_allclose(found, [[0.5**0.5, 1, -(0.5**0.5)]], rtol=1e-5)
@@ -211,7 +223,7 @@ def test_beliefs_beside_masked_states_are_probabilities(scale):
 @pytest.mark.parametrize("name", ["gamma", "alpha", "learning_rate"])
 def test_rates_of_max_margin_vectors_are_named(name):
   with pytest.raises(InputError, match=f"{name} must be finite, not nan"):
-    linking.fit_max_margin(
+    entity_vectors.fit_max_margin(
       np.eye(2), np.array([0, 1]), np.array([0]), np.ones(2),
       key=jax.random.key(0), **{name: np.nan},
     )  # fmt: skip

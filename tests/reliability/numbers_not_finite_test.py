@@ -21,7 +21,7 @@ from repr_jax import evaluation, kb, linking, multiview, ops, setexp
 from repr_jax.data import relatedness, testsets
 from repr_jax.data.rules import Rule
 from repr_jax.kb import combine
-from repr_jax.linking import entity_vectors
+from repr_jax.linking import entity_vectors, posterior_means
 from repr_jax.multiview import host_views
 from repr_jax.ops import pca, spectral, topk
 from repr_jax.setexp import autoencoder, fitting, systems
@@ -216,7 +216,11 @@ def _vectors(rows: int) -> dict[str, _Case]:
   related = relatedness.RelatednessQuery("q", "0", ("1", "2", "3", "4"), ())
   offsets, words = np.array([0, 2, 4]), np.array([0, 1, 2, 3])
   fit = functools.partial(
-    linking.fit_max_margin, offsets=offsets, words=words, key=_KEY, steps=2
+    entity_vectors.fit_max_margin,
+    offsets=offsets,
+    words=words,
+    key=_KEY,
+    steps=2,
   )
   return {
     "evaluation.evaluate_analogies": _Case(
@@ -246,19 +250,28 @@ def _vectors(rows: int) -> dict[str, _Case]:
       ),
       {"array": vectors, "gold": np.array([1.0, 0, 1, 0])},
     ),
-    "linking.posterior_means": _Case(
-      lambda counts, rate: linking.posterior_means(
+    "posterior_means.fit_posterior_means": _Case(
+      lambda counts, rate: posterior_means.fit_posterior_means(
         counts, key=_KEY, epochs=1, rate=rate
       ),
       {"counts": _counts(20, 8), "rate": 1e-3},
     ),
-    "entity_vectors.unit_rows": _Case(entity_vectors.unit_rows, {"x": vectors}),
-    "linking.fit_max_margin": _Case(
+    "linking.rerank": _Case(
+      lambda array: linking.rerank(array, 0, jnp.arange(rows)),
+      {"array": vectors},
+    ),
+    "linking.ensemble": _Case(
+      linking.ensemble, {"scores": vectors.T, "weights": np.ones(4)}
+    ),
+    "linking.unigram_noise": _Case(
+      linking.unigram_noise, {"counts": np.ones(rows), "alpha": 0.6}
+    ),
+    "entity_vectors.fit_max_margin": _Case(
       lambda **x: fit(**x),
       {
         "word_vectors": vectors,
         "unigram": np.ones(rows),
-        "gamma": 0.1,
+        "margin": 0.1,
         "alpha": 0.6,
         "learning_rate": 0.3,
       },
@@ -435,7 +448,8 @@ _OTHERS = {
   "evaluate_expansion system_correlation compare to_markdown to_text",
   "kb": "compile_rules known_facts merge_ranks per_relation rank summary "
   "project_relations",
-  "linking": "build_index document_candidates pack predict",
+  "linking": "contributions disambiguate disambiguator fit index_mentions "
+  "init_params local_scores make_queries max_margin posterior_mean search",
   "multiview": "cca_transform combine explained_shares factor_view "
   "gcca_transform log_counts observed_rows power_counts ppmi predict_view "
   "row_weights stream_init stream_remove stream_update support_scale "

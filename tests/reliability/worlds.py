@@ -244,7 +244,7 @@ CASES: dict[str, Case] = {
       f"--word_vectors={world / 'words.txt'}", "--min_count=1",
       "--vector_steps=2", "--epochs=2", "--context=4",
       "--drop_most_frequent=0", "--objectives=max_margin", "--contexts=u1",
-      "--cells=32", "--widths=8", f"--workdir={run / 'run'}",
+      "--batch_size=32", "--widths=8", f"--workdir={run / 'run'}",
     ],
     early=_SLOW,
   ),

@@ -9,6 +9,7 @@ streamed: of a long text the views count a part, in stretches evenly spread
 over it, that of documents 8 million words at most and the others 64 million.
 """
 
+import dataclasses
 import itertools
 import pathlib
 from collections import Counter
@@ -18,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.ned.config import Options
 from repr_jax import multiview
 from repr_jax.data import vectors
 from repr_jax.data.documents.linked_documents import LinkedDocument
 from repr_jax.data.io import array_files, files
 from repr_jax.data.views import counting, text, vocab
 from repr_jax.errors import InputError
+from repr_jax.ops import normalize
 
 _BESIDE = 5
 _COLUMNS = 20_000
@@ -33,6 +34,27 @@ _IN_SIDES = 1 << 26  # and in those of the words before and after
 _CHUNK = 1 << 20  # words of the text that are held
 _HELD = 1 << 25  # counts of words side by side that are held
 _DISTINCT = 1 << 22  # words whose counts are held
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """How words get their vectors.
+
+  Attributes:
+    word_vectors: file of vectors; None for MVLSA's of the text.
+    dim: numbers in MVLSA's.
+    vocabulary: words, at most.
+    min_count: rarer words are dropped.
+    drop_most_frequent: most frequent words that are no context.
+    seed: seed of MVLSA.
+  """
+
+  word_vectors: str | None = None
+  dim: int = 100
+  vocabulary: int = 50_000
+  min_count: int = 2
+  drop_most_frequent: int = 100
+  seed: int = 0
 
 
 class Words(NamedTuple):
@@ -48,20 +70,15 @@ class Words(NamedTuple):
   vectors: np.ndarray
   telling: dict[str, int]
 
-  def ids(self, tokens: Iterable[str]) -> list[int]:
-    """Rows of the telling words among tokens of any case."""
-    find = self.telling.get
-    return [i for t in tokens if (i := find(t.lower(), -1)) >= 0]
-
 
 def fit(
-  documents: Iterable[LinkedDocument], options: Options, folder: pathlib.Path
+  documents: Iterable[LinkedDocument], settings: Settings, folder: pathlib.Path
 ) -> Words:
-  """Vectors of the words of documents, or those found in the folder.
+  """Vectors of the words of documents, or those kept in the folder.
 
   Args:
     documents: the training text; streamed to a file of the folder.
-    options: of the run.
+    settings: how they get them.
     folder: where text and vectors are kept.
 
   Returns:
@@ -71,28 +88,30 @@ def fit(
   if kept.exists():
     stored = array_files.read_npz(kept, ["words", "counts", "vectors"])
     known = vocab.Vocab(tuple(stored["words"].tolist()), stored["counts"])
-    return _words(known, stored["vectors"], options)
+    return _words(known, stored["vectors"], settings)
   folder.mkdir(parents=True, exist_ok=True)
   path = folder / "text.txt"
   counts, total = _write_text(documents, path)
-  known = vocab.Vocab.from_counts(counts, options.vocabulary, options.min_count)
+  known = vocab.Vocab.from_counts(
+    counts, settings.vocabulary, settings.min_count
+  )
   try:
     if len(known) < 2:
       raise InputError(
-        f"fewer than two words occur {options.min_count} times; lower "
+        f"fewer than two words occur {settings.min_count} times; lower "
         "--min_count"
       )
-    if options.word_vectors is not None:
-      known, table = _from_file(options.word_vectors, known)
+    if settings.word_vectors is not None:
+      known, table = _from_file(settings.word_vectors, known)
     else:
-      table = _mvlsa(path, known, total, options)
+      table = _mvlsa(path, known, total, settings)
   except InputError:
     path.unlink()  # nothing was computed: other flags may have the directory
     raise
-  table = _unit(table)
+  table = normalize.unit_rows(np.asarray(table, np.float32))
   names = np.asarray(known.words, dtype=np.str_)
-  array_files.write_npz(kept, words=names, counts=known.counts, vectors=table)
-  return _words(known, table, options)
+  files.write_npz(kept, words=names, counts=known.counts, vectors=table)
+  return _words(known, table, settings)
 
 
 def is_word(token: str) -> bool:
@@ -100,8 +119,8 @@ def is_word(token: str) -> bool:
   return any(c.isalnum() for c in token)
 
 
-def _words(known: vocab.Vocab, table: np.ndarray, options: Options) -> Words:
-  frequent = min(options.drop_most_frequent, len(known) // 10)
+def _words(known: vocab.Vocab, table: np.ndarray, settings: Settings) -> Words:
+  frequent = min(settings.drop_most_frequent, len(known) // 10)
   telling = {
     word: row for row, word in enumerate(known.words) if row >= frequent
   }
@@ -160,15 +179,15 @@ def _from_file(path: str, known: vocab.Vocab) -> tuple[vocab.Vocab, np.ndarray]:
 
 
 def _mvlsa(
-  path: pathlib.Path, known: vocab.Vocab, total: int, options: Options
+  path: pathlib.Path, known: vocab.Vocab, total: int, settings: Settings
 ) -> np.ndarray:
   size = len(known)
   how = multiview.Weighting("ppmi", smoothing=0.75)
   views = list(_views(path, known, total))
-  rank = max(1, min(options.dim, size - 1))
+  rank = max(1, min(settings.dim, size - 1))
   fitted = multiview.fit(
     views, rank, m=min(2 * rank, size - 1), projections=False,
-    max_cycles=2, key=options.seed, weighting=how,
+    max_cycles=2, key=settings.seed, weighting=how,
   )  # fmt: skip
   return np.asarray(fitted.model.embedding)
 
@@ -208,8 +227,3 @@ def _by_document(chunks: Iterable[text.TokenChunk], size: int) -> sp.csr_array:
     for chunk in chunks
   ]
   return sp.csr_array(sp.hstack(blocks, format="csr"))
-
-
-def _unit(table: np.ndarray) -> np.ndarray:
-  norms = np.linalg.norm(table, axis=1, keepdims=True)
-  return (table / np.maximum(norms, 1e-12)).astype(np.float32)

@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from experiments.ned import words
+from experiments.run import word_vectors as words
 from repr_jax.data.documents import linked_documents
 from repr_jax.data.io import files
 from repr_jax.data.views import vocab

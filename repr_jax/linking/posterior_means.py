@@ -1,0 +1,132 @@
+"""Vectors of entities by an autoencoder of their bags of words (thesis 6.2).
+
+The vector of an entity is the posterior mean of its bag. The null objective is
+the same with an encoder that was not trained.
+"""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+
+from repr_jax.linking import entity_vectors
+from repr_jax.setexp import autoencoder, expansion, fitting
+
+# Settings of the thesis (notes to 6.2.3); words are up to the caller.
+THESIS_CONFIG = autoencoder.Config(
+  latent=300, hidden=(150,), weighting="bm25", lower_bounded_variance=True
+)
+
+
+def bag_counts(
+  offsets: np.ndarray, words: np.ndarray, size: int
+) -> sp.csr_array:
+  """Bags of words as counts, the input of `fit_posterior_means`.
+
+  Args:
+    offsets: where the bag of each entity begins, and the end, int [n + 1].
+    words: ids of the words, repeats included, int32 [nnz].
+    size: the number of words V.
+
+  Returns:
+    float32 CSR [n, V], sorted columns.
+  """
+  entity_vectors.check_bags(offsets, words, size)
+  ones = np.ones(len(words), np.float32)
+  place = np.asarray(words, np.int32).copy(), np.asarray(offsets).copy()
+  counts = sp.csr_array((ones, *place), shape=(len(offsets) - 1, size))
+  counts.sum_duplicates()
+  return counts
+
+
+def posterior_mean(
+  config: autoencoder.Config,
+  params: autoencoder.Params,
+  inputs: autoencoder.Inputs,
+  words: jax.Array,
+  counts: jax.Array,
+) -> jax.Array:
+  """The vector of one entity: the mean of q(z | its bag) (thesis eq. 6.3).
+
+  Parameters that were not trained give the null objective.
+
+  >>> import jax, jax.numpy as jnp, numpy as np, scipy.sparse as sp
+  >>> from repr_jax import linking
+  >>> from repr_jax.setexp import autoencoder
+  >>> table = sp.csr_array(np.eye(4, dtype=np.float32))
+  >>> config = autoencoder.Config(latent=3, hidden=(5,))
+  >>> params = autoencoder.init_params(config, jax.random.key(0), table)
+  >>> inputs = autoencoder.statistics(table)
+  >>> words, counts = jnp.array([2, 0, -1]), jnp.array([1., 3, 0])
+  >>> linking.posterior_mean(config, params, inputs, words, counts).shape
+  (3,)
+
+  Args:
+    config: the autoencoder, static.
+    params: its parameters.
+    inputs: statistics of its training counts.
+    words: ids of the entity's words, int [w]; -1 for padding.
+    counts: count of each, [w].
+
+  Returns:
+    The mean, not scaled, [d]; zero for an entity without words.
+  """
+  chex.assert_rank([words, counts], 1)
+  known = jnp.asarray(words) >= 0
+  place = jnp.maximum(jnp.asarray(words), 0)
+  dtype = params.table.dtype
+  counts = jnp.where(known, counts, 0).astype(dtype)
+  idf = jnp.asarray(inputs[0], dtype)[place]
+  mean = jnp.asarray(inputs[1], dtype)
+  weights = autoencoder.weigh(config, counts, idf, counts.sum(), mean)
+  weights = jnp.where(known, weights, 0)
+  encoded = autoencoder.encode(
+    config, params.encoder, weights @ params.table[place]
+  )
+  return jnp.where(known.any(), encoded.mean, 0)
+
+
+def fit_posterior_means(
+  counts: sp.csr_array,
+  *,
+  key: jax.Array,
+  config: autoencoder.Config = THESIS_CONFIG,
+  epochs: int = 10,
+  rate: float = 1e-3,
+  batch: int = 256,
+  word_vectors: np.ndarray | None = None,
+) -> np.ndarray:
+  """Trains an autoencoder of the bags and encodes them (thesis eq. 6.3).
+
+  Args:
+    counts: words of each entity, [n, V].
+    key: random key.
+    config: the autoencoder.
+    epochs: passes over the entities; 0 for the null objective, a random
+      encoder.
+    rate: step size of Adam.
+    batch: entities in a step.
+    word_vectors: start of the encoder's first layer, [V, h]; random by
+      default.
+
+  Returns:
+    Means, not scaled, float32 [n, d]; an entity without words is zero.
+  """
+  counts = sp.csr_array(counts)
+  full = np.flatnonzero(np.diff(counts.indptr))
+  found = fitting.fit(
+    sp.csr_array(counts[full]),
+    config,
+    key,
+    epochs=epochs,
+    rate=rate,
+    batch=batch,
+    word_vectors=word_vectors,
+  )
+  natural = expansion.encode_rows(
+    config, found.params, found.inputs, sp.csr_array(counts[full])
+  )
+  means = np.zeros((counts.shape[0], config.latent), np.float32)
+  means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)
+  return means

@@ -1,0 +1,72 @@
+"""Vectors of mentions: weights by hand, and names that entities share."""
+
+import jax
+import numpy as np
+import pytest
+
+from repr_jax.data.documents import mentions
+from repr_jax.data.entities import Sentence
+from repr_jax.linking import mention_retrieval, mention_vectors
+from repr_jax.setexp import autoencoder
+from repr_jax.setexp.baselines import bm25
+
+_WORDS = [f"w{i}" for i in range(25)]
+
+
+@pytest.fixture(scope="module")
+def found():
+  """Entities with a two-word name and a few words that go with each."""
+  rng = np.random.default_rng(0)
+  sentences = []
+  for entity in range(12):
+    name = (f"n{entity % 5}", f"n{5 + entity % 4}")
+    topic = rng.choice(_WORDS, 6, replace=False)
+    for _ in range(6):
+      words = tuple(rng.choice(topic, 5).tolist())
+      spans = ((0, 2, f"e{entity}"),)
+      sentences.append(Sentence("", (*name, *words), spans))
+  return mentions.collect(sentences)
+
+
+@pytest.fixture(scope="module")
+def fields(found):
+  return mentions.featurize(found)
+
+
+def test_words_are_weighted_by_bm25_and_the_rest_is_not(fields):
+  field = fields.mention
+  counts, words = mentions.word_part(field)
+  expected = bm25.weigh_rows(bm25.fit(counts), counts).toarray()
+  got = mention_vectors.weigh(field).toarray()
+  assert got.shape == field.counts.shape
+  np.testing.assert_allclose(got[:, : len(words)], expected, rtol=1e-6)
+  assert set(np.unique(got[:, len(words) :])) == {0, 1}
+  assert mention_vectors.weigh(field, 15).shape[1] < got.shape[1]
+  having = (field.counts > 0).sum(axis=0)
+  assert mention_vectors.weigh(field, 15).shape[1] == (having >= 15).sum()
+
+
+@pytest.mark.parametrize("system", ["lsa", "mvlsa", "vae", "null"])
+def test_representations_separate_what_names_confuse(found, fields, system):
+  if system == "lsa":
+    vectors = mention_vectors.lsa(fields, 10)
+  elif system == "mvlsa":
+    vectors = mention_vectors.mvlsa(fields, 10, 15)
+  else:
+    config = autoencoder.Config(latent=10, hidden=(20,), beta=0.1)
+    epochs = 10 if system == "vae" else 0
+    vectors = mention_vectors.autoencoder(
+      fields, config, key=jax.random.key(0), epochs=epochs, rate=1e-2, batch=24
+    )
+  assert vectors.shape == (len(found), 10)
+  cosines = np.asarray(
+    mention_retrieval.rerank_batch(
+      vectors,
+      np.arange(len(found)),
+      np.tile(np.arange(len(found)), (len(found), 1)),
+    )
+  )
+  entity = np.array([m.entity for m in found])
+  same = (entity[:, None] == entity) & ~np.eye(len(found), dtype=bool)
+  other = entity[:, None] != entity
+  assert cosines[same].mean() > cosines[other].mean() + 0.2
