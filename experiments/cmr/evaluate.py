@@ -106,8 +106,8 @@ def score(
       vectors = systems.vectors(spec, fields, config.min_mentions, config.seed)
       again = mention_retrieval.rerank_batch(vectors, task.queries, ids)
       path.parent.mkdir(parents=True, exist_ok=True)
-      files.write_npz(path, scores=np.asarray(again))
-    kept = files.read_npz(path).get("scores", np.zeros(0))
+      array_files.write_npz(path, scores=np.asarray(again))
+    kept = array_files.read_npz(path).get("scores", np.zeros(0))
     if kept.dtype.kind != "f" or kept.shape != ids.shape:
       raise InputError(
         "does not hold the scores of this run; remove it and run again",

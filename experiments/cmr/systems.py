@@ -14,7 +14,7 @@ from experiments import thesis as thesis_figures
 from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
 from repr_jax.linking import mention_vectors
-from repr_jax.setexp import autoencoder
+from repr_jax.setexp import autoencoder, fitting, train
 
 KINDS = ("lsa", "mvlsa", "vae")
 
@@ -61,12 +61,12 @@ class Spec:
       raise InputError(
         f"learning_rate must be above 0 and finite: {self.learning_rate}"
       )
-    self.config()  # which checks the others
+    fitting.check_hyper(self.config(), self.hyper())
 
   def config(self) -> autoencoder.Config:
     """The autoencoder with these settings."""
     return autoencoder.Config(
-      latent=self.dim,
+      dim=self.dim,
       hidden=(self.hidden,),
       decoder=self.decoder,
       lower_bounded_variance=bool(self.lbv),
@@ -74,7 +74,7 @@ class Spec:
 
   def hyper(self) -> train.Hyper:
     """Hyperparameters of its training."""
-    return train.Hyper(self.rate, self.beta, self.smooth or None)
+    return train.Hyper(self.learning_rate, self.beta, self.smooth or None)
 
 
 def parse(text: str) -> Spec:
@@ -148,6 +148,6 @@ def vectors(
     spec.config(),
     key=jax.random.key(seed),
     epochs=spec.epochs,
-    rate=spec.learning_rate,
+    hyper=spec.hyper(),
     min_mentions=min_mentions,
   )

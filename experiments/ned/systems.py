@@ -21,7 +21,7 @@ from experiments.run import progress, runlib, word_vectors
 from repr_jax.data.documents import packing
 from repr_jax.data.documents.linked_documents import LinkedMention
 from repr_jax.data.entities import bags as bags_lib
-from repr_jax.data.io import files
+from repr_jax.data.io import array_files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import linking
 from repr_jax.linking import fold_vectors

@@ -43,7 +43,7 @@ def learn(
     return
   size, width = known.vectors.shape
   model = autoencoder.Config(
-    latent=width, hidden=(150,), weighting="bm25", lower_bounded_variance=True
+    dim=width, hidden=(150,), weighting="bm25", lower_bounded_variance=True
   )
   epochs = config.epochs if objective == "vae" else 0
   for name, (offsets, words), last in (

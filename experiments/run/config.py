@@ -74,7 +74,8 @@ def flag(
     choices: all values, for text; for a tuple, of each element.
     only: values of other fields under which this one is read, as
       `{"trainer": "pairs"}` or `{"trainer": ("pairs", "many")}`. All must
-      hold; of a tuple, one element suffices. Elsewhere the flag is refused.
+      hold; of a field that is a tuple, one element suffices. Elsewhere the
+      flag is refused.
 
   Returns:
     A dataclass field.
@@ -178,7 +179,7 @@ def unread(config: Any, name: str) -> str | None:
     value = getattr(config, other)
     options = allowed if isinstance(allowed, tuple) else (allowed,)
     chosen = value if isinstance(value, tuple) else (value,)
-    if not set(chosen) & set(options):
+    if not any(x in options for x in chosen):
       return f"with --{other}={_show(value)}"
   return None
 

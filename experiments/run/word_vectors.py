@@ -110,7 +110,7 @@ def fit(
     raise
   table = normalize.unit_rows(np.asarray(table, np.float32))
   names = np.asarray(known.words, dtype=np.str_)
-  files.write_npz(kept, words=names, counts=known.counts, vectors=table)
+  array_files.write_npz(kept, words=names, counts=known.counts, vectors=table)
   return _words(known, table, settings)
 
 

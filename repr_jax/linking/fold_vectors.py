@@ -17,7 +17,7 @@ from repr_jax.data.documents import packing
 from repr_jax.data.entities.bags import Bags, Ragged
 from repr_jax.linking import entity_vectors, posterior_means
 from repr_jax.ops import normalize
-from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp import autoencoder, fitting, from_scipy, train
 
 OBJECTIVES = ("max_margin", "vae", "null")
 
@@ -141,13 +141,16 @@ def _encoded(bags, words, settings, epochs, key) -> Vectors:
 
   whole = rows(bags.both() if settings.contexts else bags.pages())
   config = autoencoder.Config(
-    latent=width, hidden=(max(width // 2, 1),), weighting="bm25", beta=0.1
+    dim=width, hidden=(max(width // 2, 1),), weighting="bm25"
   )
   full = sp.csr_array(whole[np.flatnonzero(np.diff(whole.indptr))])
-  model = fitting.fit(full, config, key, epochs=epochs, batch=256)
+  model = fitting.fit(
+    full, config, key, epochs=epochs, hyper=train.Hyper(beta=0.1),
+    batch_size=256,
+  )  # fmt: skip
 
   def encode(counts: sp.csr_array) -> np.ndarray:
-    natural = expansion.encode_rows(config, model.params, model.inputs, counts)
+    natural = from_scipy.encode_rows(config, model.params, model.inputs, counts)
     means = np.asarray(natural.xi) / np.asarray(natural.precision)
     means[np.diff(counts.indptr) == 0] = 0
     return normalize.unit_rows(means)

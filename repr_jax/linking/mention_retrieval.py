@@ -31,8 +31,6 @@ from repr_jax.setexp.baselines import bm25
 _CHUNK = 64  # postings side by side
 _SIDE_BY_SIDE = 16  # queries whose scores of all mentions are held
 
-_HYPER = train.Hyper()
-
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)

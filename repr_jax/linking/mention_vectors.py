@@ -9,7 +9,10 @@ from repr_jax.linking import posterior_means
 from repr_jax.multiview import lsa as baselines
 from repr_jax.multiview import mvlsa as mvlsa_lib
 from repr_jax.setexp import autoencoder as vae
+from repr_jax.setexp import train
 from repr_jax.setexp.baselines import bm25
+
+_HYPER = train.Hyper()
 
 
 def weigh(field: mentions.Field, min_mentions: int = 1) -> sp.csr_array:
@@ -83,8 +86,8 @@ def autoencoder(
   *,
   key: jax.Array,
   epochs: int,
-  rate: float = 1e-3,
-  batch: int = 256,
+  hyper: train.Hyper = _HYPER,
+  batch_size: int = 256,
   min_mentions: int = 2,
 ) -> np.ndarray:
   """Posterior means of an autoencoder of the concatenated fields.
@@ -95,8 +98,8 @@ def autoencoder(
       the weighting to choose.
     key: random key.
     epochs: passes over the mentions; 0 for a random encoder.
-    rate: step size of Adam.
-    batch: mentions in a step.
+    hyper: learning rate of Adam, beta and smoothing.
+    batch_size: mentions in a step.
     min_mentions: features that fewer mentions have are left out.
 
   Returns:
@@ -107,8 +110,8 @@ def autoencoder(
     key=key,
     config=config,
     epochs=epochs,
-    rate=rate,
-    batch=batch,
+    hyper=hyper,
+    batch_size=batch_size,
   )
 
 

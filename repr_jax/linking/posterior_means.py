@@ -4,18 +4,18 @@ The vector of an entity is the posterior mean of its bag. The null objective is
 the same with an encoder that was not trained.
 """
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.linking import entity_vectors
-from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp import autoencoder, fitting, from_scipy, rows, train
 
+_HYPER = train.Hyper()
 # Settings of the thesis (notes to 6.2.3); words are up to the caller.
 THESIS_CONFIG = autoencoder.Config(
-  latent=300, hidden=(150,), weighting="bm25", lower_bounded_variance=True
+  dim=300, hidden=(150,), weighting="bm25", lower_bounded_variance=True
 )
 
 
@@ -55,9 +55,10 @@ def posterior_mean(
   >>> from repr_jax import linking
   >>> from repr_jax.setexp import autoencoder
   >>> table = sp.csr_array(np.eye(4, dtype=np.float32))
-  >>> config = autoencoder.Config(latent=3, hidden=(5,))
-  >>> params = autoencoder.init_params(config, jax.random.key(0), table)
-  >>> inputs = autoencoder.statistics(table)
+  >>> config = autoencoder.Config(dim=3, hidden=(5,))
+  >>> statistics = autoencoder.statistics_from_scipy(config, table)
+  >>> params = autoencoder.init(config, jax.random.key(0), statistics)
+  >>> inputs = statistics.inputs
   >>> words, counts = jnp.array([2, 0, -1]), jnp.array([1., 3, 0])
   >>> linking.posterior_mean(config, params, inputs, words, counts).shape
   (3,)
@@ -72,19 +73,9 @@ def posterior_mean(
   Returns:
     The mean, not scaled, [d]; zero for an entity without words.
   """
-  chex.assert_rank([words, counts], 1)
-  known = jnp.asarray(words) >= 0
-  place = jnp.maximum(jnp.asarray(words), 0)
-  dtype = params.table.dtype
-  counts = jnp.where(known, counts, 0).astype(dtype)
-  idf = jnp.asarray(inputs[0], dtype)[place]
-  mean = jnp.asarray(inputs[1], dtype)
-  weights = autoencoder.weigh(config, counts, idf, counts.sum(), mean)
-  weights = jnp.where(known, weights, 0)
-  encoded = autoencoder.encode(
-    config, params.encoder, weights @ params.table[place]
-  )
-  return jnp.where(known.any(), encoded.mean, 0)
+  row = rows.Rows(jnp.asarray(words), jnp.asarray(counts))
+  mean = autoencoder.encode(config, params, inputs, row).mean
+  return jnp.where((row.indices >= 0).any(), mean, 0)
 
 
 def fit_posterior_means(
@@ -93,8 +84,8 @@ def fit_posterior_means(
   key: jax.Array,
   config: autoencoder.Config = THESIS_CONFIG,
   epochs: int = 10,
-  rate: float = 1e-3,
-  batch: int = 256,
+  hyper: train.Hyper = _HYPER,
+  batch_size: int = 256,
   word_vectors: np.ndarray | None = None,
 ) -> np.ndarray:
   """Trains an autoencoder of the bags and encodes them (thesis eq. 6.3).
@@ -105,8 +96,8 @@ def fit_posterior_means(
     config: the autoencoder.
     epochs: passes over the entities; 0 for the null objective, a random
       encoder.
-    rate: step size of Adam.
-    batch: entities in a step.
+    hyper: learning rate of Adam, beta and smoothing.
+    batch_size: entities in a step.
     word_vectors: start of the encoder's first layer, [V, h]; random by
       default.
 
@@ -120,13 +111,13 @@ def fit_posterior_means(
     config,
     key,
     epochs=epochs,
-    rate=rate,
-    batch=batch,
+    hyper=hyper,
+    batch_size=batch_size,
     word_vectors=word_vectors,
   )
-  natural = expansion.encode_rows(
+  natural = from_scipy.encode_rows(
     config, found.params, found.inputs, sp.csr_array(counts[full])
   )
-  means = np.zeros((counts.shape[0], config.latent), np.float32)
+  means = np.zeros((counts.shape[0], config.dim), np.float32)
   means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)
   return means

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from repr_jax import linking, multiview, setexp
 from repr_jax.linking import entity_vectors, mention_retrieval
-from repr_jax.setexp import autoencoder, expansion, fitting
+from repr_jax.setexp import fitting
 
 
 def _gcca_exact(seed: int) -> Any:

@@ -16,7 +16,7 @@ _CONFIG = linking.Config(
   field_prior=True, join_context=True, keep=3, hidden=4, iterations=3
 )
 _MARGIN = linking.MarginConfig(4, 3)
-_VAE = autoencoder.Config(latent=3, hidden=(4,), weighting="bm25")
+_VAE = autoencoder.Config(dim=3, hidden=(4,), weighting="bm25")
 _D, _C, _K = 3, 4, 5
 
 
@@ -144,12 +144,12 @@ def _margin_garbage(state, key, table, begin, size, words, *rates):
 
 def _vae(seed, dtype):
   counts = sp.csr_array(np.random.default_rng(0).poisson(1.0, (6, 8)))
-  params = autoencoder.init_params(
-    _VAE, jax.random.key(seed), counts.astype(np.float32)
+  statistics = autoencoder.statistics_from_scipy(
+    _VAE, counts.astype(np.float32)
   )
+  params = autoencoder.init(_VAE, jax.random.key(seed), statistics)
   params = jax.tree.map(lambda x: x.astype(dtype), params)
-  inputs = autoencoder.statistics(counts.astype(np.float32))
-  inputs = jax.tree.map(lambda x: jnp.asarray(x, dtype), inputs)
+  inputs = jax.tree.map(lambda x: jnp.asarray(x, dtype), statistics.inputs)
   return params, inputs, _ids(seed, 8, 4), jnp.abs(_random(seed, dtype, 4))
 
 

@@ -7,7 +7,7 @@ import pytest
 from repr_jax.data.documents import mentions
 from repr_jax.data.entities import Sentence
 from repr_jax.linking import mention_retrieval, mention_vectors
-from repr_jax.setexp import autoencoder
+from repr_jax.setexp import autoencoder, train
 from repr_jax.setexp.baselines import bm25
 
 _WORDS = [f"w{i}" for i in range(25)]
@@ -53,10 +53,15 @@ def test_representations_separate_what_names_confuse(found, fields, system):
   elif system == "mvlsa":
     vectors = mention_vectors.mvlsa(fields, 10, 15)
   else:
-    config = autoencoder.Config(latent=10, hidden=(20,), beta=0.1)
+    config = autoencoder.Config(dim=10, hidden=(20,))
     epochs = 10 if system == "vae" else 0
     vectors = mention_vectors.autoencoder(
-      fields, config, key=jax.random.key(0), epochs=epochs, rate=1e-2, batch=24
+      fields,
+      config,
+      key=jax.random.key(0),
+      epochs=epochs,
+      hyper=train.Hyper(1e-2, beta=0.1),
+      batch_size=24,
     )
   assert vectors.shape == (len(found), 10)
   cosines = np.asarray(

@@ -24,7 +24,7 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   rng = np.random.default_rng(0)
   dense = rng.poisson(1.0, (12, 9)).astype(np.float32)
   dense[4] = 0
-  config = autoencoder.Config(latent=3, hidden=(5,), weighting="log1p")
+  config = autoencoder.Config(dim=3, hidden=(5,), weighting="log1p")
   counts = sp.csr_array(dense)
   null = posterior_means.fit_posterior_means(
     counts, key=_KEY, config=config, epochs=0
@@ -33,14 +33,15 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   # The same random encoder, by hand.
   full = sp.csr_array(dense[dense.any(axis=1)])
   start, _, _ = jax.random.split(_KEY, 3)
-  params = autoencoder.init_params(config, start, full)
+  statistics = autoencoder.statistics_from_scipy(config, full)
+  params = autoencoder.init(config, start, statistics)
   sums = jnp.log1p(dense[0]) @ params.table
-  expected = autoencoder.encode(config, params.encoder, sums).mean
+  expected = autoencoder.encode_sums(config, params.encoder, sums).mean
   np.testing.assert_allclose(null[0], expected, atol=1e-5)
   # The door, of one bag with padding.
   words = np.append(np.flatnonzero(dense[0]), -1)
   padded = np.append(dense[0][dense[0] > 0], np.nan)
-  inputs = autoencoder.statistics(full)
+  inputs = statistics.inputs
   door = posterior_means.posterior_mean(config, params, inputs, words, padded)
   np.testing.assert_allclose(door, expected, atol=1e-5)
   nothing = posterior_means.posterior_mean(
@@ -48,7 +49,7 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   )
   np.testing.assert_array_equal(nothing, 0)
   trained = posterior_means.fit_posterior_means(
-    counts, key=_KEY, config=config, epochs=2, batch=4
+    counts, key=_KEY, config=config, epochs=2, batch_size=4
   )
   assert np.isfinite(trained).all()
   assert not np.allclose(trained[0], null[0])
