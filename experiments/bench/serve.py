@@ -3,12 +3,12 @@
 python -m experiments.bench --suite=serve [--size=full]
 
 The "full" size has 80,000 made-up entities with 105,448 features, a hidden
-layer of 500 and 50 latent numbers, not trained; each query has 1 to 20
-members with weights from -1 to 2, no two queries are the same. Clients run in
-a process of their own and send the next query as soon as they have their
-answer. "one at a time" is the same server without calls for many queries.
-Quality is what the clients saw: latencies in milliseconds, queries a second,
-queries in a call, and programs compiled while they asked, which must be none.
+layer of 500 and concepts of 50 numbers, not trained. Each query has 1 to 20
+members with weights from -1 to 2; no two queries are the same. Clients run in
+a process of their own and send the next query when they have their answer.
+"one at a time" is the same server without batches. The quality columns are
+the clients' latencies in milliseconds, queries per second, queries in a call,
+and programs compiled during the measurement, which must be none.
 A full run of one round takes about six minutes on two cores.
 """
 
@@ -30,7 +30,7 @@ class _Shape(NamedTuple):
   features: int
   clusters: int
   hidden: int
-  latent: int
+  dim: int
   clients: int
   queries: int
 
@@ -39,11 +39,11 @@ _SHAPES = {
   "full": _Shape(80_000, 105_448, 400, 500, 50, 64, 1024),
   "small": _Shape(2_000, 1_500, 20, 16, 8, 16, 96),
 }
-# What a contender keeps between calls; each has a process of its own.
+# The server of this process; each contender has a process of its own.
 _KEPT: dict[str, Any] = {}
 
 
-class Asking(NamedTuple):
+class Workload(NamedTuple):
   """A model with queries to put to it.
 
   Attributes:
@@ -57,7 +57,7 @@ class Asking(NamedTuple):
   queries: list[dict[str, Any]]
 
 
-def asking(size: str, ranking: str, seed: int = 0) -> Asking:
+def workload(size: str, ranking: str, seed: int = 0) -> Workload:
   """Makes entities up, an untrained model of them, and queries.
 
   Args:
@@ -89,15 +89,14 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
   )  # fmt: skip
   names = [f"word:f{i}" for i in range(s.features)]
   table = features.FeatureTable(counts, ids, ids, names, held)
-  config = setexp.Config(s.latent, (s.hidden,), weighting="bm25")
+  config = setexp.Config(s.dim, (s.hidden,), weighting="bm25")
   statistics = setexp.statistics_from_scipy(config, counts)
   params = setexp.init(config, jax.random.key(seed), statistics)
   model = setexp.model_from_scipy(config, params, statistics.inputs, counts)
   known = np.flatnonzero(np.diff(counts.indptr))
-  # Enough for the rounds of the harness; what comes again is answered from
-  # memory.
+  # Enough for all rounds: repeated queries would be answered from the cache.
   queries = [_query(rng, ids, known, ranking) for _ in range(16 * s.queries)]
-  return Asking(
+  return Workload(
     s, Expander(table, model, systems.RankingConfig(ranking)), queries
   )
 
@@ -105,7 +104,7 @@ def asking(size: str, ranking: str, seed: int = 0) -> Asking:
 def _query(rng, ids, known, ranking) -> dict[str, Any]:
   chosen = rng.choice(known, rng.integers(1, _MEMBERS + 1), replace=False)
   weights = rng.uniform(-1, 2, len(chosen)).round(3)
-  weights[0] = weights[0] or 1.0  # a query of nothing but zeros is refused
+  weights[0] = weights[0] or 1.0  # Queries of zeros alone are refused.
   members = [
     {"id": ids[row], "weight": weight}
     for row, weight in zip(chosen.tolist(), weights.tolist())
@@ -116,18 +115,17 @@ def _query(rng, ids, known, ranking) -> dict[str, Any]:
 class _Served:
   """A server in threads of this process."""
 
-  def __init__(self, data: Asking, largest: int):
+  def __init__(self, data: Workload, max_batch: int):
     import uvicorn
 
     from experiments.explorer import answers, app, batching, ranker, server
 
     fitted = ranker.Ranker(data.opened, ())
     fitted.warm_up(answers.MAX_RESULTS)
-    found = answers.Answers(fitted)
     self.compilations = server.Compilations()
-    self.batcher = batching.Batcher(largest)
+    self.batcher = batching.Batcher(max_batch)
     config = uvicorn.Config(
-      app.build(found, self.batcher),
+      app.build(answers.Answers(fitted), self.batcher),
       log_config=None, access_log=False, lifespan="off", ws="none",
     )  # fmt: skip
     self._server = uvicorn.Server(config)
@@ -139,8 +137,8 @@ class _Served:
   def _serve(self) -> None:
     asyncio.run(self._server.serve(sockets=[self._listening]))
 
-  def ask(self, data: Asking) -> dict[str, float]:
-    """Lets the clients ask their next queries."""
+  def ask(self, data: Workload) -> dict[str, float]:
+    """Measures the answers to the next queries."""
     s = data.shape
     part = [x for x, _ in zip(self._queries, range(s.queries))]
     before, compiled = self.batcher.counts, self.compilations()
@@ -160,18 +158,18 @@ class _Served:
     }
 
 
-def ask(largest: int, data: Asking) -> dict[str, float]:
-  """Serves the model, and lets the clients ask.
+def ask(max_batch: int, data: Workload) -> dict[str, float]:
+  """Serves the model and measures its answers to the next queries.
 
   Args:
-    largest: queries in a call at most.
+    max_batch: queries in a call at most.
     data: the data.
 
   Returns:
-    What the clients saw.
+    Latencies, rate and counts.
   """
   if "served" not in _KEPT:
-    _KEPT["served"] = _Served(data, largest)
+    _KEPT["served"] = _Served(data, max_batch)
   return _KEPT["served"].ask(data)
 
 
@@ -188,7 +186,7 @@ def cases(size: str) -> list[Case]:
   return [
     Case(
       f"{s.queries} queries of {s.clients} clients ranked by {ranking}",
-      functools.partial(asking, size, ranking),
+      functools.partial(workload, size, ranking),
       {
         "ours": functools.partial(ask, 64),
         "one at a time": functools.partial(ask, 1),
@@ -199,6 +197,6 @@ def cases(size: str) -> list[Case]:
   ]
 
 
-def _seen(data: Asking, result: dict[str, float]) -> dict[str, float]:
+def _seen(data: Workload, result: dict[str, float]) -> dict[str, float]:
   del data
   return result

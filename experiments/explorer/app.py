@@ -1,7 +1,7 @@
 """The explorer as an ASGI application: pages, API, errors, headers.
 
-No part of a request ever names a file: the page's files are read once, into a
-table by address.
+The page's files are read once, into a table by address: no part of a request
+ever names a file.
 """
 
 import hashlib
@@ -57,14 +57,14 @@ def build(
   hosts: frozenset[str] | None = LOCAL,
   compilations: Callable[[], int] = lambda: 0,
 ) -> Callable[..., Awaitable[None]]:
-  """The application.
+  """Builds the application.
 
   Args:
     answers: about the model.
-    batcher: computes.
-    hosts: names that a request may call this server by, so that no page of
-      elsewhere reaches it by a name of its own; None for any.
-    compilations: counts them, for /api/status.
+    batcher: computes them.
+    hosts: host names that requests may use, against DNS rebinding; None for
+      any.
+    compilations: counts compiled programs, for /api/status.
 
   Returns:
     An ASGI application.
@@ -166,7 +166,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _failure(request: Request, error: Exception) -> Response:
-  """The server's log tells what happened, its answer does not."""
+  """The log says what happened, the answer does not."""
   del request, error
   return _error(500, "this is a fault of the server; its log says more")
 

@@ -1,8 +1,7 @@
-"""Requests in, one call for many of them, answers out.
+"""Batches of requests: one thread computes, one call answers many.
 
-One thread computes. Whatever waits when it becomes free and asks for the same
-kind of thing goes into one call, so that a lone request never waits for
-others, and under load the calls grow by themselves.
+When the thread is free, all waiting requests of one kind go into one call. A
+lone request never waits for others; under load the batches grow.
 """
 
 import asyncio
@@ -12,9 +11,9 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-# Two threads take turns: one that reads requests and one that computes. With
-# Python's usual 5 ms each waits for the other for a sixth of the time.
-_TURN = 0.0005
+# One thread reads requests, another computes. With Python's default interval
+# of 5 ms each waits for the other a sixth of the time.
+_SWITCH_SECONDS = 0.0005
 
 
 class Busy(Exception):
@@ -36,7 +35,7 @@ class Job(NamedTuple):
 
 
 class Counts(NamedTuple):
-  """What was done: requests, calls, the largest call, requests refused."""
+  """Requests, calls, requests in the largest call, and refused requests."""
 
   requests: int
   calls: int
@@ -47,22 +46,22 @@ class Counts(NamedTuple):
 class Batcher:
   """A thread that answers jobs; `submit` from an event loop."""
 
-  def __init__(self, largest: int = 64, waiting: int = 512):
+  def __init__(self, max_batch: int = 64, max_waiting: int = 512):
     """Starts the thread.
 
     Args:
-      largest: jobs in one call at most.
-      waiting: jobs that may wait; more are refused.
+      max_batch: jobs in one call at most.
+      max_waiting: jobs that may wait; more are refused.
     """
-    self._largest = largest
-    self._most = waiting
+    self._max_batch = max_batch
+    self._max_waiting = max_waiting
     self._jobs: collections.deque[tuple[Job, asyncio.Future]] = (
       collections.deque()
     )
     self._changed = threading.Condition()
     self._closed = False
     self.counts = Counts(0, 0, 0, 0)
-    sys.setswitchinterval(_TURN)  # of the whole process
+    sys.setswitchinterval(_SWITCH_SECONDS)  # of the whole process
     self._thread = threading.Thread(
       target=self._work, name="explorer", daemon=True
     )
@@ -79,7 +78,7 @@ class Batcher:
     """
     future = asyncio.get_running_loop().create_future()
     with self._changed:
-      if self._closed or len(self._jobs) >= self._most:
+      if self._closed or len(self._jobs) >= self._max_waiting:
         self.counts = self.counts._replace(refused=self.counts.refused + 1)
         raise Busy
       self._jobs.append((job, future))
@@ -103,7 +102,7 @@ class Batcher:
       taken = [first]
       kept: list[tuple[Job, asyncio.Future]] = []
       if first[0].kind is not None:
-        while self._jobs and len(taken) < self._largest:
+        while self._jobs and len(taken) < self._max_batch:
           job = self._jobs.popleft()
           (taken if job[0].kind == first[0].kind else kept).append(job)
         self._jobs.extendleft(reversed(kept))
@@ -121,7 +120,7 @@ class Batcher:
       taken = self._take()
       if not taken:
         return
-      # One whose client has gone needs no answer.
+      # Jobs of clients that left need no answer.
       taken = [pair for pair in taken if not pair[1].cancelled()]
       if not taken:
         continue

@@ -8,40 +8,40 @@ from repr_jax.data.entities import features
 from repr_jax.data.entities.query_text import Member, parse_members
 from repr_jax.errors import InputError
 
-_NEAREST = 3  # Names that stand in for an unknown one.
-_LOOKED_AT = 200  # Names with a common beginning that are put in order.
-_HELPED = 20  # Unknown names that the nearest are looked for.
+_NEAREST = 3  # Suggestions for an unknown name.
+_MAX_PREFIXED = 200  # Names with a common prefix that are sorted.
+_MAX_HELPED = 20  # Unknown names of a list that get suggestions.
 
 
 class Entities:
-  """The entities of a model, to be found."""
+  """The entities of a model, by name and id."""
 
-  def __init__(self, table: features.FeatureTable, most: int):
+  def __init__(self, table: features.FeatureTable, max_names: int):
     """Prepares the search.
 
     Args:
       table: the entities.
-      most: how many a pasted list may name.
+      max_names: names in a pasted list at most.
     """
     self._table = table
-    self._most = most
-    self._told = np.diff(table.sentences.entity_starts).tolist()
+    self._max_names = max_names
+    self._sentences = np.diff(table.sentences.entity_starts).tolist()
     self._sizes = np.diff(table.counts.indptr).tolist()
     table.name_index.prepare()
 
   def search(self, text: str, limit: int) -> dict[str, Any]:
-    """Entities by the beginning of their names, then by likeness.
+    """Entities whose names have a prefix, then those with similar names.
 
-    Names that have the text as whole words come first, and among those the
-    entities that most is told about.
+    Names that contain the text as whole words come first, and among those
+    the entities with most features.
 
     Args:
-      text: what was typed.
+      text: the prefix, or an id.
       limit: entities at most.
     """
     text = text.strip()
     index = self._table.name_index
-    begun = index.begin(text, _LOOKED_AT)
+    begun = index.begin(text, _MAX_PREFIXED)
     rows = sorted(begun, key=lambda row: self._rank(row, text))[:limit]
     if text in self._table.rows:
       own = self._table.rows[text]
@@ -49,9 +49,9 @@ class Entities:
     near = []
     if len(rows) < limit and len(text) > 2:
       near = [x for x in index.suggest(text, limit) if x not in rows]
-    found = [{**self.describe(row), "match": "prefix"} for row in rows]
-    found += [{**self.describe(row), "match": "similar"} for row in near]
-    return {"entities": found[:limit]}
+    matches = [{**self.describe(row), "match": "prefix"} for row in rows]
+    matches += [{**self.describe(row), "match": "similar"} for row in near]
+    return {"entities": matches[:limit]}
 
   def resolve(self, text: str) -> dict[str, Any]:
     """Entities that a pasted list names.
@@ -61,27 +61,27 @@ class Entities:
         as in "Bach:2".
 
     Returns:
-      Those found, and the others with the nearest names of the first few.
+      "entities", and "unknown" names, the first of them with suggestions.
     """
-    found: list[dict[str, Any]] = []
+    known: list[dict[str, Any]] = []
     unknown: list[dict[str, Any]] = []
     for line in text.splitlines():
       if not line.strip():
         continue
       for member in self._members(line):
         row = self._find(member.name)
-        if len(found) + len(unknown) == self._most:
-          raise InputError(f"the list has more than {self._most} names")
+        if len(known) + len(unknown) == self._max_names:
+          raise InputError(f"the list has more than {self._max_names} names")
         if row is None:
           near = []
-          if len(unknown) < _HELPED:
+          if len(unknown) < _MAX_HELPED:
             near = self._table.name_index.suggest(member.name, _NEAREST)
           unknown.append(
             {"name": member.name, "nearest": [self.describe(x) for x in near]}
           )
         else:
-          found.append({**self.describe(row), "weight": member.weight})
-    return {"found": found, "unknown": unknown}
+          known.append({**self.describe(row), "weight": member.weight})
+    return {"entities": known, "unknown": unknown}
 
   def row(self, entity: str) -> int:
     """The row of an entity's id; `InputError` where there is none."""
@@ -98,7 +98,7 @@ class Entities:
     return {
       "id": self._table.entities[row],
       "name": self._table.names[row],
-      "sentences": self._told[row],
+      "sentences": self._sentences[row],
       "usable": self._sizes[row] > 0,
     }
 
@@ -106,7 +106,7 @@ class Entities:
     """Members of a line, which may be a name that has commas itself."""
     if self._find(line.strip()) is not None:
       return [Member(line.strip(), 1.0)]
-    return parse_members(self._table, line, self._most)
+    return parse_members(self._table, line, self._max_names)
 
   def _rank(self, row: int, text: str) -> tuple[bool, bool, int]:
     """Smaller for an entity that is likelier meant."""
@@ -117,5 +117,5 @@ class Entities:
     """The entity of an id or a name; of several, the one told of most."""
     if name in self._table.rows:
       return self._table.rows[name]
-    found = self._table.name_index.find(name)
-    return max(found, key=self._sizes.__getitem__, default=None)
+    rows = self._table.name_index.find(name)
+    return max(rows, key=self._sizes.__getitem__, default=None)

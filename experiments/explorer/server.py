@@ -1,4 +1,4 @@
-"""Opens the port, warms the model up and serves until told to stop."""
+"""The server: opens the port, compiles the programs, serves until a signal."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def require() -> None:
-  """Refuses to start where the packages of the server are not installed."""
+  """Checks that the packages of the server are installed."""
   for name in ("pydantic", "starlette", "uvicorn"):
     if importlib.util.find_spec(name) is None:
       raise InputError(
@@ -36,13 +36,16 @@ def bind(host: str, port: int) -> socket.socket:
     port: 0 for any that is free.
 
   Returns:
-    The socket; a port that cannot be had is an `InputError`.
+    The socket.
+
+  Raises:
+    InputError: the port cannot be had.
   """
   try:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
   except OSError as error:
     raise InputError(f"--host={host}: {error.strerror or error}") from None
-  family, kind, protocol, _, address = found[0]
+  family, kind, protocol, _, address = addresses[0]
   opened = socket.socket(family, kind, protocol)
   try:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,7 +71,7 @@ class Compilations:
     jax.monitoring.register_event_duration_secs_listener(self._listen)
 
   def __call__(self) -> int:
-    """How many there were."""
+    """The number so far."""
     return self._count
 
   def _listen(self, event: str, duration_secs: float, **kwargs: Any) -> None:
@@ -84,17 +87,17 @@ def application(
   hosts: frozenset[str] | None,
   say: Callable[[str], None],
 ) -> tuple[Callable[..., Any], Callable[[], None]]:
-  """The application on a model, warmed up.
+  """Builds the application on a model and compiles its programs.
 
   Args:
     opened: the model.
     baselines: other systems to fit.
     members: most entities in a query.
     hosts: see `app.build`.
-    say: called with a line of text when something was done.
+    say: called with a line of text on progress.
 
   Returns:
-    The ASGI application, and what ends its thread.
+    The ASGI application, and a function that ends its thread.
   """
   from experiments.explorer import answers, app, batching, ranker
 
@@ -102,12 +105,12 @@ def application(
   began = time.monotonic()
   counted = Compilations()
   fitted.warm_up(answers.MAX_RESULTS)
-  found = answers.Answers(fitted)
+  answering = answers.Answers(fitted)
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")
   batcher = batching.Batcher(ranker.MAX_BATCH)
   built = app.build(
-    found, batcher, hosts=hosts, compilations=lambda: counted() - before
+    answering, batcher, hosts=hosts, compilations=lambda: counted() - before
   )
   return built, batcher.close
 
@@ -127,7 +130,7 @@ def run(
     listening: from `bind`.
     baselines: other systems to fit.
     members: most entities in a query.
-    say: called with a line of text when something was done.
+    say: called with a line of text on progress.
   """
   import uvicorn
 

@@ -1,8 +1,8 @@
 """Why a query has its answers, for any system of this package (thesis 4.4).
 
 A system gives weights of features (`rationale`) and scores rows of features
-(`score_rows`); here these become named features, sentences in order, a table
-of what each latent dimension stands for, and what a change of the query did.
+(`score_rows`); here these become named features, sentences in order, and a
+table of what each latent dimension stands for.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,13 +61,6 @@ class Concept(NamedTuple):
 
   positive: list[Named]
   negative: list[Named]
-
-
-class Changes(NamedTuple):
-  """Features that entered and left the first ones of a rationale."""
-
-  entered: list[Named]
-  left: list[Named]
 
 
 def top_features(
@@ -147,29 +140,6 @@ def concept_table(
       sides.append([Named(names[i], float(signed[i])) for i in order])
     found.append(Concept(sides[0], sides[1] if both_signs else []))
   return found
-
-
-def changes(
-  before: np.ndarray, after: np.ndarray, names: Sequence[str], k: int = 10
-) -> Changes:
-  """What changed in a rationale when its query did.
-
-  Args:
-    before: weights of all features, [F].
-    after: weights of all features, [F].
-    names: names of the features, F of them.
-    k: how many first features are looked at.
-
-  Returns:
-    Features among the first k only after, with their new weights, and only
-    before, with their old ones.
-  """
-  old, new = (top_features(x, names, k) for x in (before, after))
-  entered = {x.name for x in new} - {x.name for x in old}
-  left = {x.name for x in old} - {x.name for x in new}
-  return Changes(
-    [x for x in new if x.name in entered], [x for x in old if x.name in left]
-  )
 
 
 def _first(weights: np.ndarray, k: int) -> np.ndarray:

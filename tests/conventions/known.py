@@ -86,7 +86,6 @@ WHAT = {
   "repr_jax.setexp.baselines.word2vecf: contributions",
   "repr_jax.setexp.expansion: Ranking",
   "repr_jax.setexp.expansion: contributions",
-  "repr_jax.setexp.explain: changes",
   "repr_jax.setexp.explain: concept_table",
   "repr_jax.setexp.gaussian_scores: parts",
   "tests.experiments.explorer_page_test: said",

@@ -10,7 +10,7 @@ from repr_jax.errors import InputError
 
 
 def test_jobs_of_a_kind_share_a_call_and_too_many_are_refused():
-  batcher = batching.Batcher(largest=3, waiting=5)
+  batcher = batching.Batcher(max_batch=3, max_waiting=5)
   gate, calls = threading.Event(), []
 
   def run(values):

@@ -39,7 +39,7 @@ def test_entities_are_found(client):
 def test_a_pasted_list_is_resolved(client):
   text = 'River 1, composer2:2\n\n"River 3":-0.5\nCompsoer 4\nMute\n'
   found = _post(client, "/api/resolve", text=text)
-  pairs = [(x["id"], x["weight"]) for x in found["found"]]
+  pairs = [(x["id"], x["weight"]) for x in found["entities"]]
   assert pairs == [
     ("river1", 1.0), ("composer2", 2.0), ("river3", -0.5), ("mute", 1.0),
   ]  # fmt: skip
@@ -52,4 +52,4 @@ def test_a_pasted_list_is_resolved(client):
     assert response.json()["error"]
   nasty = _post(client, "/api/expand", members=[{"id": "nasty id~&#"}])
   name = nasty["members"][0]["name"]
-  assert _post(client, "/api/resolve", text=name)["found"][0]["name"] == name
+  assert _post(client, "/api/resolve", text=name)["entities"][0]["name"] == name

@@ -60,12 +60,3 @@ def test_concepts_are_the_decoder_at_unit_vectors():
         _NAMES[i] for i in np.argsort(-logits)[:2]
       ]
   assert explain.concept_table(decoder, _NAMES)[0].negative == []
-
-
-def test_changes_name_what_entered_and_left():
-  before = np.array([5, 4, 3, 2, 1, 0.0])
-  after = np.array([5, 0, 3, 2, 1, 9.0])
-  found = explain.changes(before, after, _NAMES, 3)
-  assert found.entered == [("word:f", 9.0)]
-  assert found.left == [("word:b", 4.0)]
-  assert explain.changes(before, before, _NAMES, 3) == ([], [])

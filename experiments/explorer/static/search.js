@@ -133,8 +133,8 @@ export function setUpPaste(addAll, fail) {
     if (!text.value.trim()) return;
     try {
       const answer = await api.resolve(text.value);
-      const usable = answer.found.filter((entity) => entity.usable);
-      const idle = answer.found.filter((entity) => !entity.usable);
+      const usable = answer.entities.filter((entity) => entity.usable);
+      const idle = answer.entities.filter((entity) => !entity.usable);
       const added = addAll(usable);
       text.value = "";
       report.replaceChildren(
