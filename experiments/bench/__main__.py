@@ -8,14 +8,12 @@ peak memory of its process with the increase over its data, and the quality of
 its result. Ratios mean more than seconds on a machine that others use.
 """
 
-import importlib
 import pathlib
-import pkgutil
 
 from absl import flags
 
 from experiments import bench
-from experiments.bench import harness
+from experiments.bench import harness, suites
 from experiments.run import runlib, workdir
 from repr_jax import errors
 from repr_jax.data.io import files
@@ -42,41 +40,11 @@ _TIMEOUT = flags.DEFINE_float(
 )
 
 
-def suites() -> list[str]:
-  """Names of the suites there are."""
-  own = {"harness", "worker", "__main__"}
-  modules = {module.name for module in pkgutil.iter_modules(bench.__path__)}
-  return sorted(modules - own)
-
-
-def choose(
-  suite: str | None, size: str, names: list[str] | None, scaling: bool
-) -> list[harness.Case]:
-  """The cases that the flags ask for; InputError where there is none."""
-  if suite not in suites():
-    raise errors.InputError(
-      f"--suite: there is no suite {suite!r}; there are "
-      f"{', '.join(suites()) or 'none yet'}"
-    )
-  cases = importlib.import_module(f"{bench.__name__}.{suite}").cases(size)
-  known = [case.name for case in cases if bool(case.sizes) == scaling]
-  for name in names or ():
-    if name not in known:
-      raise errors.InputError(
-        f"--cases: the suite {suite} has no case {name!r}; with --scaling="
-        f"{str(scaling).lower()} there are {', '.join(known) or 'none'}"
-      )
-  chosen = known if names is None else names
-  if not chosen:
-    raise errors.InputError(f"--scaling: the suite {suite} has no such case")
-  return [case for case in cases if case.name in chosen]
-
-
 def main(argv: list[str]) -> None:
   """Runs the suite that the flags name."""
   del argv
   suite, size = _SUITE.value, _SIZE.value
-  cases = choose(suite, size, _CASES.value, _SCALING.value)
+  cases = suites.choose(suite, size, _CASES.value, _SCALING.value)
   output = None if _OUTPUT.value is None else pathlib.Path(_OUTPUT.value)
   if output is not None and not output.parent.is_dir():
     raise errors.InputError("--output: there is no such directory", path=output)

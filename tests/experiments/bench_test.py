@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from experiments.bench import __main__ as program
-from experiments.bench import harness
+from experiments.bench import harness, suites
 from repr_jax import errors
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -77,8 +76,8 @@ def test_scaling_measures_each_size(cases):
 
 def test_unknown_suites_and_cases_are_named():
   with pytest.raises(errors.InputError, match="no suite 'nothing'"):
-    program.choose("nothing", "small", None, False)
-  assert "harness" not in program.suites()
+    suites.choose("nothing", "small", None, False)
+  assert "harness" not in suites.names()
 
 
 def test_environment_has_machine_and_versions():

@@ -1,21 +1,21 @@
 """The explorer under mixed load, with invalid requests among it.
 
-REPR_JAX_SOAK_SECONDS=600 makes it last ten minutes; the default is short.
+REPR_JAX_SOAK_SECONDS=600 makes it last ten minutes.
 """
 
-import os
+import pytest
+import tiers
 
 from experiments.explorer import soak
 from experiments.explorer.clients import LOST, Response
 
-_SECONDS = float(os.environ.get("REPR_JAX_SOAK_SECONDS", "10"))
 
-
+@pytest.mark.counted
 def test_mixed_load_leaves_no_fault_and_no_growth(explored):
-  parts = soak.soak(explored.url, _SECONDS, 6, parts=5)
+  parts = soak.soak(explored.url, tiers.SOAK_SECONDS, 6, parts=5)
   responses = [x for part in parts for x in part.responses]
   # Other tests run beside it: latencies of two seconds are not steady.
-  slowdown = soak.MAX_SLOWDOWN if _SECONDS > 60 else 20
+  slowdown = soak.MAX_SLOWDOWN if tiers.SOAK_SECONDS > 60 else 20
   assert soak.faults(parts, slowdown) == []
   kinds = {x.kind for x in responses}
   assert {

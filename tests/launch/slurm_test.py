@@ -24,6 +24,7 @@ def cluster(tmp_path_factory):
     pytest.skip(f"no SLURM: {error}")
 
 
+@pytest.mark.long
 def test_three_runs_and_a_failure_through_slurm(
   cluster, sweep_file, tmp_path, monkeypatch, command_line
 ):
@@ -58,6 +59,7 @@ def test_three_runs_and_a_failure_through_slurm(
   assert "21" in line and "3" in line  # mean of 20, 21 and 22 over 3 seeds
 
 
+@pytest.mark.long
 def test_an_interrupted_sweep_cancels_its_jobs(
   cluster, sweep_file, tmp_path, monkeypatch
 ):
@@ -85,6 +87,7 @@ def test_an_interrupted_sweep_cancels_its_jobs(
   assert len(again) == 1 and steps.read_text() == done
 
 
+@pytest.mark.long
 def test_a_refused_job_is_an_error(cluster, tmp_path, monkeypatch):
   monkeypatch.setenv("SLURM_CONF", str(cluster))
   slurm = executors.Slurm(tmp_path, {"partition": "nowhere"})
@@ -93,6 +96,7 @@ def test_a_refused_job_is_an_error(cluster, tmp_path, monkeypatch):
     slurm.submit(job)
 
 
+@pytest.mark.long
 def test_processes_of_slurm_join_one_job(cluster, tmp_path, monkeypatch):
   monkeypatch.setenv("SLURM_CONF", str(cluster))
   monkeypatch.setenv("JAX_PLATFORMS", "cpu")
