@@ -94,7 +94,7 @@ def _python_loop(data: Corpus) -> list[Any]:
   ends = np.append(data.starts[1:], len(data.ids)).tolist()
   ids, columns = data.ids.tolist(), data.columns
   spans = list(zip(data.starts.tolist(), ends))
-  found = []
+  matrices = []
   for offset in _OFFSETS:
     counts: dict[tuple[int, int], int] = {}
     for start, end in spans:
@@ -106,17 +106,17 @@ def _python_loop(data: Corpus) -> list[Any]:
     places = np.array(list(counts), np.int64).reshape(-1, 2).T
     values = np.fromiter(counts.values(), np.float32)
     shape = (data.rows, columns)
-    found.append(
+    matrices.append(
       scipy.sparse.csr_array((values, (places[0], places[1])), shape=shape)
     )
-  return found
+  return matrices
 
 
 def _scipy_loop(data: Corpus) -> list[Any]:
   """Pairs of one offset at a time, summed by scipy's conversion to CSR."""
   ends = np.append(data.starts[1:], len(data.ids))
   sentence = np.repeat(np.arange(len(ends)), ends - data.starts)
-  found = []
+  matrices = []
   for offset in _OFFSETS:
     row, column = data.ids[offset:], data.ids[:-offset]
     kept = sentence[offset:] == sentence[:-offset]
@@ -124,8 +124,8 @@ def _scipy_loop(data: Corpus) -> list[Any]:
     ones = np.ones(int(kept.sum()), np.float32)
     pairs = (ones, (row[kept], column[kept]))
     shape = (data.rows, data.columns)
-    found.append(scipy.sparse.coo_array(pairs, shape=shape).tocsr())
-  return found
+    matrices.append(scipy.sparse.coo_array(pairs, shape=shape).tocsr())
+  return matrices
 
 
 def _ours_text(data: Corpus) -> list[Any]:

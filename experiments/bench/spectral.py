@@ -180,9 +180,9 @@ def _mean_error(data: _Matrix, result) -> dict[str, float]:
   """Relative error of the singular values against ARPACK in float64."""
   if result[1] is None:
     return {}
-  found = np.sort(np.asarray(result[1]))[::-1]
+  values = np.sort(np.asarray(result[1]))[::-1]
   error = np.full(data.rank, 1.0)
-  error[: len(found)] = np.abs(found / data.values[: len(found)] - 1)
+  error[: len(values)] = np.abs(values / data.values[: len(values)] - 1)
   return {"mean error": error.mean(), "worst": error.max()}
 
 

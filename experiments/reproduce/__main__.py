@@ -30,7 +30,7 @@ from experiments.run import (
 from repr_jax import errors
 
 CHAPTERS: dict[str, str] = {
-  "spectral": "experiments.spectral.__main__:chapter",
+  "spectral": "experiments.spectral.chapter:chapter",
   "mvlsa": "experiments.mvlsa.chapter:chapter",
   "rescal": "experiments.rescal.__main__:chapter",
   "elkb": "experiments.elkb.chapter:chapter",

@@ -1,7 +1,8 @@
 """Matrices with known answers, for tests and benchmarks.
 
-Every generator takes a numpy `Generator` and gives the same arrays for the
-same state of it. Worlds of entities and facts are in `synthetic_worlds`.
+Every generator takes a numpy `Generator`, or a seed, and gives the same
+arrays for the same state of it. Entities and facts are in
+`synthetic_corpora`.
 """
 
 from collections.abc import Sequence
@@ -13,20 +14,6 @@ import scipy.sparse
 from repr_jax import errors
 
 _BLOCK = 1 << 22  # Nonzeros made at once.
-
-
-class SharedViews(NamedTuple):
-  """Views of the same rows that share a signal.
-
-  Attributes:
-    views: one matrix [n, d_j] for each view, dense or scipy CSR, float32.
-    signal: orthonormal basis of the shared column space, [n, k].
-    observed: whether view j has row i, bool [j, n]; other rows are zero.
-  """
-
-  views: list
-  signal: np.ndarray
-  observed: np.ndarray
 
 
 class Spectrum(NamedTuple):
@@ -45,103 +32,16 @@ class Spectrum(NamedTuple):
   v: np.ndarray
 
 
-class PPCASample(NamedTuple):
-  """A sample of probabilistic PCA, x = M z + mean + noise.
-
-  Attributes:
-    data: the sample, [n, d].
-    loadings: M, orthogonal columns of falling length, [d, k].
-    mean: [d].
-    noise_variance: variance of the noise in each coordinate.
-  """
-
-  data: np.ndarray
-  loadings: np.ndarray
-  mean: np.ndarray
-  noise_variance: float
-
-
-def shared_views(
-  rng: np.random.Generator,
-  n: int,
-  dims: Sequence[int],
-  k: int,
-  noise: float = 0.1,
-  missing: float = 0.0,
-) -> SharedViews:
-  """Dense views sqrt(n) G A_j + noise, with orthonormal G and random A_j.
-
-  Without noise and missing rows the column space of every view is that of G,
-  so GCCA finds it with objective 0 (k at most each d_j).
-
-  Args:
-    rng: the source of randomness.
-    n: rows.
-    dims: columns of each view.
-    k: dimensions of the signal.
-    noise: standard deviation of the noise in each entry.
-    missing: the share of rows that a view lacks; every row stays in one view.
-
-  Returns:
-    The views, the basis G and the observed rows.
-  """
-  _check(0 < k <= min(n, *dims), "k must lie between 1 and the smallest side")
-  signal = _orthonormal(rng, n, k)
-  observed = _observed(rng, len(dims), n, missing)
-  views = []
-  for d, seen in zip(dims, observed):
-    view = np.sqrt(n) * signal @ _orthonormal(rng, d, k).T
-    view += noise * rng.standard_normal((n, d))
-    views.append((view * seen[:, None]).astype(np.float32))
-  return SharedViews(views, signal.astype(np.float32), observed)
-
-
-def count_views(
-  rng: np.random.Generator,
-  n: int,
-  dims: Sequence[int],
-  k: int,
-  mean_count: float = 1.0,
-  missing: float = 0.0,
-) -> SharedViews:
-  """Sparse Poisson counts whose expectations share k dimensions.
-
-  The expected counts of view j are H W_j with nonnegative H [n, k], most of
-  whose rows lean to one column, as if words had topics.
-
-  Args:
-    rng: the source of randomness.
-    n: rows.
-    dims: columns of each view.
-    k: dimensions of the signal.
-    mean_count: the mean of the expected counts; the higher, the less noise.
-    missing: the share of rows that a view lacks; every row stays in one view.
-
-  Returns:
-    CSR views, an orthonormal basis of the span of H, the observed rows. A
-    row may be all zero by chance although it is observed.
-  """
-  _check(0 < k <= n, "k must lie between 1 and n")
-  topics = rng.dirichlet(np.full(k, 0.1), n)
-  observed = _observed(rng, len(dims), n, missing)
-  views = []
-  for d, seen in zip(dims, observed):
-    rate = topics @ rng.gamma(0.3, size=(k, d))
-    rate *= mean_count / max(rate.mean(), 1e-12)
-    counts = rng.poisson(rate) * seen[:, None]
-    views.append(scipy.sparse.csr_array(counts.astype(np.float32)))
-  return SharedViews(
-    views, np.linalg.qr(topics)[0].astype(np.float32), observed
-  )
-
-
 def with_spectrum(
-  rng: np.random.Generator, n: int, d: int, singular_values: Sequence[float]
+  rng: np.random.Generator | int,
+  n: int,
+  d: int,
+  singular_values: Sequence[float],
 ) -> Spectrum:
   """A random dense matrix with given singular values.
 
   Args:
-    rng: the source of randomness.
+    rng: the source of randomness, or a seed.
     n: rows.
     d: columns.
     singular_values: nonnegative, at most min(n, d) of them.
@@ -152,12 +52,13 @@ def with_spectrum(
   s = np.sort(np.asarray(singular_values, np.float64))[::-1]
   _check(0 < len(s) <= min(n, d), "need 1 to min(n, d) singular values")
   _check(bool((s >= 0).all()), "singular values are not negative")
+  rng = _generator(rng)
   u, v = _orthonormal(rng, n, len(s)), _orthonormal(rng, d, len(s))
   return Spectrum((u * s) @ v.T, u, s, v)
 
 
 def zipf_counts(
-  rng: np.random.Generator,
+  rng: np.random.Generator | int,
   n: int,
   d: int,
   nnz: int,
@@ -170,7 +71,7 @@ def zipf_counts(
   and memory proportional to nnz: 500,000 x 12,500 is no problem.
 
   Args:
-    rng: the source of randomness.
+    rng: the source of randomness, or a seed.
     n: rows.
     d: columns.
     nnz: the exact number of nonzeros, at most n d.
@@ -181,6 +82,7 @@ def zipf_counts(
   """
   _check(n > 0 and d > 0, "n and d must be positive")
   _check(0 <= nnz <= n * d, f"nnz must lie between 0 and {n * d}")
+  rng = _generator(rng)
   sizes = _column_sizes(n, d, nnz, exponent)
   indptr = np.concatenate([[0], np.cumsum(sizes)])
   indices = np.empty(nnz, np.int32)
@@ -195,30 +97,6 @@ def zipf_counts(
     indices[part], data[part] = _zipf_columns(rng, n, columns, sizes)
     column = stop
   return scipy.sparse.csc_array((data, indices, indptr), (n, d)).tocsr()
-
-
-def ppca_sample(
-  rng: np.random.Generator, n: int, d: int, k: int, noise_variance: float = 0.1
-) -> PPCASample:
-  """Draws from probabilistic PCA with known parameters.
-
-  Args:
-    rng: the source of randomness.
-    n: the size of the sample.
-    d: its dimension.
-    k: the dimension of the latent variable, below d.
-    noise_variance: positive.
-
-  Returns:
-    The sample with its parameters; M has squared column lengths k, ..., 1.
-  """
-  _check(0 < k < d, "k must lie between 1 and d - 1")
-  _check(noise_variance > 0, "noise_variance must be positive")
-  loadings = _orthonormal(rng, d, k) * np.sqrt(np.arange(k, 0, -1))
-  mean = rng.standard_normal(d)
-  data = rng.standard_normal((n, k)) @ loadings.T + mean
-  data += np.sqrt(noise_variance) * rng.standard_normal((n, d))
-  return PPCASample(data, loadings, mean, noise_variance)
 
 
 def _zipf_columns(
@@ -261,15 +139,14 @@ def _orthonormal(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
   return np.linalg.qr(rng.standard_normal((n, k)))[0]
 
 
-def _observed(
-  rng: np.random.Generator, views: int, n: int, missing: float
-) -> np.ndarray:
-  _check(0 <= missing < 1, "missing must be at least 0 and below 1")
-  observed = rng.random((views, n)) >= missing
-  observed[rng.integers(views, size=n), np.arange(n)] = True
-  return observed
-
-
 def _check(holds: bool, message: str) -> None:
   if not holds:
     raise errors.InputError(message)
+
+
+def _generator(rng: np.random.Generator | int) -> np.random.Generator:
+  if not isinstance(rng, (int, np.integer, np.random.Generator)):
+    raise errors.InputError(
+      f"rng must be a numpy Generator or a whole number, not {rng!r}"
+    )
+  return np.random.default_rng(rng)

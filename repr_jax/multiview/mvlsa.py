@@ -234,7 +234,7 @@ def fit(
 
 
 def as_key(key: Array | int) -> Array:
-  """A random key, made of a seed where one is given."""
+  """A random key [], made of a seed where one is given."""
   if isinstance(key, (int, np.integer)):
     return jax.random.key(int(key))
   if not isinstance(key, jax.Array):

@@ -3,12 +3,13 @@
 import numpy as np
 
 from experiments.run import report_page
-from experiments.spectral import __main__ as spectral
-from experiments.spectral import findings
+from experiments.spectral import chapter as chapters
+from experiments.spectral import evaluate, findings
+from experiments.spectral.config import Config
 
 
 def test_centering_is_exact_where_the_update_is_not():
-  errors = spectral.centering(800, 10, seed=0)
+  errors = evaluate.centering(800, 10, seed=0)
   assert errors["implicit centering"] < 1e-4
   assert errors["implicit centering"] < errors["rank-one update"]
   assert errors["rank-one update"] < errors["no centering"]
@@ -16,7 +17,7 @@ def test_centering_is_exact_where_the_update_is_not():
 
 def test_chapter_can_be_reported(tmp_path, monkeypatch):
   monkeypatch.setattr(
-    spectral,
+    evaluate,
     "missing_rows",
     lambda n, seed: {
       "shares": [0.0, 0.5],
@@ -27,7 +28,7 @@ def test_chapter_can_be_reported(tmp_path, monkeypatch):
       },
     },
   )
-  chapter = spectral._chapter(600, 5, 0)
+  chapter = chapters.make(Config(rows=600, rank=5))
   report_page.write_report({"spectral": chapter}, tmp_path)
   page = (tmp_path / "report.html").read_text()
   assert "implicit centering" in page
@@ -47,7 +48,7 @@ def test_a_bound_below_its_error_is_said_to_be_so():
 
 
 def test_missing_rows_are_best_left_out():
-  found = spectral.missing_rows(500, seed=1)["recovered"]
+  found = evaluate.missing_rows(500, seed=1)["recovered"]
   assert np.all(np.array(found["left out"]) > 0.9)
   assert found["left out"][-1] > found["as zeros"][-1]
   np.testing.assert_allclose(

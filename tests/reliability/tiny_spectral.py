@@ -3,6 +3,7 @@
 from typing import Any
 
 from experiments.spectral import __main__ as spectral
+from experiments.spectral import evaluate
 
 
 def _missing_rows(n: int, seed: int) -> dict[str, Any]:
@@ -12,5 +13,5 @@ def _missing_rows(n: int, seed: int) -> dict[str, Any]:
 
 def main(argv: list[str]) -> None:
   """The program."""
-  spectral.missing_rows = _missing_rows
+  evaluate.missing_rows = _missing_rows
   spectral.main(argv)

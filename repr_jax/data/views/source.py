@@ -84,6 +84,7 @@ class Gather:
     self.waiting = 0
 
   def add(self, key: str, row: int, column: int, value: float = 1.0) -> None:
+    """Adds to one count of a key."""
     self._rows[key].append(row)
     self._columns[key].append(column)
     self._values[key].append(value)

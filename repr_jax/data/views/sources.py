@@ -209,7 +209,7 @@ def _dependency_views(
 def wordnet_source(
   groups: Sequence[str],
   folder: str | None = None,
-  options: wordnet_views.Options | None = None,
+  options: wordnet_views.Config | None = None,
 ) -> Source:
   """Views of WordNet, see `wordnet_views`.
 
@@ -219,7 +219,7 @@ def wordnet_source(
     options: details of the views.
   """
   place = tables.find_folder(folder)
-  details = options or wordnet_views.Options()
+  details = options or wordnet_views.Config()
 
   def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
     database = wordnet.load(place)

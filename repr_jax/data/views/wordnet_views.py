@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Config:
   """Kinds of columns to make of WordNet.
 
   Attributes:
@@ -114,7 +114,7 @@ def views(
   wn: wordnet.WordNet,
   words: Sequence[str],
   groups: Iterable[str] = GROUPS,
-  options: Options | None = None,
+  options: Config | None = None,
 ) -> Iterator[store.View]:
   """Makes the views of some groups, in the order of `GROUPS`.
 
@@ -128,7 +128,7 @@ def views(
     The views; columns that no word has are left out, and views with no entry
     are too.
   """
-  options = options or Options()
+  options = options or Config()
   chosen = set(groups)
   if chosen - set(GROUPS):
     raise InputError(

@@ -24,7 +24,7 @@ def _wn():
 
 @pytest.fixture(name="found", scope="module")
 def _found(wn):
-  options = wordnet_views.Options(levels=2, decay=0.5, gloss_offsets=(2, -1))
+  options = wordnet_views.Config(levels=2, decay=0.5, gloss_offsets=(2, -1))
   made = wordnet_views.views(wn, _WORDS, options=options)
   return {view.name.removeprefix("wordnet_"): view for view in made}
 
@@ -149,6 +149,6 @@ def test_only_the_groups_asked_for(wn):
   with pytest.raises(errors.InputError, match="etymology"):
     list(wordnet_views.views(wn, _WORDS, ["etymology"]))
   with pytest.raises(errors.InputError, match="rhymes"):
-    wordnet_views.Options(relations=("rhymes",))
+    wordnet_views.Config(relations=("rhymes",))
   with pytest.raises(errors.InputError, match="decay"):
-    wordnet_views.Options(decay=0)
+    wordnet_views.Config(decay=0)
