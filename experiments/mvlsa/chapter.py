@@ -10,7 +10,7 @@ numbers of dimensions (k), of singular vectors of a view (m) and of contexts
 import dataclasses
 import pathlib
 
-from experiments.mvlsa import evaluate, plots, studies, train
+from experiments.mvlsa import evaluate, findings, plots, studies, train
 from experiments.mvlsa.config import Config
 from experiments.run import progress, report, runlib
 from repr_jax.data.views.wordnet_views import GROUPS
@@ -87,25 +87,27 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       f"{len(problem.data.views)} views of WordNet, no text."
     ),
     rows=rows,
-    tables=[_ablation(cells), _neighbors(problem, study)],
-    plots=[report.Plot(_CAPTIONS[name], p) for name, p in pictures.items()],
+    tables=[_neighbors(problem, study)],
+    charts=[
+      *findings.charts(cells),
+      *(_sweep(each) for each in swept),
+      *([findings.shares(study.shares)] if study.shares else []),
+    ],
+    question=findings.QUESTION,
+    answer=findings.answer(rows),
+    table=findings.table(cells),
+    claims=findings.claims(rows),
     notes=[_NOTE],
   )
 
 
 # All views fused with GloVe and skip-gram, from 300 times more text.
 _THESIS = {"SIMLEX": 43.9, "WS": 70.1}
-_CAPTIONS = {
-  "ablation": "Figures with all views and without one group at a time.",
-  "sweeps": "Figures against k, m and t, the other two as above.",
-  "shares": "How much of the vectors each view explains.",
-}
 _NOTE = (
   "The thesis' figures come from text of billions of words with 46 views; "
   "here no text is read. Intervals are 95 % over the pairs of words. The "
   "weights of groups were the best of five choices on MEN, RW, SCWS, SIMLEX "
-  "and MTURK, so SIMLEX is not held out. A dagger marks a loss that reaches "
-  "the MRDS (.05/.9)."
+  "and MTURK, so SIMLEX is not held out. MRDS: .05/.9."
 )
 
 
@@ -134,20 +136,11 @@ def _neighbors(problem: train.Problem, study: studies.Study) -> report.Table:
   )
 
 
-def _ablation(cells: list[dict]) -> report.Table:
-  """The ablation with one line for each system."""
-  names = list(dict.fromkeys(cell["set"] for cell in cells))
-  lines: dict[str, dict[str, str]] = {}
-  for cell in cells:
-    value = cell["value"]
-    shown = "-" if value is None else f"{value:.1f}"
-    if cell["significant"]:
-      shown += "†"
-    lines.setdefault(cell["system"], {})[cell["set"]] = shown
-  coverage = {c["set"]: f"{100 * c['coverage']:.0f} %" for c in cells}
-  lines["coverage"] = coverage
-  return report.Table(
-    "Ablation over groups of views",
-    ["system", *names],
-    [[s, *(line.get(n, "-") for n in names)] for s, line in lines.items()],
-  )
+def _sweep(study: studies.Study) -> report.Lines:
+  """The figures of a study against its setting."""
+  sets = next(iter(study.systems.values()))
+  values = {
+    name: [results[name].value for results in study.systems.values()]
+    for name in sets
+  }
+  return findings.sweep(study.name, study.axis, values)
