@@ -11,6 +11,7 @@ from experiments.nvse import (
   comparison,
   data,
   evaluate,
+  findings,
   protocols,
   query,
   session,
@@ -25,6 +26,7 @@ from repr_jax.setexp import from_scipy, systems
 
 _QUICK = Options()
 _FULL = dataclasses.replace(_QUICK, epochs=2 * _QUICK.epochs)
+_DRAWN = ("nvse", "bm25", "nvse-members", "setexpan", "word2vecf", "bernoulli")
 _PER_SET = {"quick": 1, "full": 5}
 _QUERIES = (
   "Wolfgang Amadeus Mozart, Joseph Haydn, Franz Schubert",
@@ -70,8 +72,17 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       say=say,
     )
     rows = _rows(run, trained, found)
-    plots = _plots(run, trained, found)
+    _plot(run, trained, found)
   header, lines = evaluate.rows_of(found.lines, protocols.GOLD)
+  means, ranks = (
+    {line.system: line.means[measure] for line in found.lines}
+    for measure in ("map", "recip_rank")
+  )
+  gaps = {
+    line.system: line.against["map"]
+    for line in found.lines
+    if "map" in line.against
+  }
   return report.Chapter(
     title="Neural variational set expansion",
     summary=(
@@ -84,16 +95,20 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       report.Table("All systems on gold sets, 95 % intervals", header, lines),
       *(_answer(opened, table, text) for text in _QUERIES),
     ],
-    plots=plots,
+    charts=_charts(trained, found, gaps),
     notes=[_NOTE],
+    question=findings.QUESTION,
+    answer=findings.answer(means, gaps),
+    table=findings.table(means, ranks),
+    claims=findings.claims(means, gaps),
   )
 
 
 _NOTE = (
   "Queries of 3 or 5 members; the rest of the class is relevant. Differences "
-  "are nvse less the system, by paired bootstrap over queries. nvse ranks by "
-  "the decoder's features mixed with the members' own; nvse-decoder and "
-  "nvse-members have one part alone, nvse-xi is the thesis' ranking. Settings "
+  "are NVSE less the system, by paired bootstrap over queries. NVSE ranks by "
+  "the decoder's features mixed with the members' own; Gaussian ranking is the "
+  "thesis' own. Settings "
   "come from trials on queries of the same classes, so these are not quite "
   "held out. The thesis evaluates by human judges on news (first places: NVSE "
   "193, BM25 171, Bayesian Sets 117; NVSE 307, SetExpan 86, word2vecf 87), "
@@ -117,9 +132,10 @@ def _rows(
   return rows
 
 
-def _plots(
+def _plot(
   run: runlib.Run, trained: train.Trained, found: comparison.Comparison
-) -> list[report.Plot]:
+) -> None:
+  """Writes the pictures of the run."""
   pictures = {
     "training": train.curve(trained.history, held_out=False),
     "precision": comparison.precision_plot(found),
@@ -127,13 +143,20 @@ def _plots(
   for name, picture in pictures.items():
     if picture is not None:
       run.plot(name, picture)
-  return [report.Plot(_CAPTIONS[name], x) for name, x in pictures.items() if x]
 
 
-_CAPTIONS = {
-  "training": "The objective by epoch.",
-  "precision": "Precision at k on gold sets.",
-}
+def _charts(
+  trained: train.Trained, found: comparison.Comparison, gaps: findings.Gaps
+) -> list[report.Forest | report.Lines]:
+  """The charts of the report; precision of a few systems."""
+  precision = {
+    name: (list(range(1, len(held.curve) + 1)), held.curve.tolist())
+    for name, held in found.figures.items()
+    if name in _DRAWN
+  }
+  objective = (-trained.history[:, 0]).tolist()
+  epochs = list(range(1, len(objective) + 1))
+  return findings.charts(gaps, precision, (epochs, objective))
 
 
 def _answer(
