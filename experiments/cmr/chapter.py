@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 from collections.abc import Sequence
 
-from experiments.cmr import analysis, comparison, evaluate, reporting
+from experiments.cmr import analysis, comparison, evaluate, findings, reporting
 from experiments.cmr import data as task_lib
 from experiments.cmr.config import Config
 from experiments.run import report, runlib
@@ -60,6 +60,18 @@ def make(
   if config.corpus == "wordnet":
     where = "WordNet's instances in its glosses"
   top = scored.candidates.shape[1]
+  shown = {x.name: x for x in lines if not x.name.endswith(" mean")}
+  means = {name: line.means["map"] for name, line in shown.items()}
+  gaps = {
+    line.name: line.differences["map"]
+    for line in lines[1:]
+    if line.name in shown and "map" in line.differences
+  }
+  pairs = {
+    (a, b): gap["map"]
+    for a, b in findings.asked(list(shown))
+    if "map" in (gap := evaluate.compare(shown[b].values, shown[a].values, 0))
+  }
   return report.Chapter(
     title="Coreferent mention retrieval",
     summary=(
@@ -77,7 +89,12 @@ def make(
       analysis.pairs(lines),
       *analysis.tables(task, lines),
     ],
+    charts=findings.charts(gaps),
     notes=[_note(config)],
+    question=findings.QUESTION,
+    answer=findings.answer(means, gaps),
+    table=findings.table(means, gaps),
+    claims=findings.claims(means, gaps, pairs),
   )
 
 

@@ -23,7 +23,10 @@ Gaps = Mapping[str, significance.Difference]
 
 def answer(means: Mapping[str, float], gaps: Gaps) -> str:
   """One sentence: the best ensemble against BM25."""
-  best = max(_ensembles(gaps), key=lambda name: means[name])
+  ensembles = _ensembles(gaps)
+  if not ensembles:
+    return f"BM25 alone reaches {means[_BM25]:.3f} AP."
+  best = max(ensembles, key=lambda name: means[name])
   gap = gaps[best]
   start = "Yes, a little" if _better(gap) else "Not clearly"
   return (

@@ -18,7 +18,7 @@ system; a run that was stopped goes on where it was.
 from experiments.ned import chapter, data, reporting, systems
 from experiments.ned.config import Config
 from experiments.run import config as config_lib
-from experiments.run import report, report_page, runlib, tables
+from experiments.run import report_page, runlib, tables
 
 config_lib.define(Config, skip=("seed",))
 
@@ -30,11 +30,9 @@ def main(argv: list[str]) -> None:
   with runlib.Run("ned", volatile=("data",)) as run:
     results = systems.run_all(run, config)
     rows = reporting.rows(run, results, config)
-    made = chapter.tables(results, config)
-    notes = chapter.notes(results, config)
-    found = report.Chapter("Entity disambiguation", "", rows, made, notes=notes)
-    report_page.write_report({"ned": found}, run.directory)
-  for table in made:
+    made = chapter.make(rows, results, config)
+    report_page.write_report({"ned": made}, run.directory)
+  for table in made.tables:
     print(f"{table.title}\n{tables.to_text(table.header, table.rows)}\n")
   print("\n".join(data.describe(results.corpus)))
 

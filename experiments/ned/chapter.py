@@ -2,8 +2,10 @@
 
 import dataclasses
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from experiments.ned import data, reporting, systems
+from experiments.ned import data, findings, reporting, systems
 from experiments.ned.config import Config
 from experiments.ned.systems import Results
 from experiments.run import report, runlib
@@ -35,20 +37,45 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   with runlib.Run("ned", directory=workdir, config=identity) as run:
     results = systems.run_all(run, config)
     rows = reporting.rows(run, results, config)
+  return make(rows, results, config)
+
+
+def make(
+  rows: Sequence[Mapping[str, Any]], results: Results, config: Config
+) -> report.Chapter:
+  """The chapter of a run, whatever its corpus.
+
+  Args:
+    rows: its figures.
+    results: the answers of all systems.
+    config: the configuration of the run.
+  """
+  gains = reporting.gains(results, config)
+  first = next(iter(results.corpus.tests))
+  outcomes = {name: results.result(name, first) for name in results.answers}
+  right = {name: 100 * x.in_candidates for name, x in outcomes.items()}
+  f1 = {name: 100 * x.f1 for name, x in outcomes.items()}
   return report.Chapter(
     title="Entity disambiguation",
-    summary=_summary(results),
+    summary=_summary(results, config),
     rows=rows,
     tables=tables(results, config),
+    charts=findings.charts(gains),
     notes=notes(results, config),
+    question=findings.QUESTION,
+    answer=findings.answer(gains),
+    table=findings.table(right, f1),
+    claims=findings.claims(gains),
   )
 
 
-def _summary(results: Results) -> str:
+def _summary(results: Results, config: Config) -> str:
   found = results.corpus
+  given = config.train or config.data or config.dump
+  where = "the given documents" if given else "a small Wikipedia dump"
   mentions = sum(found.tests[test].recall.mentions for test in found.tests)
   return (
-    f"Links of a small Wikipedia dump: {len(found.train.documents):,} training "
+    f"Links of {where}: {len(found.train.documents):,} training "
     f"documents, {len(found.entities):,} entities, {mentions:,} mentions in "
     f"the tests; the model of Ganea and Hofmann with vectors of three kinds."
   )
@@ -59,7 +86,7 @@ def tables(results: Results, config: Config) -> list[report.Table]:
   found = [
     reporting.thesis_table(results, config),
     reporting.steps_table(results),
-    reporting.gains_table(results, config),
+    reporting.gains_table(reporting.gains(results, config)),
   ]
   first = next(iter(results.corpus.tests))
   return found + reporting.error_tables(results, first)

@@ -3,12 +3,13 @@
 import numpy as np
 
 from experiments import thesis
+from experiments.ned import findings
 from experiments.ned.config import Config
 from experiments.ned.systems import PRIOR, Results, System, listed, local
 from experiments.run import report, runlib
 from repr_jax import evaluation
 from repr_jax.data.documents import candidates
-from repr_jax.evaluation import linking
+from repr_jax.evaluation import linking, significance
 
 _RANKS = (1, 2, 3, 6, 11)
 _FREQUENCIES = (0, 1, 10, 100)
@@ -95,26 +96,42 @@ def steps_table(results: Results) -> report.Table:
   )
 
 
-def gains_table(results: Results, config: Config) -> report.Table:
-  """Local against prior, global against local: paired over mentions."""
+def gains(results: Results, config: Config) -> findings.Gains:
+  """Local against prior, global against local, max-margin against VAE.
+
+  Paired over mentions whose entity is among the candidates, in points.
+  """
   alone = local(config)
   full = System(alone.objective, alone.contexts, True)
-  lines = []
+  pairs = [(PRIOR, alone.name), (alone.name, full.name)]
+  vae = System("vae", alone.contexts, True)
+  if vae.name in results.answers and alone.objective == "max_margin":
+    pairs.append((vae.name, full.name))
   rng = np.random.default_rng(config.seed)
+  made = {}
   for test in results.corpus.tests:
-    for a, b in ((PRIOR, alone.name), (alone.name, full.name)):
+    for a, b in pairs:
       first, second = (_reach(results, name, test) for name in (a, b))
-      if not len(first):
-        continue
-      gain = evaluation.paired_bootstrap(first, second, rng, samples=2000)
-      cells = [100 * x for x in (gain.value, gain.lower, gain.upper)]
-      lines.append([test, f"{b} - {a}", *(round(x, 2) for x in cells),
-                    round(gain.p_value, 4)])  # fmt: skip
+      if len(first):
+        gain = evaluation.paired_bootstrap(first, second, rng, samples=2000)
+        value, lower, upper = (100 * x for x in gain[:3])
+        made[test, b, a] = significance.Difference(
+          value, lower, upper, gain.p_value
+        )
+  return made
+
+
+def gains_table(made: findings.Gains) -> report.Table:
+  """The gains with their intervals."""
   return report.Table(
     "Gains over the same mentions, points, with 95 % intervals (bootstrap)",
     ["test", "difference", "gain", "lower", "upper", "p"],
-    lines,
-  )
+    [
+      [test, f"{b} - {a}", *(round(x, 2) for x in gain[:3]),
+       round(gain.p_value, 4)]
+      for (test, b, a), gain in made.items()
+    ],
+  )  # fmt: skip
 
 
 def _reach(results: Results, name: str, test: str) -> np.ndarray:
