@@ -12,7 +12,7 @@ _TOPICS = (
   "goal match team coach ball league striker season",
   "vote law party election bill committee reform debate",
 )
-_MEASURED = re.compile(r"second|memory|peak_mb|^fingerprint$")
+_MEASURED = re.compile(r"second|memory|peak_mb|^fingerprint$|^mark$")
 _SLOW = 4.0  # of programs that take longer
 _NAMES = ("Smith", "Jones", "Brown", "Clark")
 
