@@ -156,9 +156,9 @@ def fit_loop(data: Entities) -> np.ndarray:
   share = data.unigram**0.6
   cumulative = np.cumsum(share / share.sum())
   cumulative[-1] = 1.0
-  found = np.zeros((len(data.bags), data.vectors.shape[1]), np.float32)
+  vectors = np.zeros((len(data.bags), data.vectors.shape[1]), np.float32)
   for entity, bag in enumerate(data.bags):
-    z = rng.standard_normal(found.shape[1]).astype(np.float32)
+    z = rng.standard_normal(vectors.shape[1]).astype(np.float32)
     z /= np.linalg.norm(z)
     squares = np.zeros_like(z)
     for _ in range(_STEPS):
@@ -171,8 +171,8 @@ def fit_loop(data: Entities) -> np.ndarray:
       squares += slope * slope
       z = z - np.float32(0.3) * slope / (np.sqrt(squares) + np.float32(1e-10))
       z /= np.linalg.norm(z)
-    found[entity] = z
-  return found
+    vectors[entity] = z
+  return vectors
 
 
 def repeated_dump(copies: int) -> str:
@@ -280,12 +280,12 @@ def _kept(name, build):
 
 def _mean_loss(data: Entities, result: Any) -> dict[str, float]:
   """The hinge loss of the whole bags against frequent words, of 200."""
-  found = np.asarray(result)[:200]
+  vectors = np.asarray(result)[:200]
   rng = np.random.default_rng(1)
   share = data.unigram**0.6
   other = data.vectors[rng.choice(len(share), 100, p=share / share.sum())]
   losses = []
-  for z, bag in zip(found, data.bags):
+  for z, bag in zip(vectors, data.bags):
     gap = (data.vectors[bag] @ z)[:, None] - (other @ z)[None]
     losses.append(np.maximum(0, 0.1 - gap).mean())
   return {"mean loss": float(np.mean(losses))}

@@ -31,9 +31,9 @@ def main(argv: list[str]) -> None:
     if run.finished:
       progress.say(f"cmr: finished before; see {run.directory}/results.json")
       return
-    found = chapter.make(*comparison.compare(run, config), config)
-    report_page.write_report({"cmr": found}, run.directory)
-  for table in found.tables:
+    made = chapter.make(*comparison.compare(run, config), config)
+    report_page.write_report({"cmr": made}, run.directory)
+  for table in made.tables:
     print(f"\n{table.title}\n{tables.to_text(table.header, table.rows)}")
 
 

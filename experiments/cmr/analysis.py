@@ -53,7 +53,7 @@ def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
     of queries that a system ranks better and worse than BM25.
   """
   shown = [line for line in lines if not line.name.endswith(" mean")]
-  found = []
+  made = []
   for title, groups in _groups(task).items():
     rows = []
     for name, queries in groups.items():
@@ -63,10 +63,10 @@ def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
           [name, len(asked), *(_cell(x, lines[0], asked) for x in shown)]
         )
     header = ["queries", "number", *(line.name for line in shown)]
-    found.append(
+    made.append(
       report.Table(f"{title}: AP (better / worse than BM25, %)", header, rows)
     )
-  return found
+  return made
 
 
 def write_queries(

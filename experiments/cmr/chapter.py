@@ -38,8 +38,8 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
   chosen = _QUICK if preset == "quick" else _FULL
   identity = dataclasses.asdict(chosen)
   with runlib.Run("cmr", directory=workdir, config=identity) as run:
-    found = comparison.compare(run, chosen)
-  return make(*found, chosen)
+    compared = comparison.compare(run, chosen)
+  return make(*compared, chosen)
 
 
 def make(
@@ -99,7 +99,7 @@ def make(
 
 
 def _note(config: Config) -> str:
-  """What the figures rest on."""
+  """Origin and limits of the figures."""
   asked = "--qrels says which mentions are queries and what is relevant"
   if config.qrels is None:
     asked = (

@@ -17,7 +17,7 @@ from repr_jax.errors import InputError
 
 
 class Task(NamedTuple):
-  """What is asked.
+  """Collection, queries and judgments.
 
   Attributes:
     mentions: the collection.
@@ -43,10 +43,10 @@ def load(config: Config) -> Task:
     least two, and the entity's others are relevant; mentions of other
     entities of the same name stay in the collection.
   """
-  found = mentions_lib.collect(_stream(config), _kinds(config))
+  mentions = mentions_lib.collect(_stream(config), _kinds(config))
   if config.qrels is not None:
-    return _judged(found, config.qrels)
-  return _sampled(found, config.queries, config.seed)
+    return _judged(mentions, config.qrels)
+  return _sampled(mentions, config.queries, config.seed)
 
 
 def read_pool(path: str, task: Task) -> trec.Judgments:
@@ -63,17 +63,17 @@ def read_pool(path: str, task: Task) -> trec.Judgments:
   pool = trec.read_judgments(path)
   _check_names(pool, {mention.id for mention in task.mentions}, path)
   known = {task.mentions[row].id for row in task.queries}
-  found = {
+  asked = {
     query: rows
     for query, rows in pool.items()
     if query in known and max(rows.values()) > 0
   }
-  if not found:
+  if not asked:
     raise InputError(
       f"has none of the {len(known):,} queries with a relevant mention",
       path=path,
     )
-  return found
+  return asked
 
 
 def make_pool(
@@ -97,13 +97,13 @@ def make_pool(
     query = task.mentions[row].id
     relevance = task.judgments[query]
     judged = rng.random(len(rows)) < share
-    found = {}
+    judgments = {}
     for i, yes in zip(rows, judged):
       if i >= 0:
         name = task.mentions[i].id
-        found[name] = relevance.get(name, 0) if yes else -1
-    if max(found.values(), default=-1) > 0:
-      pool[query] = found
+        judgments[name] = relevance.get(name, 0) if yes else -1
+    if max(judgments.values(), default=-1) > 0:
+      pool[query] = judgments
   return pool
 
 
@@ -123,16 +123,18 @@ def write(task: Task, pool: trec.Judgments, directory: pathlib.Path) -> None:
   trec.write_judgments(directory / "pool.txt", pool)
 
 
-def _sampled(found: list[mentions_lib.Mention], count: int, seed: int) -> Task:
+def _sampled(
+  mentions: list[mentions_lib.Mention], count: int, seed: int
+) -> Task:
   rows: dict[str, list[int]] = {}
-  for i, mention in enumerate(found):
+  for i, mention in enumerate(mentions):
     rows.setdefault(mention.entity, []).append(i)
   rng = np.random.default_rng(seed)
   excluded: collections.Counter[str] = collections.Counter()
   queries = []
   for entity in sorted(rows):
     own = rows[entity]
-    named = [i for i in own if mentions_lib.content_words(found[i].words)]
+    named = [i for i in own if mentions_lib.content_words(mentions[i].words)]
     if len(own) < 2:
       excluded["entities with one mention"] += 1
     elif not named:
@@ -148,14 +150,16 @@ def _sampled(found: list[mentions_lib.Mention], count: int, seed: int) -> Task:
     queries = rng.choice(queries, count, replace=False).tolist()
   queries.sort()
   judgments = {
-    found[q].id: {found[i].id: 1 for i in rows[found[q].entity] if i != q}
+    mentions[q].id: {
+      mentions[i].id: 1 for i in rows[mentions[q].entity] if i != q
+    }
     for q in queries
   }
-  return Task(found, np.array(queries), judgments, dict(excluded))
+  return Task(mentions, np.array(queries), judgments, dict(excluded))
 
 
-def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
-  rows = {mention.id: i for i, mention in enumerate(found)}
+def _judged(mentions: list[mentions_lib.Mention], path: str) -> Task:
+  rows = {mention.id: i for i, mention in enumerate(mentions)}
   judgments, queries, excluded = {}, [], collections.Counter[str]()
   read = trec.read_judgments(path)
   _check_names(read, rows, path)
@@ -169,14 +173,14 @@ def _judged(found: list[mentions_lib.Mention], path: str) -> Task:
       )
     if max(relevance.values()) < 1:
       excluded["queries without a relevant mention"] += 1
-    elif not mentions_lib.content_words(found[rows[query]].words):
+    elif not mentions_lib.content_words(mentions[rows[query]].words):
       excluded["queries without a word"] += 1
     else:
       judgments[query] = relevance
       queries.append(rows[query])
   if not queries:
     raise InputError("has no query with a relevant mention", path=path)
-  return Task(found, np.array(queries), judgments, dict(excluded))
+  return Task(mentions, np.array(queries), judgments, dict(excluded))
 
 
 def _check_names(
@@ -218,11 +222,11 @@ def _stream(config: Config) -> Iterator[entities.Sentence]:
       yield from corpus_files.read_linked(source, form)
       return
     pairs = entities.read_entity_file(source)
-    for info, found in pairs:
-      yield from (_with_span(sentence, info) for sentence in found)
+    for info, sentences in pairs:
+      yield from (_with_span(sentence, info) for sentence in sentences)
     return
-  for _, found in pairs:
-    yield from found
+  for _, sentences in pairs:
+    yield from sentences
 
 
 def _with_span(

@@ -27,7 +27,7 @@ Values = dict[str, dict[str, float]]
 
 
 class Scored(NamedTuple):
-  """What the systems made of a task.
+  """Scores of all systems on a task.
 
   Attributes:
     candidates: rows that BM25 found, int [q, k]; -1 for padding.
@@ -89,16 +89,16 @@ def score(
   queries = mention_retrieval.make_queries(
     known, words, config.document_weight, config.mention_weight
   )
-  found = mention_retrieval.search_batch(
+  best = mention_retrieval.search_batch(
     index, queries, task.queries, config.top
   )
-  ids = np.asarray(found.ids)
+  ids = np.asarray(best.ids)
   say(
     f"{len(task.mentions):,} mentions, {len(words):,} queries; features: "
     f"{len(fields.mention.features):,} of mentions, "
     f"{len(fields.document.features):,} of documents"
   )
-  scores = {"bm25": np.asarray(found.scores)}
+  scores = {"bm25": np.asarray(best.scores)}
   for text in config.systems:
     path = directory / "scores" / f"{_slug(text)}.npz"
     spec = systems.parse(text)
@@ -217,22 +217,22 @@ def measure(
   """
   asked = {query: judgments[query] for query in queries}
   plain = [name for name in MEASURES if name != "infAP"]
-  found = measures.evaluate_run(run, asked, plain, complete=True)
+  plainly = measures.evaluate_run(run, asked, plain, complete=True)
   judged = {query: pool[query] for query in queries if query in pool}
   inferred = measures.evaluate_run(run, judged, ["infAP"], complete=True)
   return {
-    query: {**row, **inferred.get(query, {})} for query, row in found.items()
+    query: {**row, **inferred.get(query, {})} for query, row in plainly.items()
   }
 
 
 def means(values: Values) -> dict[str, float]:
   """Mean of each measure over the queries that have it."""
-  found = {}
+  averages = {}
   for name in MEASURES:
     known = [row[name] for row in values.values() if name in row]
     if known:
-      found[name] = float(np.mean(known))
-  return found
+      averages[name] = float(np.mean(known))
+  return averages
 
 
 def compare(
@@ -248,14 +248,14 @@ def compare(
   Returns:
     The other less the one, where both have the measure.
   """
-  found = {}
+  gaps = {}
   for name in ("map", "infAP"):
     known = [q for q in base if name in base[q] and name in values[q]]
     if known:
       pair = [np.array([x[q][name] for q in known]) for x in (base, values)]
       rng = np.random.default_rng(seed)
-      found[name] = significance.paired_bootstrap(pair[0], pair[1], rng)
-  return found
+      gaps[name] = significance.paired_bootstrap(pair[0], pair[1], rng)
+  return gaps
 
 
 def _mixed(both: np.ndarray, weight: float) -> np.ndarray:

@@ -48,7 +48,7 @@ def measured(line: Line, name: str) -> int:
 
 def rows(lines: Sequence[Line]) -> list[Mapping[str, object]]:
   """Figures of all lines, in the form of `Run.row`'s arguments."""
-  found: list[Mapping[str, object]] = []
+  listed: list[Mapping[str, object]] = []
   for line in lines:
     for name, value in line.means.items():
       row: dict[str, object] = {
@@ -58,8 +58,8 @@ def rows(lines: Sequence[Line]) -> list[Mapping[str, object]]:
       }
       if name == "infAP" and line.thesis is not None:
         row["thesis"] = line.thesis
-      found.append(row)
-  return found
+      listed.append(row)
+  return listed
 
 
 def count_rows(

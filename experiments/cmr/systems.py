@@ -95,7 +95,7 @@ def parse(text: str) -> Spec:
   }
   if kind not in KINDS:
     raise InputError(f"--systems: {text!r} is none of {', '.join(KINDS)}")
-  found: dict[str, Any] = {}
+  values: dict[str, Any] = {}
   for setting in settings:
     name, _, value = setting.partition("=")
     if name not in casts:
@@ -104,11 +104,11 @@ def parse(text: str) -> Spec:
         f"{', '.join(casts)}"
       )
     try:
-      found[name] = casts[name](value)
+      values[name] = casts[name](value)
     except ValueError:
       raise InputError(f"--systems: {setting!r} is not a number") from None
   try:
-    return Spec(kind, **found)
+    return Spec(kind, **values)
   except InputError as error:
     raise InputError(f"--systems: {text!r}: {error}") from None
 

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from experiments.mvlsa import evaluate, plots, scale, studies, train
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
-from experiments.run import progress, runlib
+from experiments.run import progress, runlib, tables
+from repr_jax import evaluation
 from repr_jax.data.io import files
-from repr_jax.evaluation import tables
 
 configs.define(Config)
 
@@ -49,10 +49,13 @@ def tabulate(
     if cell["value"] is not None:
       name = f"{cell['system']}, {cell['set']}"
       run.row(name, "x 100", cell["value"], thesis=cell["thesis"])
+  header, rows, marked = evaluation.grid(cells)
+  columns = [tables.Column(name, align="right") for name in header]
+  columns[0] = tables.Column(header[0])
   with files.atomic_write(run.directory / "table.md") as out:
-    out.write(tables.to_markdown(cells))
+    out.write(tables.to_markdown(columns, rows, marked=marked) + "\n")
     out.writelines(f"\n{note}\n" for note in study.notes)
-  print(tables.to_text(cells))
+  print(tables.to_text(columns, rows, marked=marked))
 
 
 def main(argv: list[str]) -> None:

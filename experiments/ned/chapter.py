@@ -70,30 +70,30 @@ def make(
 
 
 def _summary(results: Results, config: Config) -> str:
-  found = results.corpus
+  corpus = results.corpus
   given = config.train or config.data or config.dump
   where = "the given documents" if given else "a small Wikipedia dump"
-  mentions = sum(found.tests[test].recall.mentions for test in found.tests)
+  mentions = sum(corpus.tests[test].recall.mentions for test in corpus.tests)
   return (
-    f"Links of {where}: {len(found.train.documents):,} training "
-    f"documents, {len(found.entities):,} entities, {mentions:,} mentions in "
+    f"Links of {where}: {len(corpus.train.documents):,} training "
+    f"documents, {len(corpus.entities):,} entities, {mentions:,} mentions in "
     f"the tests; the model of Ganea and Hofmann with vectors of three kinds."
   )
 
 
 def tables(results: Results, config: Config) -> list[report.Table]:
   """All tables of a run; errors are shown for the first test set."""
-  found = [
+  made = [
     reporting.thesis_table(results, config),
     reporting.steps_table(results),
     reporting.gains_table(reporting.gains(results, config)),
   ]
   first = next(iter(results.corpus.tests))
-  return found + reporting.error_tables(results, first)
+  return made + reporting.error_tables(results, first)
 
 
 def notes(results: Results, config: Config) -> list[str]:
-  """What the figures rest on, and the command for the thesis' own."""
+  """Origin of the figures, and the command for the thesis' own."""
   own_votes = (
     "Training documents do not count in the prior of their own mentions, nor "
     "in the U2 vectors"
@@ -125,14 +125,14 @@ def _origin(config: Config) -> str:
     if config.word_vectors is None
     else "word vectors are those of --word_vectors"
   )
-  found = (
+  told = (
     "The thesis used a full Wikipedia dump for pages, mention contexts and "
     f"p(e|m), and word2vec of Google News. Here {'; '.join(parts)}. A mention "
     "without candidates counts as an error in F1."
   )
   if None in (config.dump, config.prior, config.word_vectors):
-    found += (
+    told += (
       " Fewer entities are among the candidates than in the thesis where less "
       f"text is linked. With the thesis' inputs: {_THESIS}"
     )
-  return found
+  return told

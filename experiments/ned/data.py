@@ -45,7 +45,7 @@ class Set(NamedTuple):
 
 
 class Corpus(NamedTuple):
-  """What a run works on.
+  """Documents, candidates and entities of a run.
 
   Attributes:
     train: documents that the model is trained on; their own links do not
@@ -134,7 +134,7 @@ def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
   corpus = Corpus(
     Set(train, []),
     Set(validation, []),
-    {name: Set(found, []) for name, found in tests.items()},
+    {name: Set(documents, []) for name, documents in tests.items()},
     Index(*(priors.Prior({}) for _ in range(3))),
     {},
     dump,
@@ -158,8 +158,8 @@ def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
     f"{len(train):,} training documents, {len(prior.counts):,} mentions with "
     f"a prior, {len(corpus.entities):,} entities among the candidates"
   )
-  for name, found in corpus.tests.items():
-    part = found.recall
+  for name, tested in corpus.tests.items():
+    part = tested.recall
     say(
       f"{name}: {part.mentions:,} linked mentions, entity among {config.top} "
       f"candidates {part.share:.1%}, no candidates {part.without:,}"
@@ -182,7 +182,7 @@ def _check(corpus: Corpus, config: Config) -> None:
       f"its first {config.train_top} candidates, so that there is nothing to "
       f"learn: give {more}, a --prior that knows more, or a larger --train_top"
     )
-  if not corpus.validation.recall.found:
+  if not corpus.validation.recall.covered:
     documents = len(corpus.validation.documents)
     other = "" if corpus.parted else "; or name others by --validation"
     raise InputError(
@@ -192,12 +192,12 @@ def _check(corpus: Corpus, config: Config) -> None:
     )
 
 
-def known_entities(corpus: Corpus, found: Set) -> float:
+def known_entities(corpus: Corpus, tested: Set) -> float:
   """The share of gold entities that the prior knows under that name."""
   names = {e for own in corpus.lookup.exact.counts.values() for e in own}
   golds = [
     mention.entity
-    for document in found.documents
+    for document in tested.documents
     for mention in document.mentions
     if mention.entity is not None
   ]
@@ -223,8 +223,8 @@ def _look_up(
 
 def _universe(corpus: Corpus) -> dict[str, int]:
   names: dict[str, None] = {}
-  for found in (corpus.train, corpus.validation, *corpus.tests.values()):
-    for lists in found.lists:
+  for part in (corpus.train, corpus.validation, *corpus.tests.values()):
+    for lists in part.lists:
       for listed in lists:
         names.update((entity, None) for entity, _ in listed)
   return {name: row for row, name in enumerate(sorted(names))}

@@ -62,13 +62,15 @@ class Source(NamedTuple):
       Hofmann, all others JSON lines; .gz and .bz2 may follow.
     """
     if self.is_json:
-      found = linked_documents.read_documents(self.path, titles, as_titles=True)
+      documents = linked_documents.read_documents(
+        self.path, titles, as_titles=True
+      )
     elif ".csv" in self.path.suffixes:
-      found = linked_formats.read_ganea(self.path)
+      documents = linked_formats.read_ganea(self.path)
     else:
-      found = linked_formats.read_aida(self.path)
+      documents = linked_formats.read_aida(self.path)
     empty = True
-    for document in found:
+    for document in documents:
       if self.part in (None, linked_formats.aida_part(document.id)):
         yield document
         empty = False
@@ -77,7 +79,7 @@ class Source(NamedTuple):
 
 
 class Sources(NamedTuple):
-  """What a run reads, in the order of the flags."""
+  """Files of a run, in the order of the flags."""
 
   train: list[Source]
   validation: list[Source]
@@ -97,7 +99,7 @@ def find(config: Config) -> Sources:
   root = pathlib.Path(config.data or ".")
   if config.data is not None and not root.is_dir():
     raise InputError("--data: there is no such directory", path=root)
-  found = Sources(
+  named = Sources(
     *(
       [
         parse(entry, root, flag)
@@ -107,9 +109,9 @@ def find(config: Config) -> Sources:
       for flag in Sources._fields
     )
   )
-  _check_names(found.tests)
-  for flag, sources in (("train", found.train), (VALIDATION, found.validation)):
-    for one, test in itertools.product(sources, found.tests):
+  _check_names(named.tests)
+  for flag, sources in (("train", named.train), (VALIDATION, named.validation)):
+    for one, test in itertools.product(sources, named.tests):
       if one.overlaps(test):
         raise InputError(
           f"--{flag} and --tests both name it: nothing may be learned from "
@@ -117,11 +119,11 @@ def find(config: Config) -> Sources:
           "parts: PATH#train, PATH#testa, PATH#testb",
           path=one.path,
         )
-  return found
+  return named
 
 
 def parse(entry: str, root: pathlib.Path, flag: str) -> Source:
-  """What an entry of a flag means.
+  """Reads an entry of a flag.
 
   Args:
     entry: PATH or NAME=PATH, with #train, #testa or #testb for a part. A path

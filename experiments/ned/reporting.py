@@ -18,18 +18,18 @@ _DASH = "-"
 
 def thesis_figure(system: System, test: str) -> float | None:
   """The thesis' micro F1 of a system, in percent, where it has one."""
-  found = thesis.NED_F1.get((system.objective, system.contexts))
-  if found is None or test not in thesis.NED_TESTS or not system.coherence:
+  published = thesis.NED_F1.get((system.objective, system.contexts))
+  if published is None or test not in thesis.NED_TESTS or not system.coherence:
     return None
-  return found[thesis.NED_TESTS.index(test)]
+  return published[thesis.NED_TESTS.index(test)]
 
 
 def rows(run: runlib.Run, results: Results, config: Config) -> list[dict]:
   """Figures for `results.json`: micro F1 in percent, of all and in reach."""
-  found = []
+  made = []
   for test in results.corpus.tests:
     recall = results.corpus.tests[test].recall.share
-    found.append(
+    made.append(
       run.row(
         test,
         "recall of candidates, %",
@@ -44,10 +44,10 @@ def rows(run: runlib.Run, results: Results, config: Config) -> list[dict]:
       )
       result = results.result(name, test)
       label = f"{test}: {name}"
-      found.append(run.row(label, "micro F1, %", 100 * result.f1, thesis=told))
+      made.append(run.row(label, "micro F1, %", 100 * result.f1, thesis=told))
       share = 100 * result.in_candidates
-      found.append(run.row(label, "right among candidates, %", share))
-  return found
+      made.append(run.row(label, "right among candidates, %", share))
+  return made
 
 
 def thesis_table(results: Results, config: Config) -> report.Table:

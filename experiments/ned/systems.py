@@ -47,14 +47,14 @@ class System:
 
   @property
   def name(self) -> str:
-    """What tables call it."""
+    """Name in tables."""
     kind = "global" if self.coherence else "local"
     mark = "with U2" if self.contexts == "u2" else "without U2"
     return f"{_NAMES[self.objective]} {mark}, {kind}"
 
 
 class Results(NamedTuple):
-  """What all systems answered.
+  """Answers of all systems.
 
   Attributes:
     corpus: the documents.
@@ -80,21 +80,21 @@ class Results(NamedTuple):
 
 def mentions_of(corpus: Corpus, test: str) -> list[LinkedMention]:
   """All mentions of a test set, or of "validation", in their order."""
-  found = corpus.validation if test == "validation" else corpus.tests[test]
-  return [m for document in found.documents for m in document.mentions]
+  part = corpus.validation if test == "validation" else corpus.tests[test]
+  return [m for document in part.documents for m in document.mentions]
 
 
 def listed(config: Config) -> list[System]:
   """The systems of a run: the local model for the first kind of vectors."""
-  found = []
+  systems = []
   for objective in config.objectives:
     for contexts in config.contexts:
       full = System(objective, contexts, True)
       alone = local(config)
       if full == dataclasses.replace(alone, coherence=True):
-        found.append(alone)  # beside its like, whose vectors it shares
-      found.append(full)
-  return found
+        systems.append(alone)  # beside its like, whose vectors it shares
+      systems.append(full)
+  return systems
 
 
 def local(config: Config) -> System:
@@ -135,11 +135,11 @@ def run_all(run: runlib.Run, config: Config) -> Results:
         say(f"vectors of {len(corpus.entities):,} entities: {' '.join(kind)}")
         vectors = {kind: _vectors(system, bags, known, config)}
       first = number * config.epochs
-      found = _answer(
+      answered = _answer(
         run, system, first, resumed, vectors[kind], packs, sizes, config
       )
       path.parent.mkdir(exist_ok=True)
-      array_files.write_npz(path, **found)
+      array_files.write_npz(path, **answered)
     answers[system.name] = _unpack(path, sizes)
   return Results(corpus, packs, answers)
 
@@ -165,13 +165,13 @@ def _answer(run, system, first, resumed, vectors, packs, sizes, config):
   )
   tables = Tables(jnp.asarray(vectors.last), jnp.asarray(vectors.words))
   model = config.model(system.coherence)
-  found = {}
+  answers = {}
   for name, groups in sets(packs).items():
     got = train.ask(
       model, params, tables, groups, sizes[name], config.batch_size
     )
-    found[f"{name}/predicted"], found[f"{name}/gold"] = got
-  return found
+    answers[f"{name}/predicted"], answers[f"{name}/gold"] = got
+  return answers
 
 
 def _unpack(path: pathlib.Path, sizes: dict[str, int]) -> dict[str, Answers]:

@@ -55,9 +55,9 @@ def pack(corpus: Corpus, words: Words, config: Config) -> Packs:
   both the right candidate and another are left out: they have no loss.
   """
 
-  def one(found: Set, top: int) -> list[Group]:
+  def one(part: Set, top: int) -> list[Group]:
     return packing.pack(
-      found.documents, found.lists, corpus.entities, words.telling,
+      part.documents, part.lists, corpus.entities, words.telling,
       top=top, context=config.context, widths=config.widths,
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def pack(corpus: Corpus, words: Words, config: Config) -> Packs:
     [kept for group in train if len((kept := _telling(group)).places)],
     np.asarray(folds),
     one(corpus.validation, most),
-    {name: one(found, most) for name, found in corpus.tests.items()},
+    {name: one(part, most) for name, part in corpus.tests.items()},
   )
 
 
@@ -87,7 +87,7 @@ def _most(corpus: Corpus, top: int) -> int:
   """Candidates that some mention has, rounded up to a multiple of 5."""
   sets = (corpus.train, corpus.validation, *corpus.tests.values())
   longest = max(
-    (len(x) for found in sets for lists in found.lists for x in lists),
+    (len(x) for part in sets for lists in part.lists for x in lists),
     default=1,
   )
   return min(top, -(-max(longest, 1) // 5) * 5)

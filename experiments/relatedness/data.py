@@ -30,15 +30,17 @@ def stream(
     if source == "wordnet":
       opened = wordnet.load(wordnet_path)
       pairs = instances.wordnet_instances(opened, "instances", True)
-      yield from itertools.chain.from_iterable(found for _, found in pairs)
+      yield from itertools.chain.from_iterable(
+        sentences for _, sentences in pairs
+      )
       continue
     path = _located(source)
     kind = corpus_files.form_of(path, form)
     if kind == "wikipedia":
       yield from wikipedia.linked_sentences(path, all_sentences=True)
     elif kind == "entities":
-      for info, found in entities.read_entity_file(path):
-        yield from (sentence._replace(doc=info.id) for sentence in found)
+      for info, sentences in entities.read_entity_file(path):
+        yield from (sentence._replace(doc=info.id) for sentence in sentences)
     elif kind == "documents":
       yield from map(_as_sentence, corpus_files.read_documents(path))
     else:
@@ -56,13 +58,15 @@ def class_queries(
     count: queries, at most.
   """
   sets = instances.wordnet_instance_sets(opened, min_members=6)
-  everyone = sorted({name for found in sets.values() for name in found})
+  everyone = sorted({name for members in sets.values() for name in members})
   rng = np.random.default_rng(seed)
   queries = []
   for number in range(count):
     kind = list(sets)[int(rng.integers(len(sets)))]
     own = rng.choice(sets[kind], 6, replace=False).tolist()
-    inside = {x for found in sets.values() if own[0] in found for x in found}
+    inside = {
+      x for members in sets.values() if own[0] in members for x in members
+    }
     others = rng.choice(everyone, 60, replace=False).tolist()
     others = [x for x in others if x not in inside][:20]
     gold = (*[1.0] * 5, *[0.0] * len(others))
@@ -85,29 +89,29 @@ def query_names(paths: Sequence[str]) -> dict[str, str]:
     it from the others. InputError where a file stands there twice.
   """
   parts = [pathlib.PurePath(path).parts for path in paths]
-  found = {}
+  named = {}
   for path, own in zip(paths, parts):
     if parts.count(own) > 1:
       raise InputError("--queries has this file twice", path=path)
     ends = (own[-n:] for n in range(1, len(own)))
     unique = (x for x in ends if sum(y[-len(x) :] == x for y in parts) == 1)
-    found[str(pathlib.PurePath(*next(unique, own)))] = path
-  return found
+    named[str(pathlib.PurePath(*next(unique, own)))] = path
+  return named
 
 
 def rename(
-  found: Sequence[relatedness.RelatednessQuery],
+  queries: Sequence[relatedness.RelatednessQuery],
   corpus: list[str],
   known: set[str],
 ) -> list[relatedness.RelatednessQuery]:
   """Names the entities of queries as the corpus does.
 
   Args:
-    found: the queries of a file.
+    queries: the queries of a file.
     corpus: where page numbers are looked up if queries have such.
     known: ids of the corpus' entities.
   """
-  names = {x for query in found for x in (query.seed, *query.candidates)}
+  names = {x for query in queries for x in (query.seed, *query.candidates)}
   titles: dict[str, str] = {}
   if all(name.isdecimal() for name in names) and not names & known:
     for source in corpus:
@@ -125,7 +129,7 @@ def rename(
     query._replace(
       seed=title(query.seed), candidates=tuple(map(title, query.candidates))
     )
-    for query in found
+    for query in queries
   ]
 
 
@@ -136,10 +140,10 @@ def _located(source: str) -> str:
 
 def _as_sentence(document: LinkedDocument) -> entities.Sentence:
   """A linked document as one long sentence, named as its article is."""
-  found = tuple(
+  mentions = tuple(
     (m.start, m.end, m.entity.replace("_", " "))
     for m in document.mentions
     if m.entity is not None
   )
   name = document.id.replace("_", " ")
-  return entities.Sentence(name, document.tokens, found)
+  return entities.Sentence(name, document.tokens, mentions)

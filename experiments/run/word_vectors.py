@@ -160,21 +160,21 @@ def _from_file(path: str, known: vocab.Vocab) -> tuple[vocab.Vocab, np.ndarray]:
   """
   read = vectors.read_vectors(path)
   rows = {word: row for row, word in enumerate(read.words)}
-  found: dict[str, int] = {}
+  places: dict[str, int] = {}
   for word in known.words:
     for form in (word, word.capitalize(), word.upper()):
       if form in rows:
-        found[word] = rows[form]
+        places[word] = rows[form]
         break
-  missing = set(known.words) - set(found)
+  missing = set(known.words) - set(places)
   for row, word in enumerate(read.words):
     if word.lower() in missing:
-      found.setdefault(word.lower(), row)
-  both = [i for i, word in enumerate(known.words) if word in found]
+      places.setdefault(word.lower(), row)
+  both = [i for i, word in enumerate(known.words) if word in places]
   if not both:
     raise InputError("has no word of the training text", path=path)
   words = tuple(known.words[i] for i in both)
-  table = np.asarray(read.array)[[found[word] for word in words]]
+  table = np.asarray(read.array)[[places[word] for word in words]]
   return vocab.Vocab(words, known.counts[both]), table
 
 

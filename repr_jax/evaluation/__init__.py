@@ -11,7 +11,7 @@
 | entities | `evaluate_linking`, `evaluate_relatedness` |
 | significance | `paired_bootstrap`, `paired_permutation`, `williams_test`, \
 `mrds_accuracy`, `mrds_correlation`, `beta_inferiority`, `spearman_interval` |
-| tables | `compare`, `to_text`, `to_markdown` |
+| tables | `compare`, `grid` |
 """
 
 from repr_jax.evaluation.analogy import (
@@ -64,7 +64,7 @@ from repr_jax.evaluation.similarity import (
   spearman,
   system_correlation,
 )
-from repr_jax.evaluation.tables import Gain, Row, compare, to_markdown, to_text
+from repr_jax.evaluation.tables import Gain, Row, compare, grid
 
 __all__ = [
   "AnalogyResult",
@@ -86,6 +86,7 @@ __all__ = [
   "evaluate_similarity",
   "first_places",
   "gold_queries",
+  "grid",
   "held_out_ranks",
   "hits",
   "index_words",
@@ -108,7 +109,5 @@ __all__ = [
   "spearman",
   "spearman_interval",
   "system_correlation",
-  "to_markdown",
-  "to_text",
   "williams_test",
 ]

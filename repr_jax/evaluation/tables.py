@@ -140,74 +140,46 @@ def compare(
   return cells
 
 
-def to_markdown(cells: Sequence[Mapping], *, digits: int = 1) -> str:
-  """A Markdown table: bold winners, daggers, the thesis' figure in brackets.
+def grid(
+  cells: Sequence[Mapping], *, digits: int = 1
+) -> tuple[list[str], list[list[str]], set[tuple[int, int]]]:
+  """Arranges a comparison as a table, to be printed.
 
   Args:
     cells: what `compare` returned.
     digits: decimals shown.
 
   Returns:
-    The table, one line for each set, ending in a newline.
+    The header; a row for each set, with a dagger at significant gains and the
+    thesis' figure in brackets; and (row, column) of each winner. Sets and
+    systems are in order of appearance.
   """
-  header, body = _grid(cells, digits, "**")
-  lines = [header, ["---", *["---:"] * (len(header) - 1)], *body]
-  escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-  return "".join("| " + " | ".join(line) + " |\n" for line in escaped)
-
-
-def to_text(cells: Sequence[Mapping], *, digits: int = 1) -> str:
-  """The same table in plain text; winners carry a star.
-
-  Args:
-    cells: what `compare` returned.
-    digits: decimals shown.
-
-  Returns:
-    The table in aligned columns, ending in a newline.
-  """
-  header, body = _grid(cells, digits, "*")
-  lines = [header, *body]
-  widths = [max(map(len, column)) for column in zip(*lines)]
-  out = []
-  for line in lines:
-    first, *rest = (
-      cell.ljust(width) if i == 0 else cell.rjust(width)
-      for i, (cell, width) in enumerate(zip(line, widths))
-    )
-    out.append("  ".join([first, *rest]).rstrip() + "\n")
-  return "".join(out)
-
-
-def _grid(
-  cells: Sequence[Mapping], digits: int, mark: str
-) -> tuple[list[str], list[list[str]]]:
-  """Header and lines of strings; sets and systems in order of appearance."""
   systems = list(dict.fromkeys(cell["system"] for cell in cells))
   table: dict[str, dict[str, Mapping]] = {}
   for cell in cells:
     table.setdefault(cell["set"], {})[cell["system"]] = cell
-  body = []
-  for name, row in table.items():
+  body, marked = [], set()
+  for number, (name, row) in enumerate(table.items()):
     any_cell = next(iter(row.values()))
     body.append(
       [
         name,
-        *(_show(row.get(system), digits, mark) for system in systems),
+        *(_show(row.get(system), digits) for system in systems),
         _number(any_cell["mrds"], 2),
         f"{100 * any_cell['coverage']:.0f}%",
       ]
     )
-  return ["Test set", *systems, "MRDS", "coverage"], body
+    for column, system in enumerate(systems, 1):
+      cell = row.get(system, {})
+      if cell.get("winner") and cell["value"] is not None:
+        marked.add((number, column))
+  return ["Test set", *systems, "MRDS", "coverage"], body, marked
 
 
-def _show(cell: Mapping | None, digits: int, mark: str) -> str:
+def _show(cell: Mapping | None, digits: int) -> str:
   if cell is None or cell["value"] is None:
     return "-"
   shown = _number(cell["value"], digits)
-  if cell["winner"]:
-    # Bold needs both ends; a star only one.
-    shown = f"{mark}{shown}{mark}" if mark == "**" else shown + mark
   if cell["significant"]:
     shown += DAGGER
   if cell["thesis"] is not None:

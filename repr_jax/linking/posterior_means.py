@@ -106,7 +106,7 @@ def fit_posterior_means(
   """
   counts = sp.csr_array(counts)
   full = np.flatnonzero(np.diff(counts.indptr))
-  found = fitting.fit(
+  fitted = fitting.fit(
     sp.csr_array(counts[full]),
     config,
     key,
@@ -116,7 +116,7 @@ def fit_posterior_means(
     word_vectors=word_vectors,
   )
   natural = from_scipy.encode_rows(
-    config, found.params, found.inputs, sp.csr_array(counts[full])
+    config, fitted.params, fitted.inputs, sp.csr_array(counts[full])
   )
   means = np.zeros((counts.shape[0], config.dim), np.float32)
   means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)

@@ -25,19 +25,11 @@ UNCALLED = {
 
 
 # Imports against the direction.
-IMPORTS = {
-  "experiments.cmr.__main__: experiments.nvse.evaluate.to_text",
-  "experiments.relatedness.__main__: experiments.ned.config",
-  "experiments.relatedness.__main__: experiments.ned.words",
-}
+IMPORTS: set[str] = set()
 
 
 # Docstrings that begin with "What".
 WHAT = {
-  "experiments.cmr.chapter: _note",
-  "experiments.cmr.data: Options",
-  "experiments.cmr.data: Task",
-  "experiments.cmr.evaluate: Scored",
   "experiments.elkb.chapter: _Outcome",
   "experiments.elkb.combination: name_of",
   "experiments.elkb.data: notes",
@@ -45,14 +37,6 @@ WHAT = {
   "experiments.explorer.answers: reasons",
   "experiments.explorer.batching: Counts",
   "experiments.explorer.entities: describe",
-  "experiments.ned.chapter: notes",
-  "experiments.ned.data: Corpus",
-  "experiments.ned.entities: Vectors",
-  "experiments.ned.inputs: Sources",
-  "experiments.ned.inputs: parse",
-  "experiments.ned.systems: Results",
-  "experiments.ned.systems: name",
-  "experiments.ned.train: Progress",
   "experiments.nvse.query: Answer",
   "experiments.nvse.reporting: Plan",
   "experiments.nvse.train: _Progress",
@@ -67,7 +51,6 @@ WHAT = {
   "repr_jax.kb.scores: head_query",
   "repr_jax.kb.scores: tail_query",
   "repr_jax.kb.transitivity: the module",
-  "repr_jax.linking.disambiguation: Config",
   "repr_jax.setexp.baselines.bayesian_sets: Model",
   "repr_jax.setexp.baselines.bayesian_sets: _own_features",
   "repr_jax.setexp.baselines.bayesian_sets: contributions",
@@ -95,14 +78,6 @@ NAMES = {
   "experiments.bench.nvse: found",
   "experiments.bench.serve: found",
   "experiments.bench.setexp: found",
-  "experiments.cmr.__main__: found",
-  "experiments.cmr.analysis: found",
-  "experiments.cmr.chapter: found",
-  "experiments.cmr.data: Options",
-  "experiments.cmr.data: found",
-  "experiments.cmr.evaluate: found",
-  "experiments.cmr.reporting: found",
-  "experiments.cmr.systems: found",
   "experiments.elkb.__main__: found",
   "experiments.elkb.chapter: found",
   "experiments.elkb.combination: found",
@@ -112,16 +87,6 @@ NAMES = {
   "experiments.elkb.vmapped_train: found",
   "experiments.explorer.entities: found",
   "experiments.explorer.server: found",
-  "experiments.ned.__main__: found",
-  "experiments.ned.chapter: found",
-  "experiments.ned.config: Options",
-  "experiments.ned.data: found",
-  "experiments.ned.entities: found",
-  "experiments.ned.inputs: found",
-  "experiments.ned.reporting: found",
-  "experiments.ned.systems: found",
-  "experiments.ned.train: found",
-  "experiments.ned.words: found",
   "experiments.nvse.__main__: found",
   "experiments.nvse.chapter: found",
   "experiments.nvse.comparison: found",
@@ -132,10 +97,7 @@ NAMES = {
   "experiments.nvse.query: found",
   "experiments.nvse.reporting: found",
   "experiments.nvse.train: found",
-  "experiments.relatedness.__main__: found",
-  "experiments.relatedness.data: found",
   "experiments.rescal.__main__: found",
-  "repr_jax.data.documents.candidates: found",
   "repr_jax.data.rules: found",
   "repr_jax.kb.candidate_training: Options",
   "repr_jax.kb.combine: found",
@@ -146,8 +108,6 @@ NAMES = {
   "repr_jax.kb.rule_kinds: found",
   "repr_jax.kb.rule_projection: found",
   "repr_jax.kb.transitivity: found",
-  "repr_jax.linking.entity_vectors: found",
-  "repr_jax.linking.mention_retrieval: found",
   "repr_jax.setexp.autoencoder: found",
   "repr_jax.setexp.explain: found",
   "repr_jax.setexp.model_files: found",
@@ -158,7 +118,6 @@ NAMES = {
 # Faults of what packages export.
 EXPORTS = {
   "repr_jax.kb: no __all__",
-  "repr_jax.linking: no __all__",
 }
 
 

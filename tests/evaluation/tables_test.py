@@ -105,19 +105,14 @@ def test_rows_for_a_report():
   json.dumps(cells, allow_nan=False)
 
 
-def test_markdown_and_text():
-  cells = _small()
-  assert tables.to_markdown(cells).splitlines() == [
-    "| Test set | a | b | gain | MRDS | coverage |",
-    "| --- | ---: | ---: | ---: | ---: | ---: |",
-    "| WS\\|x | **70.0** (71.3) | 60.0 (70.0) | 10.0† (1.3) | 3.90 | 88% |",
-    "| TINY | **10.0** | - | - | - | 100% |",
+def test_a_grid_shows_daggers_and_marks_winners():
+  header, rows, marked = tables.grid(_small())
+  assert header == ["Test set", "a", "b", "gain", "MRDS", "coverage"]
+  assert rows == [
+    ["WS|x", "70.0 (71.3)", "60.0 (70.0)", "10.0† (1.3)", "3.90", "88%"],
+    ["TINY", "10.0", "-", "-", "-", "100%"],
   ]
-  text = tables.to_text(cells).splitlines()
-  assert text[1].split() == [
-    "WS|x", "70.0*", "(71.3)", "60.0", "(70.0)", "10.0†", "(1.3)", "3.90", "88%"
-  ]  # fmt: skip
-  assert len({line.index("%") for line in text[1:]}) == 1
+  assert marked == {(0, 1), (1, 1)}
 
 
 def test_kind_is_checked():

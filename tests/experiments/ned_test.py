@@ -275,7 +275,7 @@ def test_entities_of_json_lines_are_found_in_a_prior(world, tmp_path):
     (tmp_path / f"{name}.jsonl").write_text(text)
   found = data.open_corpus(_config(tmp_path, prior=str(prior)))
   part = found.tests["small"].recall
-  assert part.found == part.mentions - part.without > 0
+  assert part.covered == part.mentions - part.without > 0
 
 
 def test_a_prior_may_come_from_a_file(world, tmp_path):

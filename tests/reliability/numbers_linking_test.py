@@ -220,7 +220,7 @@ def test_beliefs_beside_masked_states_are_probabilities(scale):
   assert np.isfinite(slope).all()
 
 
-@pytest.mark.parametrize("name", ["gamma", "alpha", "learning_rate"])
+@pytest.mark.parametrize("name", ["margin", "alpha", "learning_rate"])
 def test_rates_of_max_margin_vectors_are_named(name):
   with pytest.raises(InputError, match=f"{name} must be finite, not nan"):
     entity_vectors.fit_max_margin(

@@ -445,7 +445,7 @@ def test_it_is_refused_or_shown(group, name, slot, size):
 _OTHERS = {
   "evaluation": "first_places leave_one_out index_words gold_queries "
   "accuracy_by evaluate_linking held_out_ranks pair_agreement rank_summary "
-  "evaluate_expansion system_correlation compare to_markdown to_text",
+  "evaluate_expansion system_correlation compare grid",
   "kb": "compile_rules known_facts merge_ranks per_relation rank summary "
   "project_relations",
   "linking": "contributions disambiguate disambiguator fit index_mentions "

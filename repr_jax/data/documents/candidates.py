@@ -56,17 +56,17 @@ class Recall(NamedTuple):
   Attributes:
     mentions: mentions with an entity.
     without: those without any candidate.
-    found: those whose entity is among the candidates.
+    covered: those whose entity is among the candidates.
   """
 
   mentions: int
   without: int
-  found: int
+  covered: int
 
   @property
   def share(self) -> float:
     """The share of mentions whose entity is among the candidates."""
-    return self.found / max(self.mentions, 1)
+    return self.covered / max(self.mentions, 1)
 
 
 def normalize(surface: str) -> str:
@@ -196,15 +196,15 @@ def document_candidates(
 
 
 def _from_longer(
-  place: int, words: Sequence[list[str]], found: Sequence[Candidates]
+  place: int, words: Sequence[list[str]], lists: Sequence[Candidates]
 ) -> Candidates:
   """Candidates of the first longer mention that contains this one."""
   short = words[place]
   for other, longer in enumerate(words):
-    if len(longer) > len(short) and found[other]:
+    if len(longer) > len(short) and lists[other]:
       starts = range(len(longer) - len(short) + 1)
       if any(longer[a : a + len(short)] == short for a in starts):
-        return found[other]
+        return lists[other]
   return []
 
 
