@@ -123,7 +123,7 @@ def test_recall_counts_what_is_missing():
   )  # fmt: skip
   lists = candidates.document_candidates(_INDEX, document)
   found = candidates.recall([(document, lists)])
-  assert found == candidates.Recall(mentions=3, without=1, found=1)
+  assert found == candidates.Recall(mentions=3, without=1, covered=1)
   assert found.share == pytest.approx(1 / 3)
 
 
