@@ -116,7 +116,6 @@ def main(out: str, module: str, arguments: list[str]) -> None:
   }
   declared -= {*_SHARED}
   record = {
-    "configured": bool(_BUILT),
     "read": sorted(read & declared),
     "unread": sorted(declared - read - excluded),
     "excluded": sorted(excluded),

