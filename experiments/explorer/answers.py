@@ -122,7 +122,7 @@ class Answers:
   def reasons(
     self, question: Question, entities: Sequence[str], count: int
   ) -> dict[str, Any]:
-    """What added most to the scores of entities, each and in sum.
+    """The parts that weigh most in the scores of entities, and in their sum.
 
     Args:
       question: the question that ranked them.

@@ -94,7 +94,7 @@ class Entities:
     return row
 
   def describe(self, row: int) -> dict[str, Any]:
-    """What the page shows of an entity."""
+    """An entity as the page shows it."""
     return {
       "id": self._table.entities[row],
       "name": self._table.names[row],

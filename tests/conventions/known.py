@@ -32,8 +32,6 @@ WHAT = {
   "experiments.elkb.combination: name_of",
   "experiments.elkb.data: notes",
   "experiments.elkb.evaluate: label_of",
-  "experiments.explorer.answers: reasons",
-  "experiments.explorer.entities: describe",
   "experiments.nvse.query: Answer",
   "experiments.nvse.reporting: Plan",
   "experiments.nvse.train: _Progress",
@@ -62,7 +60,6 @@ WHAT = {
   "repr_jax.setexp.expansion: contributions",
   "repr_jax.setexp.explain: concept_table",
   "repr_jax.setexp.gaussian_scores: parts",
-  "tests.experiments.explorer_page_test: said",
 }
 
 
@@ -119,7 +116,6 @@ UNTESTED = {
   "repr_jax.data.documents.linked_formats",
   "repr_jax.data.documents.wikitext",
   "repr_jax.data.entities.feature_counts",
-  "repr_jax.data.entities.query_text",
   "repr_jax.data.entities.sentences",
   "repr_jax.kb.rule_check",
   "repr_jax.kb.rule_kinds",

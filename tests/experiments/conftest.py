@@ -56,16 +56,21 @@ def _lines() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def explored(tmp_path_factory) -> Iterator[Explored]:
+def trained(tmp_path_factory):
+  """A model of three classes, as an `Expander`."""
+  return _train(tmp_path_factory.mktemp("trained") / "entities.jsonl")
+
+
+@pytest.fixture(scope="session")
+def explored(tmp_path_factory, trained) -> Iterator[Explored]:
   """A server on a model of three classes; ends as SIGTERM asks it to."""
   pytest.importorskip("uvicorn", reason="the extra serve is not installed")
   from experiments.run import expander
 
   folder = tmp_path_factory.mktemp("explored")
-  opened = _train(folder / "entities.jsonl")
-  expander.save(folder / "export", opened)
+  expander.save(folder / "export", trained)
   process, url = _start(f"--model={folder / 'export'}")
-  yield Explored(url, folder / "export", opened)
+  yield Explored(url, folder / "export", trained)
   process.send_signal(signal.SIGTERM)
   assert process.wait(20) == 0
 

@@ -43,7 +43,7 @@ def context(browser, request):
 
 @pytest.fixture
 def said():
-  """What a page puts on its console; anything there is an error."""
+  """Messages on the page's console; any is an error."""
   found = []
   yield found
   assert found == []

@@ -26,6 +26,7 @@ from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval
 from repr_jax.setexp import systems
+from repr_jax.setexp.query import make_query
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _CLASSES = {
@@ -115,6 +116,16 @@ def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   monkeypatch.setattr(train, "train", None)
   again = session.from_run(world / "run", options)
   np.testing.assert_array_equal(again.model.entities, opened.model.entities)
+
+
+def test_a_finished_run_is_opened_without_its_options(world, opened):
+  found = expander.load(world / "run")
+  assert found.ranking == opened.ranking
+  query = make_query(opened.table.counts, [1, 2])
+  for name in ("nvse", "bm25"):
+    np.testing.assert_array_equal(
+      *(x.system(name).score_batch([query]) for x in (found, opened))
+    )
 
 
 def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
