@@ -19,6 +19,7 @@ from experiments.mvlsa import (
   studies,
   train,
 )
+from experiments.mvlsa import chapter as chapters
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
 from repr_jax import multiview
@@ -242,6 +243,21 @@ def test_the_thesis_tables_are_whole():
       assert len(figures) == 13
   assert thesis.WORD_VECTORS["comparison"]["all fused"]["SIMLEX"] == 43.9
   assert thesis.WORD_VECTORS["k"]["k=300"] == thesis.WORD_VECTORS["m"]["m=300"]
+
+
+def test_the_chapter_has_an_answer_charts_and_vectors(tmp_path, monkeypatch):
+  small = dataclasses.replace(
+    chapters._QUICK, wordnet=("synset", "lexname"), walks=False,
+    vocabulary_size=1500, min_rows=50, t=500, m=20, k=20,
+  )  # fmt: skip
+  monkeypatch.setattr(chapters, "_QUICK", small)
+  monkeypatch.setattr(chapters, "_VALUES", {"quick": {"k": ("5", "20")}})
+  chapter = chapters.chapter("quick", tmp_path)
+  assert {row["name"].split(",")[0] for row in chapter.rows} == {"SIMLEX", "WS"}
+  assert chapter.answer and chapter.claims
+  captions = " ".join(chart.caption for chart in chapter.charts)
+  assert "dimensions" in captions and "each view explains" in captions
+  assert (tmp_path / "vectors.npz").exists()
 
 
 def test_tokens_are_apart_from_symbols(tmp_path):
