@@ -15,6 +15,7 @@ import numpy as np
 from repr_jax.data.relatedness import RelatednessQuery
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval, similarity
+from repr_jax.ops import normalize
 
 CUTS = (1, 5, 10)
 
@@ -127,9 +128,5 @@ def _cosines(
   has[has] = known[place[has]]
   chosen = np.asarray(vectors[place[has]], float)
   own = np.asarray(vectors[seed], float)
-  # The largest entry first: squares of tiny or huge vectors stay in range.
-  chosen = chosen / np.abs(chosen).max(axis=1, keepdims=True, initial=0)
-  own = own / np.abs(own).max()
-  norms = np.linalg.norm(chosen, axis=1) * np.linalg.norm(own)
-  scores[has] = chosen @ own / norms
+  scores[has] = normalize.unit_rows(chosen) @ normalize.unit_rows(own)
   return scores

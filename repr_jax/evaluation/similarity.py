@@ -13,6 +13,7 @@ import numpy as np
 
 from repr_jax import errors
 from repr_jax.data import testsets
+from repr_jax.ops import normalize
 
 Array = np.ndarray | jax.Array
 
@@ -253,14 +254,9 @@ def _cosine(
   a, b = (np.asarray(array[rows], np.float64) for rows in (left, right))
   if not (np.isfinite(a).all() and np.isfinite(b).all()):
     raise errors.InputError("the vectors hold values that are not finite")
-  # The largest entry first: squares of tiny or huge vectors stay in range.
-  a, b = (
-    v / np.maximum(np.abs(v).max(1, initial=0), 1e-300)[:, None] for v in (a, b)
-  )
-  norm = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-  dot = (a * b).sum(axis=1)
-  zero = norm == 0
-  return np.where(zero, 0.0, dot / np.where(zero, 1, norm)), zero
+  a, b = normalize.unit_rows(a), normalize.unit_rows(b)
+  zero = np.logical_not(a.any(axis=1) & b.any(axis=1))
+  return (a * b).sum(axis=1), zero
 
 
 def _nothing(name: str, known: int, total: int, empty: str) -> None:
