@@ -1,8 +1,9 @@
 """Logical rules over a knowledge base (thesis chapter 5).
 
-A file has one rule on each line, either tab-separated,
+A file has one rule on each line, tab-separated or as a call,
 
     RevImp<TAB>hypernym<TAB>hyponym
+    RevImp(hypernym, hyponym)
 
 or as an implication, in which x, y and z are variables and every other
 argument is the name of an entity:
@@ -15,87 +16,104 @@ in which x, y and z are names too: in(x,"New York, NY")==>in(x,USA). Blank
 lines and lines that begin with # are passed over.
 """
 
+import csv
 import dataclasses
 import difflib
 import itertools
 import os
 import re
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
 
 from repr_jax import errors
+from repr_jax.data import rule_kinds
 from repr_jax.data.io import files
+from repr_jax.data.rule_kinds import KINDS, VARIABLES, Atom, RuleKind
 
-# The arguments of each kind: r a relation, e an entity.
-SIGNATURES = {
-  "RelImp": "rr",  # r(x,y) => r'(x,y)
-  "RevImp": "rr",  # r(x,y) => r'(y,x)
-  "Symm": "r",  # r(x,y) => r(y,x)
-  "Entail_A": "rere",  # r(e,x) => r'(e',x)
-  "Entail_B": "rere",  # r(x,e) => r'(x,e')
-  "PropTrans": "rrere",  # r(x,y) & r'(y,e') => r''(x,e'')
-  "TypeImp": "rer",  # r(x,y) => r'(x,e)
-}
-
-_VARIABLES = ("x", "y", "z")
 _LONGEST = 200  # Characters of a name that is compared with others.
 _QUOTED = re.compile(r'(?:^|(?<=[(,&]))\s*"[^"]*"(?=\s*[(),])')
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class Rule:
   """One rule.
 
+  >>> str(Rule("RevImp", ("hypernym", "hyponym")))
+  'RevImp(hypernym, hyponym)'
+
   Attributes:
-    kind: a key of `SIGNATURES`.
-    arguments: names of relations and entities, as the signature says.
+    kind: what it says; a key of `KINDS` or a kind of your own.
+    arguments: relations and entities, as the kind orders them, by name or id.
     origin: file and line, for messages; rules are the same without it.
   """
 
-  kind: str
-  arguments: tuple[str, ...]
+  kind: RuleKind
+  arguments: tuple[str | int, ...]
   origin: str | None = dataclasses.field(default=None, compare=False)
 
-  def __post_init__(self):
-    object.__setattr__(self, "arguments", tuple(self.arguments))
-    if self.kind not in SIGNATURES:
+  def __init__(
+    self,
+    kind: RuleKind | str,
+    arguments: Sequence[str | int],
+    origin: str | None = None,
+  ):
+    if isinstance(kind, str):
+      kind = kind_by_name(kind)
+    arguments = tuple(arguments)
+    if len(arguments) != len(kind.letters):
       raise errors.InputError(
-        f"unknown kind of rule {self.kind!r}"
-        f"{_nearest(self.kind, SIGNATURES)}; the kinds are "
-        f"{', '.join(SIGNATURES)}"
+        f"{kind.name} takes {len(kind.letters)} arguments, not {len(arguments)}"
       )
-    wanted = len(SIGNATURES[self.kind])
-    if len(self.arguments) != wanted:
-      raise errors.InputError(
-        f"{self.kind} takes {wanted} arguments, not {len(self.arguments)}"
-      )
-    if not all(name and name == name.strip() for name in self.arguments):
-      raise errors.InputError(f"{self.kind} has an empty argument")
+    names = [name for name in arguments if isinstance(name, str)]
+    if not all(name and name == name.strip() for name in names):
+      raise errors.InputError(f"{kind.name} has an empty argument")
+    object.__setattr__(self, "kind", kind)
+    object.__setattr__(self, "arguments", arguments)
+    object.__setattr__(self, "origin", origin)
 
   def __str__(self) -> str:
     place = f" ({self.origin})" if self.origin else ""
-    return f"{self.kind}({', '.join(self.arguments)}){place}"
+    return f"{self.kind.name}({', '.join(map(str, self.arguments))}){place}"
 
   @property
-  def relations(self) -> tuple[str, ...]:
+  def relations(self) -> tuple[str | int, ...]:
     """The relations among the arguments, in order."""
     return self._of("r")
 
   @property
-  def entities(self) -> tuple[str, ...]:
+  def entities(self) -> tuple[str | int, ...]:
     """The entities among the arguments, in order."""
     return self._of("e")
 
-  def _of(self, letter: str) -> tuple[str, ...]:
-    signature = SIGNATURES[self.kind]
-    pairs = zip(self.arguments, signature)
+  def _of(self, letter: str) -> tuple[str | int, ...]:
+    pairs = zip(self.arguments, self.kind.signature)
     return tuple(name for name, kind in pairs if kind == letter)
+
+
+def kind_by_name(name: str) -> RuleKind:
+  """The built-in kind of a name.
+
+  Args:
+    name: a key of `KINDS`.
+
+  Returns:
+    The kind.
+
+  Raises:
+    InputError: no kind has this name; the message lists them.
+  """
+  if name not in KINDS:
+    raise errors.InputError(
+      f"unknown kind of rule {name!r}{_nearest(name, KINDS)}; the kinds are "
+      f"{', '.join(KINDS)}"
+    )
+  return KINDS[name]
 
 
 def read_rules(
   path: files.Path,
   relations: Collection[str] | None = None,
   entities: Collection[str] | None = None,
+  kind_of: Callable[[str], RuleKind] = kind_by_name,
 ) -> list[Rule]:
   """Reads rules and checks their names.
 
@@ -103,6 +121,7 @@ def read_rules(
     path: the file.
     relations: the relations that exist; None to take any name.
     entities: the entities that exist; None to take any name.
+    kind_of: the kind that a name in the file stands for.
 
   Returns:
     The rules in the order of the file.
@@ -114,7 +133,7 @@ def read_rules(
     if not text.strip() or text.lstrip().startswith("#"):
       continue
     try:
-      rule = parse_rule(text, relations, entities)
+      rule = parse_rule(text, relations, entities, kind_of)
       _check_names(rule.relations, relations, "relation")
       _check_names(rule.entities, entities, "entity")
     except errors.InputError as error:
@@ -123,7 +142,7 @@ def read_rules(
       raise errors.InputError(
         f"the rule stands already on line {seen[rule]}", path=path, line=line
       )
-    placed = dataclasses.replace(rule, origin=f"{os.fspath(path)}:{line}")
+    placed = Rule(rule.kind, rule.arguments, f"{os.fspath(path)}:{line}")
     seen[placed] = line
   return list(seen)
 
@@ -132,14 +151,19 @@ def parse_rule(
   text: str,
   relations: Collection[str] | None = None,
   entities: Collection[str] | None = None,
+  kind_of: Callable[[str], RuleKind] = kind_by_name,
 ) -> Rule:
-  """Parses one rule in either notation.
+  """Parses one rule in any of its notations.
+
+  >>> parse_rule("r(x,y) ==> s(y,x)") == parse_rule("RevImp(r, s)")
+  True
 
   Args:
-    text: a tab-separated rule or an implication.
+    text: a tab-separated rule, an implication or Kind(argument, ...).
     relations: the relations that exist, which decide where a line can be read
       in two ways; other names are taken too.
     entities: the entities that exist, likewise.
+    kind_of: the kind that a name stands for.
 
   Returns:
     The rule.
@@ -148,11 +172,8 @@ def parse_rule(
   if not arrow:
     fields = [field.strip() for field in text.strip().split("\t")]
     if len(fields) == 1:
-      raise errors.InputError(
-        "expected kind<TAB>argument<TAB>... or body==>head, "
-        f"found {text.strip()[:60]!r}"
-      )
-    return Rule(fields[0], tuple(fields[1:]))
+      fields = _call(text)
+    return Rule(kind_of(fields[0]), tuple(fields[1:]))
   known = frozenset(relations or ()), frozenset(entities or ())
   readings = [
     _match(list(atoms[:-1]), atoms[-1])
@@ -170,7 +191,7 @@ def parse_rule(
   if not found:
     raise errors.InputError(
       f"no kind of rule has the shape {text.strip()[:80]!r}; x, y and z are "
-      f"variables, and the kinds are {', '.join(SIGNATURES)}"
+      f"variables, and the kinds are {', '.join(KINDS)}"
     )
   real = [
     rule
@@ -182,7 +203,7 @@ def parse_rule(
 
 
 def split_atom(
-  text: str, variables: Collection[str] = _VARIABLES
+  text: str, variables: Collection[str] = VARIABLES
 ) -> list[tuple[str, str, str]]:
   """The ways to read `relation(first, second)`, from outside in.
 
@@ -227,19 +248,29 @@ def write_rules(path: files.Path, rules: Sequence[Rule]) -> None:
     rules: the rules.
   """
   for rule in rules:
-    names = "".join(rule.arguments)
+    names = "".join(map(str, rule.arguments))
     if set(names) & set("\t\n\r") or "==>" in names:
       raise errors.InputError(f"{rule} does not fit a line", path=path)
   with files.atomic_write(path) as stream:
     for rule in rules:
-      stream.write("\t".join((rule.kind, *rule.arguments)) + "\n")
+      fields = (rule.kind.name, *map(str, rule.arguments))
+      stream.write("\t".join(fields) + "\n")
 
 
-class _Atom(NamedTuple):
-  relation: str
-  first: str
-  second: str
-  shape: str  # v or c for each argument: variable or constant
+class _Variable(str):
+  """A variable of an implication; a quoted "x" is a name."""
+
+
+def _call(text: str) -> list[str]:
+  """The fields of Kind(argument, ...)."""
+  found = re.fullmatch(r"\s*([^\s(]+)\s*\((.*)\)\s*", text)
+  if found is None:
+    raise errors.InputError(
+      "expected kind<TAB>argument<TAB>..., Kind(argument, ...) or "
+      f"body==>head, found {text.strip()[:60]!r}"
+    )
+  (parts,) = csv.reader([found[2]], skipinitialspace=True)
+  return [found[1], *(part.strip() for part in parts)]
 
 
 def _bodies(text: str) -> list[list[str]]:
@@ -257,15 +288,17 @@ def _bodies(text: str) -> list[list[str]]:
   return [[text]] if len(parts) == 1 else [parts, [text]]
 
 
-def _readings(text: str, known: tuple[Collection[str], ...]) -> list[_Atom]:
+def _readings(text: str, known: tuple[Collection[str], ...]) -> list[Atom]:
   """The atoms that a text may be, as relations and entities are known."""
   found = []
   for atom in split_atom(text):
-    shape = "".join("v" if name in _VARIABLES else "c" for name in atom[1:])
     relation = _name(atom[0], known[0])
-    first, second = (_name(name, known[1]) for name in atom[1:])
+    first, second = (
+      _Variable(name) if name in VARIABLES else _name(name, known[1])
+      for name in atom[1:]
+    )
     if relation and first and second:
-      found.append(_Atom(relation, first, second, shape))
+      found.append(Atom(relation, first, second))
   return found
 
 
@@ -285,48 +318,21 @@ def _name(text: str, known: Collection[str]) -> str | None:
   return None if depth else text
 
 
-def _match(body: list[_Atom], head: _Atom) -> Rule | None:
-  """The rule with this body and head, or None if no kind has that shape."""
-  if len(body) == 1:
-    return _match_one(body[0], head)
-  if len(body) == 2:
-    # The atom with a constant comes second.
-    link, kind = sorted(body, key=lambda atom: atom.shape, reverse=True)
-    if (link.shape, kind.shape, head.shape) == ("vv", "vc", "vc") and (
-      link.first == head.first != link.second == kind.first
-    ):
-      return Rule(
-        "PropTrans",
-        (link.relation, kind.relation, kind.second, head.relation, head.second),
-      )
-  return None
-
-
-def _match_one(body: _Atom, head: _Atom) -> Rule | None:
-  r, s = body.relation, head.relation
-  shapes = body.shape, head.shape
-  if body.first == body.second:
-    return None
-  if shapes == ("vv", "vv"):
-    if (body.first, body.second) == (head.first, head.second):
-      return Rule("RelImp", (r, s))
-    if (body.first, body.second) == (head.second, head.first):
-      return Rule("Symm", (r,)) if r == s else Rule("RevImp", (r, s))
-  if shapes == ("vv", "vc") and body.first == head.first:
-    return Rule("TypeImp", (r, head.second, s))
-  if shapes == ("vc", "vc") and body.first == head.first:
-    return Rule("Entail_B", (r, body.second, s, head.second))
-  if shapes == ("cv", "cv") and body.second == head.second:
-    return Rule("Entail_A", (r, body.first, s, head.first))
-  return None
+def _match(body: list[Atom], head: Atom) -> Rule | None:
+  """The rule with this body and head, or None if no kind has that form."""
+  found = rule_kinds.match(
+    KINDS.values(), body, head, lambda term: isinstance(term, _Variable)
+  )
+  return None if found is None else Rule(*found)
 
 
 def _check_names(
-  names: Sequence[str], known: Collection[str] | None, what: str
+  names: Sequence[str | int], known: Collection[str] | None, what: str
 ) -> None:
   for name in names:
     if known is not None and name not in known:
-      raise errors.InputError(f"no {what} {name!r}{_nearest(name, known)}")
+      close = _nearest(str(name), known)
+      raise errors.InputError(f"no {what} {name!r}{close}")
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

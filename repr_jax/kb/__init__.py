@@ -1,24 +1,164 @@
-"""Knowledge bases: RESCAL, and embeddings under logical constraints."""
+"""Knowledge bases: embeddings under logical rules, and RESCAL (chapter 5).
 
-from repr_jax.kb.combine import fit_logistic as fit_logistic
-from repr_jax.kb.combine import merge_ranks as merge_ranks
-from repr_jax.kb.link_prediction import Ranks as Ranks
-from repr_jax.kb.link_prediction import per_relation as per_relation
-from repr_jax.kb.link_prediction import rank as rank
-from repr_jax.kb.link_prediction import scorers as scorers
-from repr_jax.kb.link_prediction import summary as summary
-from repr_jax.kb.negatives import known_facts as known_facts
-from repr_jax.kb.rule_check import check_rules as check_rules
-from repr_jax.kb.rule_compiler import Constraints as Constraints
-from repr_jax.kb.rule_compiler import compile_rules as compile_rules
-from repr_jax.kb.rule_kinds import Settings as Settings
-from repr_jax.kb.rule_projection import checked_start as checked_start
-from repr_jax.kb.rule_projection import project_relations as project_relations
-from repr_jax.kb.rule_projection import project_tables as project_tables
-from repr_jax.kb.scores import SCORES as SCORES
-from repr_jax.kb.scores import Params as Params
-from repr_jax.kb.scores import init_params as init_params
-from repr_jax.kb.scores import score as score
-from repr_jax.kb.scores import score_all_heads as score_all_heads
-from repr_jax.kb.scores import score_all_tails as score_all_tails
-from repr_jax.kb.transitivity import violating_triple as violating_triple
+| door | what it does |
+|---|---|
+| `fit` | triples and rules by name in, predictions by name out |
+| `score`, `score_all_heads`, `score_all_tails` | scores of facts |
+| `init_params` | random tables |
+| `compile_rules` | rules to arrays, on the host |
+| `project`, `violation` | what the rules allow, and how far tables fail it |
+| `checked_start`, `check_rules` | starts that meet rules; measured violations |
+| `projected_sgd` | thesis algorithm 2 as (init, update) |
+| `candidate_softmax` | any optax optimizer as (init, update) |
+| `known_facts`, `is_known`, `draw_pairs` | unknown facts |
+| `scorers`, `rank`, `summary`, `per_relation` | link prediction |
+| `sureness`, `choice_features`, `better` | which of two systems is right |
+| `fit_logistic`, `merge_ranks` | the choice between them |
+| `rescal`, `make_slices` | RESCAL as (init, update) |
+| `violating_triple` | vectors that show a matrix not to be transitive |
+
+A score model is a `ScoreModel`, a kind of rule a `RuleKind`; the built-in ones
+are in `MODELS` and `RULE_KINDS`, and functions take objects of your own in
+their place. Jitted functions propagate NaN; they cannot raise. Functions that
+read their input on the host refuse it.
+"""
+
+import jax
+
+from repr_jax.data.rule_kinds import KINDS as RULE_KINDS
+from repr_jax.data.rule_kinds import RuleKind
+from repr_jax.data.rules import Rule
+from repr_jax.kb import (
+  combine,
+  negatives,
+  pair_training,
+  rule_projection,
+  scores,
+)
+from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
+from repr_jax.kb.candidate_training import CandidateState, candidate_softmax
+from repr_jax.kb.combine import (
+  better,
+  choice_features,
+  merge_ranks,
+  sureness,
+)
+from repr_jax.kb.fitted import Fitted, Prediction, fit
+from repr_jax.kb.link_prediction import (
+  Ranks,
+  per_relation,
+  rank,
+  scorers,
+  summary,
+)
+from repr_jax.kb.negatives import Known, known_facts
+from repr_jax.kb.pair_training import (
+  Pairs,
+  SGDConfig,
+  SGDState,
+  projected_sgd,
+)
+from repr_jax.kb.rescal_als import (
+  RescalConfig,
+  RescalModel,
+  RescalState,
+  Ridge,
+  rescal,
+)
+from repr_jax.kb.rule_check import RuleCheck, check_rules
+from repr_jax.kb.rule_compiler import Constraints, compile_rules
+from repr_jax.kb.rule_conditions import Conditions, RuleConfig
+from repr_jax.kb.rule_start import checked_start
+from repr_jax.kb.score_model import Query, ScoreModel
+from repr_jax.kb.score_models import (
+  COMPLEX,
+  DISTMULT,
+  MODELS,
+  A,
+  B,
+  C,
+  D,
+  R,
+  T,
+)
+from repr_jax.kb.scores import Params
+from repr_jax.kb.slices import Slices, make_slices
+from repr_jax.kb.transitivity import Violation, violating_triple
+
+score = jax.jit(scores.score, static_argnames="model")
+score_all_heads = jax.jit(scores.score_all_heads, static_argnames="model")
+score_all_tails = jax.jit(scores.score_all_tails, static_argnames="model")
+init_params = jax.jit(
+  scores.init_params,
+  static_argnames=("model", "num_entities", "num_relations", "dim", "dtype"),
+)
+project = jax.jit(rule_projection.project)
+violation = jax.jit(rule_projection.violation)
+is_known = jax.jit(negatives.is_known)
+draw_pairs = jax.jit(pair_training.draw_pairs, static_argnames="kind")
+fit_logistic = jax.jit(combine.fit_logistic, static_argnames="steps")
+
+__all__ = [
+  "COMPLEX",
+  "DISTMULT",
+  "MODELS",
+  "RULE_KINDS",
+  "A",
+  "B",
+  "C",
+  "CandidateBatch",
+  "CandidateConfig",
+  "CandidateState",
+  "Conditions",
+  "Constraints",
+  "D",
+  "Fitted",
+  "Known",
+  "Pairs",
+  "Params",
+  "Prediction",
+  "Query",
+  "R",
+  "Ranks",
+  "RescalConfig",
+  "RescalModel",
+  "RescalState",
+  "Ridge",
+  "Rule",
+  "RuleCheck",
+  "RuleConfig",
+  "RuleKind",
+  "SGDConfig",
+  "SGDState",
+  "ScoreModel",
+  "Slices",
+  "T",
+  "Violation",
+  "better",
+  "candidate_softmax",
+  "check_rules",
+  "checked_start",
+  "choice_features",
+  "compile_rules",
+  "draw_pairs",
+  "fit",
+  "fit_logistic",
+  "init_params",
+  "is_known",
+  "known_facts",
+  "make_slices",
+  "merge_ranks",
+  "per_relation",
+  "project",
+  "projected_sgd",
+  "rank",
+  "rescal",
+  "score",
+  "score_all_heads",
+  "score_all_tails",
+  "scorers",
+  "summary",
+  "sureness",
+  "violating_triple",
+  "violation",
+]

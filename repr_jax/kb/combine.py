@@ -16,6 +16,8 @@ import numpy as np
 from repr_jax.errors import InputError
 from repr_jax.kb import scores
 from repr_jax.kb.link_prediction import Ranks
+from repr_jax.kb.score_model import ScoreModel
+from repr_jax.kb.score_models import get_model
 
 
 def fit_logistic(
@@ -29,6 +31,12 @@ def fit_logistic(
 
   Minimizes sum_i weights_i log(1 + exp(-(2 labels_i - 1) <w, x_i>)) +
   ridge / 2 norm2(w).
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import kb
+  >>> x, y = jnp.array([[1.0], [-1.0]]), jnp.array([1.0, 0.0])
+  >>> print(kb.fit_logistic(x, y, jnp.ones(2))[0] > 0)
+  True
 
   Args:
     features: x, [n, f]; finite, as w is NaN if one is not.
@@ -56,7 +64,7 @@ def fit_logistic(
 
 
 def sureness(
-  model: str,
+  model: ScoreModel | str,
   params: scores.Params,
   facts: np.ndarray,
   side: str,
@@ -64,8 +72,15 @@ def sureness(
 ) -> np.ndarray:
   """How a system's first two answers to each query stand out.
 
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> kb.sureness("T", params, facts, "tail").shape
+  (2, 2)
+
   Args:
-    model: one of `kb.scores.SCORES`.
+    model: a score model or its name.
     params: the tables, finite.
     facts: head, relation, tail, int [n, 3].
     side: "head" or "tail", the slot that is open.
@@ -82,14 +97,20 @@ def sureness(
   count = len(facts)
   padded = np.resize(facts, (-(-count // block) * block, 3))
   blocks = jnp.asarray(padded.reshape(-1, block, 3))
-  found = _sure_blocks(model, side, params, blocks)
-  return np.asarray(found).reshape(-1, 2)[:count]
+  sure = _sure_blocks(get_model(model), side, params, blocks)
+  return np.asarray(sure).reshape(-1, 2)[:count]
 
 
 def choice_features(
   facts: np.ndarray, num_relations: int, first: np.ndarray, second: np.ndarray
 ) -> np.ndarray:
   """Features of queries for `fit_logistic`.
+
+  >>> import numpy as np
+  >>> from repr_jax import kb
+  >>> facts, sure = np.array([[0, 1, 2]]), np.ones((1, 2))
+  >>> kb.choice_features(facts, 3, sure, sure).shape
+  (1, 8)
 
   Args:
     facts: head, relation, tail, int [n, 3].
@@ -111,6 +132,15 @@ def choice_features(
 def better(first: Ranks, second: Ranks, side: str) -> tuple:
   """Where the first system ranks better, with weight 0 where both are equal.
 
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> ranks = kb.rank(*kb.scorers("T", params), facts, known=facts)
+  >>> labels, weights = kb.better(ranks, ranks, "tail")
+  >>> print(weights)
+  [0. 0.]
+
   Args:
     first: ranks by one system.
     second: ranks of the same facts by the other.
@@ -128,6 +158,16 @@ def merge_ranks(
   first: Ranks, second: Ranks, heads: np.ndarray, tails: np.ndarray
 ) -> Ranks:
   """The ranks of the combination.
+
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> ranks = kb.rank(*kb.scorers("T", params), facts, known=facts)
+  >>> chosen = np.array([True, False])
+  >>> merged = kb.merge_ranks(ranks, ranks, chosen, ~chosen)
+  >>> kb.summary(merged) == kb.summary(ranks)
+  True
 
   Args:
     first: ranks by one system.
@@ -169,7 +209,7 @@ def _sure_blocks(model, side, params, blocks):
     height = top - jnp.mean(values, axis=1)
     differ = jnp.min(values, axis=1) < top
     spread = jnp.where(differ, jnp.std(values, axis=1) + 1e-6, 1)
-    found = jnp.stack([height, lead], axis=1) / spread[:, None]
-    return jnp.where(differ[:, None], found, 0)
+    both = jnp.stack([height, lead], axis=1) / spread[:, None]
+    return jnp.where(differ[:, None], both, 0)
 
   return jax.lax.map(one, blocks)

@@ -18,6 +18,8 @@ from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
 from repr_jax.kb import scores as kb_scores
+from repr_jax.kb.score_model import ScoreModel
+from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import ranking
 
@@ -54,12 +56,19 @@ class Ranks(NamedTuple):
 
 
 def scorers(
-  model: str, params: kb_scores.Params, mesh: Mesh | None = None
+  model: ScoreModel | str, params: kb_scores.Params, mesh: Mesh | None = None
 ) -> tuple[jax.tree_util.Partial, jax.tree_util.Partial]:
-  """The two scoring functions that `rank` wants, for a model of `kb.scores`.
+  """The two scoring functions that `rank` wants.
+
+  >>> import jax
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  >>> score_heads, score_tails = kb.scorers("T", params)
+  >>> score_tails(jax.numpy.array([0, 2]), jax.numpy.array([0, 1])).shape
+  (2, 5)
 
   Args:
-    model: one of `kb.scores.SCORES`.
+    model: a score model or its name.
     params: entities [E, d] and relations [R, p].
     mesh: devices that share the entities, all axes together. Scores are then
       padded with -inf to a multiple of their number: tell `rank` how many
@@ -76,7 +85,7 @@ def scorers(
   if mesh is not None:
     params = _spread(mesh, params)
   padded = params.entities.shape[0] > count
-  heads, tails = _slot_scores(model, count if padded else None)
+  heads, tails = _slot_scores(get_model(model), count if padded else None)
   squares = _squares(params.entities)
   return (
     jax.tree_util.Partial(heads, params, squares),
@@ -97,6 +106,17 @@ def rank(
   unseen: Literal["last", "drop"] = "last",
 ) -> Ranks:
   """Ranks each fact's head and tail among all entities (thesis 5.4).
+
+  rank = 1 + candidates that score higher; half of those that tie count in the
+  mean. The filtered rank leaves out candidates that make another known fact.
+
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> ranks = kb.rank(*kb.scorers("T", params), facts, known=facts)
+  >>> sorted(kb.summary(ranks))
+  ['count', 'hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr']
 
   Give the scoring functions as `jax.tree_util.Partial(function, params)`, as
   `scorers` does: the parameters are then arguments of the compiled block,
@@ -129,9 +149,24 @@ def rank(
   if not len(triples):
     raise InputError("there are no facts to rank")
   heads, relations, tails = triples.T
-  query = jax.ShapeDtypeStruct((block,), jnp.int32)
-  width = _score_block.eval_shape(_partial(score_tails), query, query).shape[1]
+  widths = {
+    name: _width(name, score, block)
+    for name, score in (
+      ("score_heads", score_heads),
+      ("score_tails", score_tails),
+    )
+  }
+  if len(set(widths.values())) > 1:
+    raise InputError(
+      f"score_heads scores {widths['score_heads']} entities and score_tails "
+      f"{widths['score_tails']}; both must score all"
+    )
+  width = widths["score_tails"]
   entities = int(width if num_entities is None else num_entities)
+  if entities > width:
+    raise InputError(
+      f"the scorers score {width} entities, fewer than num_entities={entities}"
+    )
   present = np.ones(entities, bool) if seen is None else np.asarray(seen, bool)
   if present.shape != (entities,):
     raise InputError(f"seen has shape {present.shape}, not ({entities},)")
@@ -166,6 +201,13 @@ def summary(
   subset: np.ndarray | None = None,
 ) -> dict[str, float]:
   """Mean reciprocal rank, mean rank and HITS@1, 3, 10.
+
+  >>> import numpy as np
+  >>> from repr_jax import kb
+  >>> facts = np.array([[0, 0, 1], [2, 0, 0]])
+  >>> score = lambda first, second: np.eye(3)[np.asarray([1, 0])]
+  >>> kb.summary(kb.rank(score, score, facts, facts, block=2))["mrr"]
+  0.7...
 
   Args:
     ranks: what `rank` returned.
@@ -206,6 +248,14 @@ def per_relation(
 ) -> Mapping[int, dict[str, float]]:
   """The summary of each relation's facts.
 
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> ranks = kb.rank(*kb.scorers("T", params), facts, known=facts)
+  >>> [value["count"] for value in kb.per_relation(ranks, facts[:, 1]).values()]
+  [2, 2]
+
   Args:
     ranks: what `rank` returned.
     relations: the ranked facts' relations, int [n].
@@ -226,7 +276,7 @@ def per_relation(
 
 @functools.cache
 def _slot_scores(
-  model: str, count: int | None = None
+  model: ScoreModel, count: int | None = None
 ) -> tuple[Callable, Callable]:
   """One pair of functions per model, so that they compile once.
 
@@ -382,15 +432,23 @@ class _Known:
       yield rows, columns, offsets
 
 
+def _width(name: str, score: Callable, block: int) -> int:
+  """Entities that a scorer scores; its result must be [block, E]."""
+  query = jax.ShapeDtypeStruct((block,), jnp.int32)
+  result = jax.eval_shape(_partial(score), query, query)
+  shape = getattr(result, "shape", None)
+  if shape is None or len(shape) != 2 or shape[0] != block:
+    raise InputError(
+      f"{name} must return one array [{block}, entities] for {block} queries, "
+      f"not {shape}"
+    )
+  return shape[1]
+
+
 def _partial(score: Callable) -> jax.tree_util.Partial:
   if isinstance(score, jax.tree_util.Partial):
     return score
   return jax.tree_util.Partial(score)
-
-
-@jax.jit
-def _score_block(score, first, second):
-  return score(first, second)
 
 
 @functools.partial(jax.jit, static_argnames="flip")

@@ -37,17 +37,23 @@ class Drawn(NamedTuple):
 
   Attributes:
     triples: head, relation, tail, int32 [n, 3].
-    fine: False where no unknown fact was found in the tries allowed, [n].
+    valid: False where all tries drew known facts, bool [n].
   """
 
   triples: jax.Array
-  fine: jax.Array
+  valid: jax.Array
 
 
 def known_facts(
   triples: np.ndarray, num_entities: int, num_relations: int
 ) -> Known:
-  """Builds the table.
+  """Builds the table of known facts.
+
+  >>> import numpy as np
+  >>> from repr_jax import kb
+  >>> known = kb.known_facts(np.array([[0, 0, 1]]), 3, 2)
+  >>> print(kb.is_known(known, np.array([[0, 0, 1], [1, 0, 0]])))
+  [ True False]
 
   Args:
     triples: facts as head, relation, tail, int [n, 3].
@@ -75,7 +81,13 @@ def known_facts(
 
 
 def is_known(known: Known, triples: jax.Array) -> jax.Array:
-  """Which facts the table takes for known.
+  """Which facts the table takes for known; it misses none.
+
+  >>> import numpy as np
+  >>> from repr_jax import kb
+  >>> known = kb.known_facts(np.array([[0, 0, 1]]), 3, 2)
+  >>> print(kb.is_known(known, np.array([0, 0, 1])))
+  True
 
   Args:
     known: the table.
@@ -165,10 +177,10 @@ def _check_ids(triples, num_entities, num_relations):
 
 def _first_unknown(known, drawn):
   """Of tries [k, n, 3] the first that is not known."""
-  fine = ~is_known(known, drawn)
-  first = jnp.argmax(fine, axis=0)
+  valid = ~is_known(known, drawn)
+  first = jnp.argmax(valid, axis=0)
   chosen = jnp.take_along_axis(drawn, first[None, :, None], axis=0)[0]
-  return Drawn(chosen, fine.any(axis=0))
+  return Drawn(chosen, valid.any(axis=0))
 
 
 def _scale_down(bits, limit):

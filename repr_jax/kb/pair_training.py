@@ -1,12 +1,12 @@
 """Projected stochastic gradient descent on BPR (thesis algorithm 2).
 
 Each fact meets unknown facts one at a time; -log sigmoid(score(fact) -
-score(unknown fact)) + alpha norm2 goes down first in the relations with the
-entities fixed, then in the entities with the relations fixed, and each step
-ends with the projection onto what the rules allow. Only rows that a batch
-touches are read or written.
+score(unknown fact)) + penalty norm2 goes down first in the relations with
+the entities fixed, then in the entities with the relations fixed, and each
+step ends with the projection onto what the rules allow. Only rows that a
+batch touches are read or written.
 
-With batch 1 and `repeats` this is the algorithm of the thesis to the letter:
+With batches of 1 and `steps_per_batch` this is the thesis' algorithm exactly:
 all unknown facts of a fact, then the next fact. In a larger batch an entity
 moves by the sum of its gradients, which is what steps of one fact each would
 do to the first order, and a relation, which most facts of a batch may share,
@@ -15,15 +15,18 @@ by their mean.
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
-from repr_jax.kb import negatives, rule_projection, scores
+from repr_jax.kb import negatives, rule_projection, rule_start, scores
 from repr_jax.kb.rule_compiler import Constraints
+from repr_jax.kb.score_model import ScoreModel
+from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
 
@@ -32,48 +35,68 @@ _ONE_HOT_LIMIT = 512
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
-  """What is fixed in a compiled training step.
+class SGDConfig:
+  """Static part of projected SGD: what a program is compiled for.
 
   Attributes:
-    model: one of `kb.scores.SCORES`.
-    batch: facts in a step.
-    unknown: "any" draws from all unknown facts, as the thesis does;
+    num_entities: E.
+    num_relations: R.
+    model: a score model or its name.
+    dim: d, numbers per entity.
+    negatives: "any" draws from all unknown facts, as the thesis does;
       "corrupt" replaces the head or the tail of the fact.
+    batch_size: facts in a step of a pass.
+    steps_per_batch: steps on a batch of a pass before the next, each with
+      other unknown facts: S of algorithm 2. With 1 and S passes, facts take
+      turns instead.
+    dtype: of the tables.
     mesh: devices that share each batch, all axes together; tables are on
       every one of them.
-    repeats: steps on a batch before the next, each with other unknown facts:
-      S of algorithm 2. With 1 and S passes, facts take turns instead.
   """
 
-  model: str
-  batch: int
-  unknown: str = "any"
+  num_entities: int
+  num_relations: int
+  model: ScoreModel | str = "B"
+  dim: int = 100
+  negatives: str = "any"
+  batch_size: int = 10
+  steps_per_batch: int = 1
+  dtype: Any = jnp.float32
   mesh: Mesh | None = None
-  repeats: int = 1
 
   def __post_init__(self):
-    check_batch(self.batch, self.mesh)
-    if self.repeats < 1:
-      raise ValueError(f"repeats must be at least 1: {self.repeats}")
-    if self.unknown not in ("any", "corrupt"):
-      raise ValueError(f'unknown must be "any" or "corrupt": {self.unknown}')
+    object.__setattr__(self, "model", get_model(self.model))
+    check_batch(self.batch_size, self.mesh)
+    if self.steps_per_batch < 1:
+      raise InputError(
+        f"steps_per_batch must be at least 1, not {self.steps_per_batch}"
+      )
+    _check_negatives(self.negatives)
 
 
-def check_batch(batch: int, mesh: Mesh | None) -> None:
+def check_batch(batch_size: int, mesh: Mesh | None) -> None:
   """Raises `InputError` where a mesh cannot share a batch evenly."""
-  if mesh is not None and batch % mesh.size:
+  if batch_size < 1:
+    raise InputError(f"batch_size must be at least 1, not {batch_size}")
+  if mesh is not None and batch_size % mesh.size:
     raise InputError(
-      f"a batch of {batch} facts cannot be shared by {mesh.size} devices; "
+      f"a batch of {batch_size} facts cannot be shared by {mesh.size} devices; "
       f"choose a multiple of {mesh.size}"
     )
 
 
-class Rates(NamedTuple):
-  """Step size eta and weight alpha of the squared norms, each a scalar."""
+class SGDState(NamedTuple):
+  """State of projected SGD; its rates are arrays, so runs can differ in them.
 
-  eta: jax.Array | float
-  alpha: jax.Array | float
+  Attributes:
+    params: entities [E, d] and relations [R, p], which meet the rules.
+    learning_rate: step size, scalar.
+    penalty: weight of the squared norms, scalar.
+  """
+
+  params: scores.Params
+  learning_rate: jax.Array
+  penalty: jax.Array
 
 
 class Pairs(NamedTuple):
@@ -83,87 +106,123 @@ class Pairs(NamedTuple):
     relations: of the fact and, in the "any" setting, of the other, [k, B].
     entities: head, tail and what the unknown fact puts in, [s, B].
     is_tail: whether that is the tail ("corrupt"), bool [B].
-    fine: False leaves the pair out, bool [B].
+    valid: False leaves the pair out, bool [B].
   """
 
   relations: jax.Array
   entities: jax.Array
   is_tail: jax.Array
-  fine: jax.Array
+  valid: jax.Array
 
 
 def draw_pairs(
-  options: Options, known: negatives.Known, facts: jax.Array, key: jax.Array
+  known: negatives.Known, facts: jax.Array, key: jax.Array, kind: str = "any"
 ) -> Pairs:
-  """Draws an unknown fact for each fact.
+  """Draws an unknown fact for each fact (thesis algorithm 2).
+
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> known = kb.known_facts(facts, num_entities=3, num_relations=2)
+  >>> kb.draw_pairs(known, facts, jax.random.key(0)).entities.shape
+  (4, 2)
 
   Args:
-    options: the setting.
     known: table of known facts.
-    facts: head, relation, tail, int32 [n, 3].
+    facts: head, relation, tail, int32 [B, 3].
     key: random key.
+    kind: "any" or "corrupt", as in `SGDConfig.negatives`.
 
   Returns:
-    Pairs, [., n].
+    Pairs, fields [., B]; `valid` is False where no unknown fact was drawn.
   """
+  _check_negatives(kind)
   head, relation, tail = facts.T
-  if options.unknown == "corrupt":
+  if kind == "corrupt":
     drawn, put_in, is_tail = negatives.corrupt(known, key, facts)
     return Pairs(
-      relation[None], jnp.stack([head, tail, put_in]), is_tail, drawn.fine
+      relation[None], jnp.stack([head, tail, put_in]), is_tail, drawn.valid
     )
   drawn = negatives.draw_any(known, key, facts.shape[0])
   other_head, other_relation, other_tail = drawn.triples.T
   return Pairs(
     jnp.stack([relation, other_relation]),
     jnp.stack([head, tail, other_head, other_tail]),
-    jnp.ones_like(drawn.fine),
-    drawn.fine,
+    jnp.ones_like(drawn.valid),
+    drawn.valid,
+  )
+
+
+def init(
+  config: SGDConfig,
+  constraints: Constraints | None,
+  key: jax.Array,
+  learning_rate: jax.Array | float = 0.1,
+  penalty: jax.Array | float = 0.001,
+  scale: jax.Array | float = 0.1,
+) -> SGDState:
+  """A random start that meets the rules.
+
+  Args:
+    config: static part.
+    constraints: compiled rules, or None for none.
+    key: random key.
+    learning_rate: step size, scalar.
+    penalty: weight of the squared norms, scalar.
+    scale: standard deviation of the numbers before projection, scalar.
+
+  Returns:
+    The state. `violation` tells how well it meets rules that may contradict
+    each other; `checked_start` refuses those.
+  """
+  params = rule_start.start_params(config, constraints, key, scale)
+  return SGDState(
+    params,
+    jnp.asarray(learning_rate, config.dtype),
+    jnp.asarray(penalty, config.dtype),
   )
 
 
 def update(
-  options: Options,
+  config: SGDConfig,
   constraints: Constraints | None,
-  params: scores.Params,
+  state: SGDState,
   pairs: Pairs,
-  rates: Rates,
-) -> tuple[scores.Params, jax.Array]:
+) -> tuple[SGDState, jax.Array]:
   """One step of algorithm 2 on a batch.
 
   Args:
-    options: the setting.
+    config: static part.
     constraints: compiled rules, or None for none.
-    params: tables, which meet the rules.
+    state: tables, which meet the rules, and rates.
     pairs: the batch.
-    rates: step size and penalty.
 
   Returns:
-    Tables, which meet the rules, and the mean loss of the batch, scalar.
+    The state, whose tables meet the rules, and the batch's mean loss, scalar.
   """
   # Barriers keep the gather, and the gradient, from being computed again
   # inside each of their users.
+  before = params = state.params
   rows = jax.lax.optimization_barrier(params.entities[pairs.entities])
-  objective = functools.partial(_loss, options, pairs)
+  objective = functools.partial(_loss, config, pairs)
   loss, slope = jax.value_and_grad(objective)(
     params.relations[pairs.relations], rows
   )
-  before = params
-  relations = _step_relations(params.relations, pairs.relations, slope, rates)
+  relations = _step_relations(state, pairs.relations, slope)
   params = params._replace(relations=relations)
   if constraints is not None:
     relations = rule_projection.project_relations(
-      options.model, constraints, params, before.relations
+      constraints, params, before.relations
     )
     params = params._replace(relations=relations)
   slope = jax.grad(objective, argnums=1)(
     params.relations[pairs.relations], rows
   )
-  keep = pairs.fine[None, :, None]
-  change = -rates.eta * (slope + 2 * rates.alpha * rows * keep)
+  keep = pairs.valid[None, :, None]
+  change = -state.learning_rate * (slope + 2 * state.penalty * rows * keep)
   # Every device makes all changes: rows of a batch move, not whole tables.
-  change = meshes.constrain(jax.lax.optimization_barrier(change), options.mesh)
-  ids = meshes.constrain(pairs.entities, options.mesh).reshape(-1)
+  change = meshes.constrain(jax.lax.optimization_barrier(change), config.mesh)
+  ids = meshes.constrain(pairs.entities, config.mesh).reshape(-1)
   entities = params.entities.at[ids].add(change.reshape(ids.size, -1))
   if constraints is not None and constraints.region is not None:
     touched = rule_projection.project_rows(constraints, entities[ids])
@@ -171,125 +230,169 @@ def update(
   params = params._replace(entities=entities)
   if constraints is not None:
     entities = rule_projection.project_named(
-      options.model, constraints, params, before.entities
+      constraints, params, before.entities
     )
     params = params._replace(entities=entities)
-  return params, loss / jnp.maximum(pairs.fine.sum(), 1)
+  loss = loss / jnp.maximum(pairs.valid.sum(), 1)
+  return state._replace(params=params), loss
+
+
+def projected_sgd(
+  config: SGDConfig, constraints: Constraints | None = None
+) -> tuple[Callable[..., SGDState], Callable[..., Any]]:
+  """Projected stochastic gradient descent on BPR (thesis algorithm 2).
+
+  Minimizes -log sigmoid(score(fact) - score(unknown fact)) + penalty norm2.
+  The rules hold in every state that leaves `update`.
+
+  >>> import jax, numpy as np
+  >>> from repr_jax import kb
+  >>> facts = np.array([[0, 0, 1], [2, 1, 0]])
+  >>> known = kb.known_facts(facts, num_entities=3, num_relations=2)
+  >>> rules = kb.compile_rules("B", ["RevImp(0, 1)"], 2, 3)
+  >>> init, update = kb.projected_sgd(kb.SGDConfig(3, 2, "B", dim=4), rules)
+  >>> keys = jax.random.split(jax.random.key(0), 8)
+  >>> states = jax.vmap(init)(keys, np.geomspace(0.01, 1, 8))  # 8 rates
+  >>> batches = jax.vmap(kb.draw_pairs, (None, None, 0))(known, facts, keys)
+  >>> states, loss = jax.jit(jax.vmap(update))(states, batches)
+  >>> loss.shape
+  (8,)
+
+  Args:
+    config: static part.
+    constraints: compiled rules, or None for none.
+
+  Returns:
+    `init(key, learning_rate=0.1, penalty=0.001, scale=0.1) -> SGDState` and
+    `update(state, pairs) -> (state, mean loss)`, both jitted.
+  """
+  rule_start.check_model(config.model, constraints)
+  return (
+    jax.jit(functools.partial(init, config, constraints)),
+    jax.jit(functools.partial(update, config, constraints)),
+  )
 
 
 def train_pass(
-  options: Options,
+  config: SGDConfig,
   constraints: Constraints | None,
   known: negatives.Known,
   facts: jax.Array,
-  params: scores.Params,
+  state: SGDState,
   key: jax.Array,
-  rates: Rates,
-) -> tuple[scores.Params, jax.Array]:
+) -> tuple[SGDState, jax.Array]:
   """One pass over the facts in random order.
 
-  Each batch has `options.repeats` steps, one after the other, in which its
-  facts meet one unknown fact each.
+  Each batch has `config.steps_per_batch` steps, one after the other, in which
+  its facts meet one unknown fact each.
 
   Args:
-    options: the setting (static).
+    config: static part.
     constraints: compiled rules, or None for none.
     known: table of known facts.
     facts: head, relation, tail, int32 [n, 3].
-    params: tables, which meet the rules.
+    state: tables, which meet the rules, and rates.
     key: random key.
-    rates: step size and penalty.
 
   Returns:
-    Tables, which meet the rules, and the mean loss of the pass.
+    The state, whose tables meet the rules, and the mean loss of the pass.
   """
-  count = facts.shape[0]
+  count, size, repeats = (
+    facts.shape[0],
+    config.batch_size,
+    config.steps_per_batch,
+  )
   if not count:
     raise InputError("there are no facts to train on")
-  steps = -(-count // options.batch)
+  steps = -(-count // size)
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, count)
-  order = jnp.resize(order, (steps * options.batch,))
+  order = jnp.resize(order, (steps * size,))
   first_time = jnp.arange(order.size) < count
 
-  def run(params, facts, counted, key):  # any number of batches
-    pairs = draw_pairs(options, known, facts, key)
-    pairs = pairs._replace(fine=pairs.fine & counted)
+  def run(state, facts, counted, key):  # any number of batches
+    pairs = draw_pairs(known, facts, key, config.negatives)
+    pairs = pairs._replace(valid=pairs.valid & counted)
 
     def split(x):  # [..., steps * B] -> [steps, ..., B]
-      x = jnp.moveaxis(x.reshape(*x.shape[:-1], -1, options.batch), -2, 0)
-      return meshes.constrain_last(x, options.mesh)
+      x = jnp.moveaxis(x.reshape(*x.shape[:-1], -1, size), -2, 0)
+      return meshes.constrain_last(x, config.mesh)
 
-    def step(params, batch):
-      return update(options, constraints, params, batch, rates)
+    def step(state, batch):
+      return update(config, constraints, state, batch)
 
-    return jax.lax.scan(step, params, jax.tree.map(split, pairs))
+    return jax.lax.scan(step, state, jax.tree.map(split, pairs))
 
-  if options.repeats == 1:
-    params, losses = run(params, facts[order], first_time, draw_key)
-    return params, losses.mean()
+  if repeats == 1:
+    state, losses = run(state, facts[order], first_time, draw_key)
+    return state, losses.mean()
 
-  def stay(params, item):
+  def stay(state, item):
     ids, counted, key = item
-    again = jnp.tile(facts[ids], (options.repeats, 1))
-    return run(params, again, jnp.tile(counted, options.repeats), key)
+    again = jnp.tile(facts[ids], (repeats, 1))
+    return run(state, again, jnp.tile(counted, repeats), key)
 
   batches = order.reshape(steps, -1), first_time.reshape(steps, -1)
   keys = jax.random.split(draw_key, steps)
-  params, losses = jax.lax.scan(stay, params, (*batches, keys))
-  return params, losses.mean()
+  state, losses = jax.lax.scan(stay, state, (*batches, keys))
+  return state, losses.mean()
 
 
 def train_passes(
-  options: Options,
+  config: SGDConfig,
   constraints: Constraints | None,
   known: negatives.Known,
   facts: jax.Array,
-  params: scores.Params,
+  state: SGDState,
   keys: jax.Array,
-  rates: Rates,
-) -> tuple[scores.Params, jax.Array]:
+) -> tuple[SGDState, jax.Array]:
   """`train_pass` once for each key; S passes give each fact S unknown ones.
 
   Args:
-    options: the setting (static).
+    config: static part.
     constraints: compiled rules, or None for none.
     known: table of known facts.
     facts: head, relation, tail, int32 [n, 3].
-    params: tables, which meet the rules; donated when jitted.
+    state: tables, which meet the rules, and rates; donated when jitted.
     keys: random keys, [S].
-    rates: step size and penalty.
 
   Returns:
-    Tables, which meet the rules, and the mean loss of each pass, [S].
+    The state, whose tables meet the rules, and the mean loss of each pass,
+    [S].
   """
 
-  def one(params, key):
-    return train_pass(options, constraints, known, facts, params, key, rates)
+  def one(state, key):
+    return train_pass(config, constraints, known, facts, state, key)
 
-  return jax.lax.scan(one, params, keys)
+  return jax.lax.scan(one, state, keys)
 
 
 train = jax.jit(train_passes, static_argnums=0, donate_argnums=4)
 
 
-def _loss(options, pairs, relations, entities):
+def _check_negatives(kind):
+  if kind not in ("any", "corrupt"):
+    raise InputError(f'negatives must be "any" or "corrupt", not {kind!r}')
+
+
+def _loss(config, pairs, relations, entities):
   """Sum over the batch for relations [k, B, p] and entities [s, B, d]."""
   head, tail, *others = entities
-  if options.unknown == "corrupt":
+  if len(others) == 1:
     is_tail = pairs.is_tail[:, None]
     other_head = jnp.where(is_tail, head, others[0])
     other_tail = jnp.where(is_tail, others[0], tail)
   else:
     other_head, other_tail = others
-  score = jax.vmap(functools.partial(scores.score, options.model))
+  score = jax.vmap(functools.partial(scores.score, config.model))
   margin = score(relations[0], head, tail)
   margin -= score(relations[-1], other_head, other_tail)
-  return jnp.sum(jnp.where(pairs.fine, jax.nn.softplus(-margin), 0))
+  return jnp.sum(jnp.where(pairs.valid, jax.nn.softplus(-margin), 0))
 
 
-def _step_relations(table, ids, slope, rates):
+def _step_relations(state, ids, slope):
   """Moves each relation by the mean of its gradients in the batch."""
+  table = state.params.relations
   ids, slope = ids.reshape(-1), slope.reshape(-1, table.shape[1])
   size = table.shape[0]
   if size <= _ONE_HOT_LIMIT:
@@ -300,5 +403,5 @@ def _step_relations(table, ids, slope, rates):
     count = jax.ops.segment_sum(jnp.ones_like(slope[:, 0]), ids, size)
   touched = (count > 0)[:, None]
   mean = total / jnp.maximum(count, 1)[:, None]
-  penalty = 2 * rates.alpha * table * touched
-  return table - rates.eta * (mean + penalty)
+  penalty = 2 * state.penalty * table * touched
+  return table - state.learning_rate * (mean + penalty)

@@ -5,15 +5,14 @@ by their score, and those that follow from the rules are the right answers.
 """
 
 import functools
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from repr_jax.data import rules as rule_files
-from repr_jax.kb import negatives, pair_training, rule_projection, scores
+from repr_jax.data.rules import Rule
+from repr_jax.kb import negatives, pair_training, rule_set, scores
 from repr_jax.kb.rule_compiler import Constraints
 
 
@@ -29,7 +28,7 @@ class Puzzle(NamedTuple):
 
   entities: list[str]
   relations: list[str]
-  rules: list[rule_files.Rule]
+  rules: list[Rule]
   facts: np.ndarray
 
 
@@ -40,7 +39,7 @@ class Metrics(NamedTuple):
     precision: share of entailed facts among the first ten.
     reciprocal: mean reciprocal rank over the entailed facts.
     average: average precision over all entailed facts.
-    found: average precision over those among the first ten. The thesis'
+    average_at_10: that over the ones among the first ten. The thesis'
       figures (P@10 .20, MRR .44, MAP .83 with three entailed facts) fit
       ranks 1, 3 and a large one, and then its MAP is this.
   """
@@ -48,7 +47,7 @@ class Metrics(NamedTuple):
   precision: np.ndarray
   reciprocal: np.ndarray
   average: np.ndarray
-  found: np.ndarray
+  average_at_10: np.ndarray
 
 
 def criminal_puzzle() -> Puzzle:
@@ -56,9 +55,9 @@ def criminal_puzzle() -> Puzzle:
   entities = ["Nono", "WMD", "Benedict", "Enemy", "Criminal"]
   relations = ["Possess", "TradeWith", "TransactWith", "Considered"]
   rules = [
-    rule_files.Rule("RelImp", ("TradeWith", "TransactWith")),
-    rule_files.Rule("Entail_B", ("Possess", "WMD", "Considered", "Enemy")),
-    rule_files.Rule(
+    Rule("RelImp", ("TradeWith", "TransactWith")),
+    Rule("Entail_B", ("Possess", "WMD", "Considered", "Enemy")),
+    Rule(
       "PropTrans",
       ("TransactWith", "Considered", "Enemy", "Considered", "Criminal"),
     ),
@@ -67,15 +66,12 @@ def criminal_puzzle() -> Puzzle:
   return Puzzle(entities, relations, rules, facts)
 
 
-def entailed(
-  facts: np.ndarray,
-  indexed: Sequence[tuple[str, tuple[int, ...]]],
-) -> np.ndarray:
+def entailed(facts: np.ndarray, indexed: rule_set.Indexed) -> np.ndarray:
   """Facts that follow from others, by applying rules until nothing is new.
 
   Args:
     facts: head, relation, tail, int [n, 3].
-    indexed: rules as from `kb.rule_algebra.index_rules`.
+    indexed: rules as from `rule_set.index_rules`.
 
   Returns:
     The facts that were not given, int32 [m, 3], sorted.
@@ -85,7 +81,7 @@ def entailed(
   while True:
     new = set()
     for kind, ids in indexed:
-      new |= _consequences(kind, ids, holds)
+      new |= _consequences(*kind.bind(ids), holds)
     if new <= holds:
       break
     holds |= new
@@ -93,27 +89,25 @@ def entailed(
 
 
 def solve(
-  options: pair_training.Options,
+  config: pair_training.SGDConfig,
   constraints: Constraints | None,
   puzzle: Puzzle,
   keys: jax.Array,
-  dim: int = 25,
-  passes: int = 200,
-  eta: float = 0.1,
-  alpha: float = 0.001,
+  num_negatives: int = 200,
+  learning_rate: float = 0.1,
+  penalty: float = 0.001,
   scale: float = 0.1,
 ) -> tuple[scores.Params, jax.Array]:
   """Trains one knowledge base for each key, all in one program.
 
   Args:
-    options: model, batch and kind of unknown facts.
+    config: of projected SGD.
     constraints: compiled rules, or None for none.
     puzzle: the knowledge base.
     keys: random keys, [runs].
-    dim: numbers per entity.
-    passes: unknown facts for each fact.
-    eta: step size.
-    alpha: weight of the squared norms.
+    num_negatives: unknown facts for each fact.
+    learning_rate: step size.
+    penalty: weight of the squared norms.
     scale: standard deviation of the start.
 
   Returns:
@@ -121,20 +115,12 @@ def solve(
     relation, head and tail, [runs, R, E, E].
   """
   known = negatives.known_facts(
-    puzzle.facts, len(puzzle.entities), len(puzzle.relations)
+    puzzle.facts, config.num_entities, config.num_relations
   )
+  rates = jnp.array([learning_rate, penalty, scale], config.dtype)
+  facts = jnp.asarray(puzzle.facts)
   return _solve_jit(
-    options,
-    dim,
-    passes,
-    constraints,
-    known,
-    jnp.asarray(puzzle.facts),
-    keys,
-    pair_training.Rates(eta, alpha),
-    scale,
-    len(puzzle.entities),
-    len(puzzle.relations),
+    config, num_negatives, constraints, known, facts, keys, rates
   )
 
 
@@ -174,45 +160,22 @@ def rank_metrics(
   )
 
 
-def _solve(
-  options,
-  dim,
-  passes,
-  constraints,
-  known,
-  facts,
-  keys,
-  rates,
-  scale,
-  num_entities,
-  num_relations,
-):
+def _solve(config, num_negatives, constraints, known, facts, keys, rates):
   def one(key):
     start, train = jax.random.split(key)
-    params = scores.init_params(
-      options.model, start, num_entities, num_relations, dim, scale
-    )
-    if constraints is not None:
-      params = rule_projection.feasible_start(
-        options.model, constraints, params
-      ).params
+    state = pair_training.init(config, constraints, start, *rates)
 
-    def learn(params, item):
+    def learn(state, item):
       fact, key = item
+      draws = jax.random.split(key, num_negatives)
       return pair_training.train_passes(
-        options,
-        constraints,
-        known,
-        fact[None],
-        params,
-        jax.random.split(key, passes),
-        rates,
+        config, constraints, known, fact[None], state, draws
       )
 
     # As in algorithm 2: one fact with all its unknown facts, then the next.
     keys = jax.random.split(train, facts.shape[0])
-    params, _ = jax.lax.scan(learn, params, (facts, keys))
-    every = functools.partial(scores.score, options.model)
+    (params, *_), _ = jax.lax.scan(learn, state, (facts, keys))
+    every = functools.partial(scores.score, config.model)
     over = jax.vmap(
       jax.vmap(jax.vmap(every, (None, None, 0)), (None, 0, None)),
       (0, None, None),
@@ -222,29 +185,33 @@ def _solve(
   return jax.vmap(one)(keys)
 
 
-_solve_jit = functools.partial(jax.jit, static_argnums=(0, 1, 2, 9, 10))(_solve)
+_solve_jit = jax.jit(_solve, static_argnums=(0, 1))
 
 
-def _consequences(kind, ids, holds):
+def _consequences(body, head, holds):
   """Facts that one rule adds to those that hold."""
-  if kind in ("RelImp", "RevImp", "Symm"):
-    turn = kind != "RelImp"
-    return {
-      (t, ids[-1], h) if turn else (h, ids[-1], t)
-      for h, r, t in holds
-      if r == ids[0]
-    }
-  if kind == "Entail_A":
-    return {
-      (ids[3], ids[2], t) for h, r, t in holds if (h, r) == (ids[1], ids[0])
-    }
-  if kind == "Entail_B":
-    return {
-      (h, ids[2], ids[3]) for h, r, t in holds if (r, t) == (ids[0], ids[1])
-    }
-  if kind == "TypeImp":
-    return {(h, ids[2], ids[1]) for h, r, _ in holds if r == ids[0]}
-  middle = {h for h, r, t in holds if (r, t) == (ids[1], ids[2])}
+  bindings: list[dict[str, int]] = [{}]
+  for relation, *ends in body:
+    facts = [(h, t) for h, r, t in holds if r == relation]
+    bindings = [
+      bound | more
+      for bound in bindings
+      for fact in facts
+      if (more := _bind(ends, fact, bound)) is not None
+    ]
   return {
-    (h, ids[3], ids[4]) for h, r, t in holds if r == ids[0] and t in middle
-  }
+    (bound.get(head.head, head.head), head.relation,
+     bound.get(head.tail, head.tail))
+    for bound in bindings
+  }  # fmt: skip
+
+
+def _bind(ends, fact, bound):
+  """Values of the variables under which an atom is a fact, or None."""
+  more: dict[str, int] = {}
+  for term, entity in zip(ends, fact):
+    if isinstance(term, str):
+      term = bound.get(term, more.setdefault(term, entity))
+    if term != entity:
+      return None
+  return more

@@ -14,7 +14,9 @@ which are the textbook's updates with their inverses cancelled: float32 is
 then enough although X_k'X_k may have a condition number past 1e16.
 """
 
+import dataclasses
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import chex
@@ -29,7 +31,7 @@ from repr_jax.ops import spectral
 from repr_jax.ops.operators import Operator
 
 
-class Model(NamedTuple):
+class RescalModel(NamedTuple):
   """Score of (i, k, j): left_i' cores_k right_j.
 
   Attributes:
@@ -43,38 +45,38 @@ class Model(NamedTuple):
   cores: Array
 
 
-class State(NamedTuple):
-  """A model on its way.
+class Ridge(NamedTuple):
+  """Penalties on the squared norms of factors and cores, scalars."""
+
+  factors: Array | float = 0.0
+  cores: Array | float = 0.0
+
+
+class RescalState(NamedTuple):
+  """RescalState of alternating least squares.
 
   Attributes:
-    model: as it stands.
+    model: the factors and cores.
     images: rows of base_b B for the factors B, kept for the next update,
       [T, t, d] for each lane (`slices.images`).
     fit: 1 - |X - model|^2 / |X|^2 over all slices, [].
     change: of the fit in the last update, []; infinite before the first.
     step: updates made, int32 [].
+    ridge: penalties; None for none, which keeps the factors orthonormal.
   """
 
-  model: Model
+  model: RescalModel
   images: tuple[Array, ...]
   fit: Array
   change: Array
   step: Array
+  ridge: Ridge | None = None
 
-
-class Ridge(NamedTuple):
-  """Penalties on the squared norms of factors and cores."""
-
-  factors: float = 0.0
-  cores: float = 0.0
-
-
-NO_RIDGE = Ridge()
 
 _CHOLESKY_ROUNDS = 5
 
 
-@functools.partial(jax.jit, static_argnames=("rank", "start", "roles", "ridge"))
+@functools.partial(jax.jit, static_argnames=("rank", "start", "roles"))
 def init(
   relations: Slices,
   rank: int,
@@ -82,8 +84,8 @@ def init(
   *,
   start: str = "nvecs",
   roles: bool = False,
-  ridge: Ridge = NO_RIDGE,
-) -> State:
+  ridge: Ridge | None = None,
+) -> RescalState:
   """The state before the first update (thesis 5.2.2).
 
   Args:
@@ -95,7 +97,7 @@ def init(
       orthonormal basis. Where the sum has a rank below d, as it has for E and
       its complement, whose sum is 11', the rest of the basis is random.
     roles: two vectors per entity (Tucker2).
-    ridge: penalties.
+    ridge: penalties, traced; None for none.
 
   Returns:
     The state; its cores are optimal for its factors.
@@ -114,20 +116,20 @@ def init(
     svd, _ = spectral.truncated_svd(
       _sum(relations, not roles), rank, krylov, tolerance=1e-2
     )
-    sound = svd.s > 1e-5 * svd.s[0]
+    usable = svd.s > 1e-5 * svd.s[0]
     scale = jnp.sqrt(1.0 / relations.entities)
     factors = [
-      jnp.where(sound, vectors, scale * noise)
+      jnp.where(usable, vectors, scale * noise)
       for vectors, noise in zip((svd.u, svd.v), factors)
     ]
   left, right = (_orthonormal(factor) for factor in factors)
   return from_factors(relations, left, right if roles else left, ridge=ridge)
 
 
-@functools.partial(jax.jit, static_argnames="ridge")
+@jax.jit
 def from_factors(
-  relations: Slices, left: Array, right: Array, *, ridge: Ridge = NO_RIDGE
-) -> State:
+  relations: Slices, left: Array, right: Array, *, ridge: Ridge | None = None
+) -> RescalState:
   """The state of given factors, with cores that are optimal for them.
 
   Args:
@@ -135,7 +137,7 @@ def from_factors(
     left: vectors of entities as first argument, [v, d]; with orthonormal
       columns unless there is a ridge.
     right: as second argument, [v, d]; the same array for one vector each.
-    ridge: penalties.
+    ridge: penalties, traced; None for none.
 
   Returns:
     The state, before its first update.
@@ -143,37 +145,36 @@ def from_factors(
   chex.assert_rank([left, right], [2, 2])
   images = slices.images(relations.by_row, right)
   cores, explained = _best_cores(relations, left, right, images, ridge)
-  return State(
-    model=Model(left, right, cores),
+  return RescalState(
+    model=RescalModel(left, right, cores),
     images=images,
     fit=explained / relations.norms.sum(),
     change=jnp.full((), jnp.inf, left.dtype),
     step=jnp.int32(0),
+    ridge=None if ridge is None else Ridge(*_scalars(ridge, left.dtype)),
   )
 
 
-@functools.partial(jax.jit, static_argnames=("roles", "ridge"))
+@functools.partial(jax.jit, static_argnames="roles")
 def update(
   relations: Slices,
-  state: State,
+  state: RescalState,
   *,
   roles: bool = False,
-  ridge: Ridge = NO_RIDGE,
-) -> State:
+) -> RescalState:
   """One round of alternating least squares: factors, then cores.
 
   Args:
     relations: the matrices.
     state: what `init` or `update` returned.
     roles: as in `init`.
-    ridge: as in `init`.
 
   Returns:
     The next state. Without ridge the fit never falls but for rounding.
   """
-  left, right, cores = state.model
+  ridge, (left, right, cores) = state.ridge, state.model
   chex.assert_rank([left, right, cores], [2, 2, 3])
-  equations, weight = _left_equations(relations, state, ridge)
+  equations, weight = _left_equations(relations, state)
   if roles:
     left = _solved(relations, equations, weight, ridge)
     cores, _ = _best_cores(relations, left, right, state.images, ridge)
@@ -185,25 +186,25 @@ def update(
   images = slices.images(relations.by_row, right)
   cores, explained = _best_cores(relations, left, right, images, ridge)
   reached = explained / relations.norms.sum()
-  return State(
-    model=Model(left, right, cores),
+  return RescalState(
+    model=RescalModel(left, right, cores),
     images=images,
     fit=reached,
     change=jnp.abs(reached - state.fit),
     step=state.step + 1,
+    ridge=ridge,
   )
 
 
-@functools.partial(jax.jit, static_argnames=("roles", "ridge"))
+@functools.partial(jax.jit, static_argnames="roles")
 def fit(
   relations: Slices,
-  state: State,
+  state: RescalState,
   *,
   tolerance: float = 1e-4,
   max_steps: int = 500,
   roles: bool = False,
-  ridge: Ridge = NO_RIDGE,
-) -> State:
+) -> RescalState:
   """Updates until the fit changes by less than `tolerance`.
 
   Args:
@@ -212,7 +213,6 @@ def fit(
     tolerance: on the change of the fit in one update.
     max_steps: `state.step` at which to stop in any case.
     roles: as in `init`.
-    ridge: as in `init`.
 
   Returns:
     The last state.
@@ -222,12 +222,12 @@ def fit(
     return (state.change >= tolerance) & (state.step < max_steps)
 
   def advance(state):
-    return update(relations, state, roles=roles, ridge=ridge)
+    return update(relations, state, roles=roles)
 
   return lax.while_loop(unfinished, advance, state)
 
 
-@functools.partial(jax.jit, static_argnames=("rank", "start", "roles", "ridge"))
+@functools.partial(jax.jit, static_argnames=("rank", "start", "roles"))
 def fit_runs(
   relations: Slices,
   keys: Array,
@@ -237,8 +237,8 @@ def fit_runs(
   tolerance: float = 1e-4,
   max_steps: int = 500,
   roles: bool = False,
-  ridge: Ridge = NO_RIDGE,
-) -> tuple[Model, Array, Array]:
+  ridge: Ridge | None = None,
+) -> tuple[RescalModel, Array, Array]:
   """Several runs in one program, one after another.
 
   A run fills all cores by itself, and sparse products are fast one matrix at
@@ -267,11 +267,68 @@ def fit_runs(
       tolerance=tolerance,
       max_steps=max_steps,
       roles=roles,
-      ridge=ridge,
     )
     return state.model, state.fit, state.step
 
   return lax.map(one, (relations, keys))
+
+
+@dataclasses.dataclass(frozen=True)
+class RescalConfig:
+  """Static part of RESCAL.
+
+  Attributes:
+    dim: d, numbers per entity.
+    start: "nvecs" for leading eigenvectors, "random" for a random basis.
+    roles: two vectors per entity (Tucker2).
+  """
+
+  dim: int
+  start: str = "nvecs"
+  roles: bool = False
+
+
+def rescal(
+  config: RescalConfig,
+) -> tuple[Callable[..., RescalState], Callable[..., RescalState]]:
+  """RESCAL, X_k ~ A R_k A', by alternating least squares (thesis 5.2).
+
+  >>> import jax, scipy.sparse
+  >>> from repr_jax import kb
+  >>> edges = scipy.sparse.csr_matrix([[0.0, 1, 1], [0, 0, 1], [0, 0, 0]])
+  >>> relations = kb.make_slices([edges])
+  >>> init, update = kb.rescal(kb.RescalConfig(dim=3))
+  >>> state = init(relations, jax.random.key(0))
+  >>> state = update(state, relations)
+  >>> print(state.fit > 0.99)  # three numbers per entity say it all
+  True
+
+  Args:
+    config: static part.
+
+  Returns:
+    `init(relations, key, ridge=None) -> RescalState` and `update(state,
+    relations) -> state`, both jitted. `ridge` is a `Ridge` of traced numbers.
+  """
+
+  def start(relations: Slices, key: Array, ridge: Ridge | None = None):
+    return init(
+      relations,
+      config.dim,
+      key,
+      start=config.start,
+      roles=config.roles,
+      ridge=ridge,
+    )
+
+  def step(state: RescalState, relations: Slices):
+    return update(relations, state, roles=config.roles)
+
+  return jax.jit(start), jax.jit(step)
+
+
+def _scalars(ridge, dtype):
+  return (jnp.asarray(value, dtype) for value in ridge)
 
 
 def _sum(relations: Slices, symmetric: bool) -> Operator:
@@ -311,7 +368,7 @@ class _Term(NamedTuple):
 
 
 def _left_equations(
-  relations: Slices, state: State, ridge: Ridge
+  relations: Slices, state: RescalState
 ) -> tuple[list[_Term], Array]:
   """sum_k X_k B R_k' and sum_k R_k B'B R_k', for factors B.
 
@@ -320,25 +377,25 @@ def _left_equations(
   _, right, cores = state.model
   mixed = jnp.einsum("kb,kij->bji", relations.mixing, cores)
   constant = jnp.einsum("k,kij,j->i", relations.ones, cores, right.sum(0))
-  inner = cores if not any(ridge) else cores @ (right.T @ right)
+  inner = cores if state.ridge is None else cores @ (right.T @ right)
   weight = jnp.einsum("kij,kmj->im", inner, cores)
   return [_Term(relations.by_row, state.images, mixed, constant)], weight
 
 
 def _right_equations(
-  relations: Slices, left: Array, cores: Array, ridge: Ridge
+  relations: Slices, left: Array, cores: Array, ridge: Ridge | None
 ) -> tuple[list[_Term], Array]:
   """sum_k X_k' A R_k and sum_k R_k' A'A R_k, for factors A."""
   mixed = jnp.einsum("kb,kij->bij", relations.mixing, cores)
   constant = jnp.einsum("k,kij,i->j", relations.ones, cores, left.sum(0))
   images = slices.images(relations.by_column, left)
-  inner = cores if not any(ridge) else (left.T @ left) @ cores
+  inner = cores if ridge is None else (left.T @ left) @ cores
   weight = jnp.einsum("kij,kim->jm", inner, cores)
   return [_Term(relations.by_column, images, mixed, constant)], weight
 
 
 def _solved(
-  relations: Slices, terms: list[_Term], weight: Array, ridge: Ridge
+  relations: Slices, terms: list[_Term], weight: Array, ridge: Ridge | None
 ) -> Array:
   """Terms times (weight + ridge I)^-1, or a basis of that without ridge.
 
@@ -347,7 +404,7 @@ def _solved(
   orthonormal near the solution, whatever the condition of the weight.
   """
   values, vectors = jnp.linalg.eigh((weight + weight.T) / 2)
-  if any(ridge):
+  if ridge is not None:
     inverse = _inverse(jnp.maximum(values, 0) + ridge.factors)
     turn = (vectors * inverse) @ vectors.T
   else:
@@ -358,7 +415,7 @@ def _solved(
   target = sum(term.constant for term in terms) @ turn
   for tiles, rows, weights, _ in terms:
     target += slices.mixed_sum(tiles, rows, weights @ turn, relations.entities)
-  return target if any(ridge) else _basis(target)
+  return target if ridge is not None else _basis(target)
 
 
 def _basis(target: Array) -> Array:
@@ -404,7 +461,7 @@ def _best_cores(
   left: Array,
   right: Array,
   images: tuple[Array, ...],
-  ridge: Ridge,
+  ridge: Ridge | None,
 ) -> tuple[Array, Array]:
   """The best cores for the factors, and how much of |X|^2 they explain."""
   inner = slices.inner(
@@ -412,7 +469,7 @@ def _best_cores(
   )
   target = jnp.einsum("kb,bij->kij", relations.mixing, inner)
   target += jnp.einsum("k,i,j->kij", relations.ones, left.sum(0), right.sum(0))
-  if any(ridge):
+  if ridge is not None:
     return _penalized_cores(left, right, target, ridge.cores)
   return target, jnp.sum(target**2)
 

@@ -6,6 +6,7 @@ allow, which is what the guarantee is about, and on the trained entities.
 Scores are taken in float64, so that rounding is not read as a violation.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,9 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from repr_jax.data import rules as rule_files
-from repr_jax.kb import rule_kinds, scores
+from repr_jax.data.rules import Rule
+from repr_jax.kb import rule_set, scores
 from repr_jax.kb.rule_compiler import Constraints
+from repr_jax.kb.score_model import ScoreModel
 from repr_jax.ops import precision
 
 
@@ -38,23 +40,30 @@ class RuleCheck(NamedTuple):
 
 
 def check_rules(
-  model: str,
+  model: ScoreModel | str,
   params: scores.Params,
-  rules: Sequence[rule_files.Rule],
-  relations: Sequence[str],
-  entities: Sequence[str],
+  rules: Sequence[Rule | str],
+  relations: rule_set.Names,
+  entities: rule_set.Names,
   constraints: Constraints | None = None,
   samples: int = 4096,
   seed: int = 0,
 ) -> RuleCheck:
-  """Measures the violation of rules.
+  """Measures the violation of rules, min(antecedents) - consequent.
+
+  >>> import jax
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("A", jax.random.key(0), 3, 2, 4)
+  >>> rules = ["RelImp(r, s)", "Symm(s)"]
+  >>> kb.check_rules("A", params, rules, ["r", "s"], 3).real.shape
+  (2,)
 
   Args:
-    model: one of `kb.scores.SCORES`.
+    model: a score model or its name.
     params: the tables.
-    rules: the rules.
-    relations: names of the relations in the order of their ids.
-    entities: names of the entities in the order of their ids.
+    rules: as for `compile_rules`.
+    relations: as for `compile_rules`.
+    entities: as for `compile_rules`.
     constraints: gives the region to sample from; without it entities are
       sampled from a normal distribution as wide as the trained ones.
     samples: pairs of entities of either sort.
@@ -67,24 +76,27 @@ def check_rules(
     InputError: where a table is not finite, of which nothing could be said.
   """
   scores.check_tables(params)
-  indexed = rule_kinds.index_rules(list(rules), list(relations), list(entities))
+  indexed = rule_set.index_rules(rules, relations, entities)
   rng = np.random.default_rng(seed)
   table = np.asarray(params.entities, np.float64)
   other = np.asarray(params.relations, np.float64)
-  drawn = [sample_entities(rng, samples, table, constraints) for _ in range(2)]
-  pairs = rng.integers(len(table), size=(2, samples))
-  if len(table) ** 2 <= samples:
-    pairs = np.indices((len(table), len(table))).reshape(2, -1)
+  count = max([2, *(len(kind.variables) for kind, _ in indexed)])
+  drawn = [
+    sample_entities(rng, samples, table, constraints) for _ in range(count)
+  ]
+  tuples = rng.integers(len(table), size=(count, samples))
+  if len(table) ** count <= samples:
+    tuples = np.indices((len(table),) * count).reshape(count, -1)
   with precision.enable_x64(True):
     tables = scores.Params(jnp.asarray(table), jnp.asarray(other))
-    found = [
+    worst = [
       [
-        _worst(model, tables, kind, ids, jnp.asarray(x), jnp.asarray(y))
+        _worst(model, tables, kind, ids, [jnp.asarray(x) for x in chosen])
         for kind, ids in indexed
       ]
-      for x, y in (drawn, table[pairs])
+      for chosen in (drawn, table[tuples])
     ]
-  return RuleCheck(np.array(found[0]), np.array(found[1]))
+  return RuleCheck(np.array(worst[0]), np.array(worst[1]))
 
 
 def sample_entities(
@@ -125,33 +137,20 @@ def sample_entities(
   return drawn
 
 
-def _worst(model, params, kind, ids, x, y):
-  """The largest violation of one rule over pairs x, y [n, d]."""
+def _worst(model, params, kind, ids, chosen):
+  """The largest violation of one rule over entities [n, d] per variable."""
+  body, head = kind.bind(ids)
+  given = dict(zip(kind.variables, chosen))
 
-  def facts(relation, head, tail):
-    return jax.vmap(lambda e, f: scores.score(model, relation, e, f))(
-      jnp.broadcast_to(head, x.shape), jnp.broadcast_to(tail, x.shape)
-    )
+  def value(atom):
+    ends = [
+      given[x] if x in given else jnp.broadcast_to(params.entities[x], shape)
+      for x in (atom.head, atom.tail)
+    ]
+    relation = params.relations[atom.relation]
+    return jax.vmap(lambda e, f: scores.score(model, relation, e, f))(*ends)
 
-  letters = zip(ids, rule_files.SIGNATURES[kind])
-  v = [
-    params.relations[i] if letter == "r" else params.entities[i]
-    for i, letter in letters
-  ]
-  if kind == "RelImp":
-    gap = facts(v[0], x, y) - facts(v[1], x, y)
-  elif kind == "RevImp":
-    gap = facts(v[0], x, y) - facts(v[1], y, x)
-  elif kind == "Symm":
-    gap = facts(v[0], x, y) - facts(v[0], y, x)
-  elif kind == "Entail_A":
-    gap = facts(v[0], v[1], x) - facts(v[2], v[3], x)
-  elif kind == "Entail_B":
-    gap = facts(v[0], x, v[1]) - facts(v[2], x, v[3])
-  elif kind == "TypeImp":
-    gap = facts(v[0], x, y) - facts(v[2], x, v[1])
-  else:
-    both = jnp.minimum(facts(v[0], x, y), facts(v[1], y, v[2]))
-    gap = both - facts(v[3], x, v[4])
+  shape = chosen[0].shape
+  gap = functools.reduce(jnp.minimum, map(value, body)) - value(head)
   # On the host: a compiled maximum of many numbers passes over a NaN.
   return float(np.max(np.asarray(gap), initial=0))

@@ -3,9 +3,10 @@
 `compile_rules` turns rules into `Constraints`. Rules that share relations
 are treated as one system: implications that run in a circle become ties
 (one value for all, their mean), and what remains is a set of inequalities
-without circles, which `kb.feasible` projects onto jointly.
+without circles, which `rule_projection` projects onto jointly.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -14,8 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
-from repr_jax.data import rules as rule_files
-from repr_jax.kb import rule_kinds
+from repr_jax.data.rules import Rule
+from repr_jax.errors import InputError
+from repr_jax.kb import rule_set
+from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.score_model import ScoreModel
+from repr_jax.kb.score_models import get_model
 
 
 class System(NamedTuple):
@@ -50,13 +55,16 @@ class Region(NamedTuple):
   radius: jax.Array
 
 
-class Constraints(NamedTuple):
-  """A compiled rule set; all arrays, so it can be an argument of a jit.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Constraints:
+  """A rule set compiled for a model; a pytree, so an argument of a jit.
 
   Attributes:
+    model: the score model, static.
     class_of: class of each node, [n].
     factor: node = factor * class value, [n].
-    floor: least norm of each class value (T), [C].
+    floor: least norm of each class value, [C]; None where there is none.
     order: the order rows alone, consequents first.
     relation_rows: rows of the relation step, over classes; `other` are
       places in `named`.
@@ -69,9 +77,10 @@ class Constraints(NamedTuple):
     region: where every entity lives; None where anywhere will do.
   """
 
+  model: ScoreModel = dataclasses.field(metadata={"static": True})
   class_of: jax.Array
   factor: jax.Array
-  floor: jax.Array
+  floor: jax.Array | None
   order: System
   relation_rows: System
   entity_rows: System
@@ -84,35 +93,45 @@ class Constraints(NamedTuple):
 
 
 def compile_rules(
-  model: str,
-  rules: Sequence[rule_files.Rule],
-  relations: Sequence[str],
-  entities: Sequence[str],
-  settings: rule_kinds.Settings | None = None,
+  model: ScoreModel | str,
+  rules: Sequence[Rule | str],
+  relations: rule_set.Names,
+  entities: rule_set.Names,
+  config: RuleConfig | None = None,
   nonnegative: bool = False,
 ) -> Constraints:
   """Compiles rules for a model; names or kinds it lacks are errors.
 
+  >>> from repr_jax import kb
+  >>> rules = ["RevImp(hypernym, hyponym)", kb.Rule("Symm", ["similar_to"])]
+  >>> names = ["hypernym", "hyponym", "similar_to"]
+  >>> kb.compile_rules("B", rules, names, entities=100).model
+  ScoreModel('B')
+
   Args:
-    model: one of `kb.scores.SCORES`.
-    rules: the rules.
-    relations: names of the relations in the order of their ids.
-    entities: names of the entities in the order of their ids.
-    settings: numbers of some conditions; the defaults where None.
+    model: a score model or its name.
+    rules: `Rule` objects, or text as in rule files; arguments are names or,
+      as integers, ids.
+    relations: names of the relations in the order of their ids, or their
+      number.
+    entities: names of the entities in the order of their ids, or their
+      number.
+    config: numbers of some conditions; the defaults where None.
     nonnegative: keep entities nonnegative even where the rules do not need
       it (the thesis does, in all models but T).
 
   Returns:
     The constraints.
   """
-  settings = settings or rule_kinds.Settings()
-  indexed = rule_kinds.index_rules(list(rules), list(relations), list(entities))
-  build = _Builder(model, len(relations), settings)
+  config = config or RuleConfig()
+  indexed = rule_set.index_rules(rules, relations, entities)
+  count = relations if isinstance(relations, int) else len(relations)
+  build = _Builder(get_model(model), count, config)
   return build.constraints(indexed, nonnegative)
 
 
 def conflict(
-  rules: Sequence[rule_files.Rule],
+  rules: Sequence[Rule],
   possible: Callable[[list[int]], bool],
 ) -> str:
   """Fewest rules that cannot hold together, by leaving out one at a time.
@@ -135,10 +154,10 @@ def conflict(
 class _Builder:
   """Compiles conditions for one model."""
 
-  def __init__(self, model: str, relations: int, settings):
+  def __init__(self, model: ScoreModel, relations: int, config: RuleConfig):
     self.model = model
-    self.settings = settings
-    self.parts = 1 if model in ("T", "distmult") else 2
+    self.config = config
+    self.parts = model.parts
     self.nodes = relations * self.parts
 
   def constraints(self, indexed, nonnegative) -> Constraints:
@@ -149,41 +168,47 @@ class _Builder:
     of the linear conditions holds. What the bilinear ones leave is seen when
     a start is looked for.
     """
-    found, ties, edges = self._reduce(indexed)
-    named = _named(found)
+    conditions, ties, edges, floors = self._reduce(indexed)
+    named = _named(conditions)
     place = {entity: i for i, entity in enumerate(named)}
+    two_sided = {
+      (ties.root[self._node(a)], ties.root[self._node(b)])
+      for a, b in conditions.two_sided
+    }
     order: list = []
     for a, b in edges:
       order.append(([(1, a), (-1, b)], [], 0.0))
-      if self.model in ("C", "D"):
+      if (a, b) in two_sided:
         order.append(([(1, a), (1, b)], [], 0.0))
     linear = [
       (ties.classes(self._flat(nodes)), _merge(entities, place), bound)
-      for nodes, entities, bound in found.linear
+      for nodes, entities, bound in conditions.linear
     ]
     floor = np.zeros(self.nodes, np.float32)
-    for r in found.floors:
-      least = self.settings.floor / abs(ties.factor[r])
+    for r in floors:
+      least = self.config.floor / abs(ties.factor[r])
       floor[ties.root[r]] = max(floor[ties.root[r]], least)
-    needs = found.orthant or bool(edges) or found.box
-    lower = 0.0 if needs or (nonnegative and self.model != "T") else -np.inf
-    upper = self.settings.cap if found.box else np.inf
-    radius = self.settings.radius if found.floors else np.inf
+    needs = conditions.orthant or bool(edges) or conditions.box
+    kept = nonnegative and not self.model.signed
+    lower = 0.0 if needs or kept else -np.inf
+    upper = self.config.cap if conditions.box else np.inf
+    radius = self.config.radius if floors else np.inf
     region = None
     if np.isfinite(lower) or np.isfinite(radius):
       region = Region(*map(jnp.float32, (lower, upper, radius)))
-    planes = self._planes(found, ties, place)
+    planes = self._planes(conditions, ties, place)
     bounds: list = []
     if lower == 0:
       bounds += [([], [(-1, i)], 0.0) for i in range(len(named))]
-    if found.box:
+    if conditions.box:
       bounds += [([], [(1, i)], upper) for i in range(len(named))]
     rows = [row for row in linear if row[0]]
     turned = [(b, a, c) for a, b, c in linear + bounds if b]
     return Constraints(
+      model=self.model,
       class_of=jnp.asarray(ties.root, jnp.int32),
       factor=jnp.asarray(ties.factor, jnp.float32),
-      floor=jnp.asarray(floor, jnp.float32),
+      floor=jnp.asarray(floor, jnp.float32) if floors else None,
       order=_system(order),
       relation_rows=_system(order + rows),
       entity_rows=_system(turned),
@@ -196,47 +221,56 @@ class _Builder:
     )
 
   def _reduce(self, indexed):
-    """Conditions, ties with circles contracted, and edges between classes."""
-    found = rule_kinds.conditions(self.model, indexed, self.settings)
-    ties = _Ties(self.nodes)
-    for first, second, ratio in found.ties:
+    """Conditions; ties with circles contracted; edges of classes; floors."""
+    conditions = rule_set.collect(self.model, indexed, self.config)
+    ties, floors = _Ties(self.nodes), []
+    for first, second, ratio in conditions.ties:
       ties.join(self._node(first), self._node(second), ratio)
-    edges = [(self._node(a), self._node(b)) for a, b in found.order]
+    edges = [
+      (self._node(a), self._node(b))
+      for a, b in (*conditions.order, *conditions.two_sided)
+    ]
+    ordered = sorted({node for edge in edges for node in edge})
     edges = ties.contract(edges)
-    if found.implied:
-      ties = self._translations(found, ties)
-    return found, ties, edges
+    for node in ordered:
+      if not np.isclose(ties.factor[node], 1):
+        raise InputError(
+          f"model {self.model.name}: rules order a part of relation "
+          f"{node // self.parts} and tie it with a ratio other than 1; no "
+          "projection here meets both"
+        )
+    if conditions.scaled:
+      ties, floors = self._scaled(conditions, ties)
+    return conditions, ties, edges, floors
 
-  def _translations(self, found, ties):
-    """T: RelImp as ties with a floor, on rules that no others imply.
+  def _scaled(self, conditions, ties):
+    """Scaled implications as ties with a floor, where no others imply them.
 
-    Equal vectors meet RelImp too, without a floor. So rules that hang together
+    Equal vectors meet them too, without a floor. So rules that hang together
     and that no ratios and floors satisfy become equalities, and all of them
     where there are linear conditions, which a floor could not be joined with.
     """
-    turned = [(s, r) for r, s in found.implied]
-    label = _circles(found.implied, self.nodes)
-    group = _circles(found.implied + turned, self.nodes)
+    scaled = [(self._node(a), self._node(b)) for a, b in conditions.scaled]
+    turned = [(s, r) for r, s in scaled]
+    label = _circles(scaled, self.nodes)
+    group = _circles(scaled + turned, self.nodes)
     apart = {
-      (label[r], label[s]): (r, s)
-      for r, s in found.implied
-      if label[r] != label[s]
+      (label[r], label[s]): (r, s) for r, s in scaled if label[r] != label[s]
     }
     one_way = [apart[edge] for edge in _reduction(list(apart))]
-    equal = set(group) if found.linear else set()
+    equal = set(group) if conditions.linear else set()
     while True:
       tried, floors = ties.copy(), []
-      for r, s in found.implied:
+      for r, s in scaled:
         if label[r] == label[s] or group[r] in equal:
           tried.join(r, s, 1.0)
       for r, s in one_way:
         if group[r] not in equal and not tried.equal(r, s):
-          tried.join(r, s, self.settings.shrink)
+          tried.join(r, s, self.config.shrink)
           floors.append(r)
       pinned = {group[r] for r in floors if tried.factor[r] == 0}
       if not pinned:
-        found.floors += floors
-        return tried
+        return tried, floors
       equal |= pinned
 
   def _joint(self, rows):
@@ -251,11 +285,11 @@ class _Builder:
   def _flat(self, nodes):
     return [(value, self._node(node)) for value, node in nodes]
 
-  def _planes(self, found, ties, place):
-    shape = (len(found.bilinear), 2)
+  def _planes(self, conditions, ties, place):
+    shape = (len(conditions.bilinear), 2)
     classes, named = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
     coef = np.zeros(shape, np.float32)
-    for i, terms in enumerate(found.bilinear):
+    for i, terms in enumerate(conditions.bilinear):
       for j, (value, node, entity) in enumerate(terms):
         flat = self._node(node)
         classes[i, j], named[i, j] = ties.root[flat], place[entity]
@@ -350,13 +384,13 @@ def _reduction(edges):
     follow.setdefault(a, set()).add(b)
 
   def reach(node):
-    found, stack = set(), [node]
+    reached, stack = set(), [node]
     while stack:
       for other in follow.get(stack.pop(), ()):
-        if other not in found:
-          found.add(other)
+        if other not in reached:
+          reached.add(other)
           stack.append(other)
-    return found
+    return reached
 
   return [
     (a, b)
@@ -374,9 +408,9 @@ def _merge(terms, place=None):
   return [(value, key) for key, value in total.items() if abs(value) > 1e-12]
 
 
-def _named(found):
-  named = {e for _, entities, _ in found.linear for _, e in entities}
-  named |= {e for terms in found.bilinear for _, _, e in terms}
+def _named(conditions):
+  named = {e for _, entities, _ in conditions.linear for _, e in entities}
+  named |= {e for terms in conditions.bilinear for _, _, e in terms}
   return sorted(named)
 
 

@@ -17,7 +17,7 @@ import scipy.sparse
 from jax import Array, lax
 
 from repr_jax.errors import InputError
-from repr_jax.kb.rescal_als import Model
+from repr_jax.kb.rescal_als import RescalModel
 
 
 class Violation(NamedTuple):
@@ -28,14 +28,14 @@ class Violation(NamedTuple):
     b: [d], of unit length.
     c: [d], of unit length.
     products: a'Mb, b'Mc and a'Mc as computed, [3].
-    found: whether the products break transitivity, bool [].
+    exists: whether the products break transitivity, bool [].
   """
 
   a: Array
   b: Array
   c: Array
   products: Array
-  found: Array
+  exists: Array
 
 
 class Accuracies(NamedTuple):
@@ -62,12 +62,19 @@ def violating_triple(matrix: Array) -> Violation:
   strict. Some eigenvector has K'x != 0 as they span the space. The triple
   with the widest margin among all eigenvectors is returned (thesis 5.2.1).
 
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import kb
+  >>> matrix = jnp.array([[1.0, 1.0], [0.0, 1.0]])
+  >>> a, b, c, products, exists = kb.violating_triple(matrix)
+  >>> print(products[0] > 0, products[1] > 0, products[2] <= 0)
+  True True True
+
   Args:
     matrix: M, [d, d], of any real type; its skew part must be above the
       rounding level.
 
   Returns:
-    The triple. Under `jit` the matrix cannot be checked: look at `found`.
+    The triple. Under `jit` the matrix cannot be checked: look at `exists`.
 
   Raises:
     InputError: if M is symmetric up to rounding, or is not square.
@@ -92,7 +99,9 @@ def violating_triple(matrix: Array) -> Violation:
 
 
 @functools.partial(jax.jit, static_argnames="block")
-def accuracies(model: Model, edges: Array, *, block: int = 1024) -> Accuracies:
+def accuracies(
+  model: RescalModel, edges: Array, *, block: int = 1024
+) -> Accuracies:
   """How a model of presence and absence treats a relation (thesis 5.2.2).
 
   Slice 0 of the model is the relation and slice 1 its absence. All v^2 pairs
@@ -132,7 +141,7 @@ def accuracies(model: Model, edges: Array, *, block: int = 1024) -> Accuracies:
 
 
 @functools.partial(jax.jit, static_argnames="block")
-def margins(model: Model, pairs: Array, *, block: int = 8192) -> Array:
+def margins(model: RescalModel, pairs: Array, *, block: int = 8192) -> Array:
   """Score of presence over absence, s(i, 0, j) - s(i, 1, j), for given pairs.
 
   Args:
@@ -211,14 +220,14 @@ def _widest(matrix: Array) -> Violation:
   sign = jnp.array([1, 1, -1], matrix.dtype)
   margin = jnp.min(several[3] * sign, axis=1)
   a, b, c, products = (field[jnp.argmax(margin)] for field in several)
-  found = (products[0] > 0) & (products[1] > 0) & (products[2] <= 0)
-  return Violation(a, b, c, jnp.ldexp(products, exponent), found)
+  exists = (products[0] > 0) & (products[1] > 0) & (products[2] <= 0)
+  return Violation(a, b, c, jnp.ldexp(products, exponent), exists)
 
 
 def _scaled(matrix: Array) -> tuple[Array, Array]:
   """The matrix over a power of two, its largest entry in [1/2, 1), and that.
 
-  Products of three numbers that are very large or very small are none.
+  Avoids overflow and underflow in products of three numbers.
   """
   _, exponent = jnp.frexp(jnp.abs(matrix).max())
   return jnp.ldexp(matrix, -exponent), exponent

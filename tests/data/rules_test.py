@@ -20,6 +20,8 @@ _SETTINGS = hypothesis.settings(
   ("text", "kind", "arguments"),
   [
     ("RevImp\thypernym\thyponym", "RevImp", "hypernym hyponym"),
+    ("RevImp(hypernym, hyponym)", "RevImp", "hypernym hyponym"),
+    (' TypeImp ( r ,"a,b", s)', "TypeImp", "r a,b s"),
     ("r(x,y)==>s(x,y)", "RelImp", "r s"),
     ("r(y,x)==>s(y,x)", "RelImp", "r s"),
     ("_r(x,y) ==> _s(y,x)", "RevImp", "_r _s"),
@@ -122,8 +124,8 @@ def test_repeated_rule(tmp_path):
 def test_round_trip(tmp_path):
   rng = random.Random(0)
   before = [
-    rules.Rule(kind, tuple(f"{c}{rng.randrange(99)} b" for c in signature))
-    for kind, signature in rules.SIGNATURES.items()
+    rules.Rule(kind, [f"{c}{rng.randrange(99)} b" for c in kind.letters])
+    for kind in rules.KINDS.values()
   ]
   rules.write_rules(tmp_path / "rules", before)
   assert rules.read_rules(tmp_path / "rules") == before
@@ -167,4 +169,4 @@ def test_rules_of_wn18(shared_data):
   assert len(splits.train.entities) == 40_943
   assert len(splits.unseen_entities) == len(splits.unseen_relations) == 0
   found = rules.read_rules(folder / "rules.tsv", splits.train.relations)
-  assert [rule.kind for rule in found] == ["RevImp"] * 14
+  assert [rule.kind.name for rule in found] == ["RevImp"] * 14

@@ -14,15 +14,16 @@ from repr_jax.kb import (
   negatives,
   pair_training,
   rule_check,
-  rule_kinds,
-  rule_projection,
+  rule_compiler,
+  rule_start,
   scores,
 )
-from repr_jax.kb import rule_compiler as kb_constraints
+from repr_jax.kb.candidate_loss import CandidateConfig
+from repr_jax.kb.rule_conditions import RuleConfig
 
 RELATIONS = [f"r{i}" for i in range(5)]
 ENTITIES = [f"e{i}" for i in range(14)]
-SETTINGS = rule_kinds.Settings(0.8, 0.2)
+CONFIG = RuleConfig(0.8, 0.2)
 RULES = {
   "mixed": [
     Rule("RevImp", ("r1", "r4")),
@@ -54,28 +55,35 @@ def _facts():
 
 
 def _pairs(model, compiled, known, facts):
-  options = pair_training.Options(model, 4)
-  rates = pair_training.Rates(0.3, 0.001)
+  config = pair_training.SGDConfig(14, 5, model, 6, batch_size=4)
 
-  def go_on(params, key):
-    return pair_training.train_pass(
-      options, compiled, known, facts, params, key, rates
-    )[0]
+  def start(params):
+    rates = jnp.float32(0.3), jnp.float32(0.001)
+    return pair_training.SGDState(params, *rates)
 
-  return (lambda params: params), go_on, (lambda state: state)
+  def go_on(state, key):
+    return pair_training.train_pass(config, compiled, known, facts, state, key)[
+      0
+    ]
+
+  return start, go_on
 
 
 def _many(candidates, model, compiled, known, facts):
-  options = candidate_training.Options(model, 8, candidates)
+  config = CandidateConfig(
+    14, 5, model, 6, batch_size=8, num_candidates=candidates
+  )
   adam = optax.adam(0.3)
+
+  def start(params):
+    return candidate_training.from_params(config, adam, params, 1e-3)
 
   def go_on(state, key):
     return candidate_training.train_pass(
-      options, adam, compiled, known, facts, state, key, 1e-3
+      config, adam, compiled, known, facts, state, key
     )[0]
 
-  start = functools.partial(candidate_training.init, adam)
-  return start, go_on, (lambda state: state.params)
+  return start, go_on
 
 
 TRAINERS = {
@@ -93,27 +101,25 @@ TRAINERS = {
 )
 def test_rules_hold_after_each_pass(model, name, trainer):
   rules, facts = RULES[name], _facts()
-  compiled = kb_constraints.compile_rules(
-    model, rules, RELATIONS, ENTITIES, SETTINGS
+  compiled = rule_compiler.compile_rules(
+    model, rules, RELATIONS, ENTITIES, CONFIG
   )
   known = negatives.known_facts(facts, len(ENTITIES), len(RELATIONS))
   loose = scores.init_params(
     model, jax.random.key(3), len(ENTITIES), len(RELATIONS), 6
   )
-  params = rule_projection.checked_start(
-    model, rules, RELATIONS, ENTITIES, compiled, loose, SETTINGS
+  params = rule_start.checked_start(
+    compiled, loose, rules, RELATIONS, ENTITIES, CONFIG
   )
-  start, go_on, tables = TRAINERS[trainer](
-    model, compiled, known, jnp.asarray(facts)
-  )
+  start, go_on = TRAINERS[trainer](model, compiled, known, jnp.asarray(facts))
   state, go_on = start(params), jax.jit(go_on)
   for i in range(4):
     state = go_on(state, jax.random.key(i))
     checked = rule_check.check_rules(
-      model, tables(state), rules, RELATIONS, ENTITIES, compiled, samples=500
+      model, state.params, rules, RELATIONS, ENTITIES, compiled, samples=500
     )
     assert checked.worst <= 1e-5
-  moved = jnp.abs(tables(state).entities - params.entities)
+  moved = jnp.abs(state.params.entities - params.entities)
   assert jnp.median(moved.max(axis=1)) > 1e-3  # training went on
 
 
@@ -143,14 +149,12 @@ def test_translations_that_no_floor_fits_are_equal(pairs, apart, order):
   rules = [Rule(kind, tuple(names)) for kind, *names in pairs][::order]
   if apart:  # a rule that hangs together with no other keeps its floor
     rules.append(Rule("RelImp", ("r2", "r3")))
-  compiled = kb_constraints.compile_rules("T", rules, RELATIONS, ENTITIES)
+  compiled = rule_compiler.compile_rules("T", rules, RELATIONS, ENTITIES)
   loose = scores.init_params("T", jax.random.key(0), 14, 5, 6)
-  params = rule_projection.checked_start(
-    "T", rules, RELATIONS, ENTITIES, compiled, loose
-  )
+  params = rule_start.checked_start(compiled, loose, rules, RELATIONS, ENTITIES)
   checked = rule_check.check_rules(
     "T", params, rules, RELATIONS, ENTITIES, compiled, samples=500
   )
   assert checked.worst <= 1e-5
   np.testing.assert_array_equal(params.relations[0], params.relations[1])
-  assert not apart or bool((compiled.floor > 0).any())
+  assert not apart or compiled.floor is not None

@@ -7,7 +7,7 @@ import pytest
 
 from repr_jax.errors import InputError
 from repr_jax.kb import link_prediction as lp
-from repr_jax.kb import scores
+from repr_jax.kb import score_models, scores
 from repr_jax.ops import precision
 
 ENTITIES, RELATIONS = 37, 3
@@ -165,7 +165,7 @@ def test_bad_input_is_named():
     _rank(table, triples, known)
 
 
-@pytest.mark.parametrize("model", scores.SCORES)
+@pytest.mark.parametrize("model", score_models.MODELS)
 def test_every_score_model_ranks_as_its_own_scores_say(model):
   with precision.enable_x64(True):
     params = scores.init_params(
@@ -248,3 +248,16 @@ def test_equal_to_pykeen(name):
         ):
           value = theirs.get_metric(f"{side}.{ties}.{metric}")
           assert ours[key] == pytest.approx(value, rel=1e-6), (side, ties)
+
+
+def test_scorers_that_do_not_fit_are_refused():
+  table, triples, known = _setting()
+  tails = jax.tree_util.Partial(_tails, table)
+  few = jax.tree_util.Partial(_heads, table[:, :-3])
+  with pytest.raises(InputError, match="scores 34 entities and score_tails 37"):
+    lp.rank(few, tails, triples, known, block=8)
+  heads = jax.tree_util.Partial(_heads, table)
+  with pytest.raises(InputError, match="fewer than num_entities=40"):
+    lp.rank(heads, tails, triples, known, block=8, num_entities=40)
+  with pytest.raises(InputError, match=r"score_heads must return one array"):
+    lp.rank(lambda r, t: heads(r, t)[0], tails, triples, known, block=8)

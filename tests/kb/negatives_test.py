@@ -37,8 +37,8 @@ def test_draws_are_unknown_and_even():
   facts = np.array([[0, 0, 1], [1, 1, 2], [2, 0, 0]], np.int32)
   known = negatives.known_facts(facts, 3, 2)
   drawn = negatives.draw_any(known, jax.random.key(0), 6000)
-  assert drawn.fine.mean() > 0.99
-  triples = np.asarray(drawn.triples)[np.asarray(drawn.fine)]
+  assert drawn.valid.mean() > 0.99
+  triples = np.asarray(drawn.triples)[np.asarray(drawn.valid)]
   found, counts = np.unique(triples, axis=0, return_counts=True)
   assert len(found) == 18 - 3
   assert not {tuple(f) for f in facts} & {tuple(f) for f in found}
@@ -61,8 +61,8 @@ def test_corruption_keeps_the_rest_and_masks_what_it_cannot_do():
     np.where(side, got[:, 2], got[:, 0]), np.asarray(put_in)
   )
   listed = {tuple(row) for row in facts.tolist()}
-  fine = np.asarray(drawn.fine)
-  assert not any(tuple(row) in listed for row in got[fine].tolist())
+  valid = np.asarray(drawn.valid)
+  assert not any(tuple(row) in listed for row in got[valid].tolist())
   everything = np.indices((4, 1, 4)).reshape(3, -1).T.astype(np.int32)
   full = negatives.known_facts(everything, 4, 1)
-  assert not negatives.draw_any(full, jax.random.key(0), 50).fine.any()
+  assert not negatives.draw_any(full, jax.random.key(0), 50).valid.any()

@@ -6,18 +6,31 @@ import numpy as np
 import pytest
 
 from repr_jax.data.rules import Rule
+from repr_jax.errors import InputError
 from repr_jax.kb import (
   negatives,
   pair_training,
   rule_check,
+  rule_compiler,
   rule_projection,
+  rule_start,
   scores,
 )
-from repr_jax.kb import rule_compiler as kb_constraints
 from repr_jax.ops import shuffle
 
 RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(12)]
+
+
+def _state(params, learning_rate=0.1, penalty=0.01):
+  rates = jnp.float32(learning_rate), jnp.float32(penalty)
+  return pair_training.SGDState(params, *rates)
+
+
+def _config(model, batch_size, negatives="any", steps=1):
+  return pair_training.SGDConfig(
+    12, 3, model, 4, negatives, batch_size, steps_per_batch=steps
+  )
 
 
 def _facts():
@@ -26,21 +39,20 @@ def _facts():
   return np.unique(facts, axis=0).astype(np.int32)
 
 
-@pytest.mark.parametrize("unknown", ["any", "corrupt"])
-def test_one_step_is_algorithm_2(unknown):
+@pytest.mark.parametrize("kind", ["any", "corrupt"])
+def test_one_step_is_algorithm_2(kind):
   """Model A, batch 1, gradients as the thesis writes them."""
-  options = pair_training.Options("A", 1, unknown)
+  config = _config("A", 1, kind)
   facts = _facts()[:1]
   known = negatives.known_facts(facts, 12, 3)
   params = scores.init_params("A", jax.random.key(0), 12, 3, 4, 0.5)
   pairs = pair_training.draw_pairs(
-    options, known, jnp.asarray(facts), jax.random.key(1)
+    known, jnp.asarray(facts), jax.random.key(1), kind
   )
-  rates = pair_training.Rates(0.1, 0.01)
-  got, _ = pair_training.update(options, None, params, pairs, rates)
+  got = pair_training.update(config, None, _state(params), pairs)[0].params
   e, r = (np.asarray(x, np.float64).copy() for x in params)
   h, k, t = facts[0]
-  if unknown == "any":
+  if kind == "any":
     other = int(pairs.relations[1, 0])
     oh, ot = (int(x) for x in pairs.entities[2:, 0])
   else:
@@ -51,7 +63,7 @@ def test_one_step_is_algorithm_2(unknown):
   slope = {k: np.zeros(8), other: np.zeros(8)}
   slope[k] -= v * tuple_
   slope[other] += v * other_tuple
-  times = 2 if k == other and unknown == "any" else 1
+  times = 2 if k == other and kind == "any" else 1
   for i, g in slope.items():
     r[i] -= 0.1 * (g / times + 0.02 * np.asarray(params.relations[i]))
   np.testing.assert_allclose(got.relations, r, atol=1e-6)
@@ -70,31 +82,30 @@ def test_one_step_is_algorithm_2(unknown):
 
 
 def test_a_batch_stays_until_all_its_steps_are_made():
-  options = pair_training.Options("B", 2, repeats=3)
+  config = _config("B", 2, steps=3)
   facts = jnp.asarray(_facts()[:5])  # the last batch has one fact
   known = negatives.known_facts(np.asarray(facts), 12, 3)
   params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
-  rates, key = pair_training.Rates(0.1, 0.01), jax.random.key(3)
+  key = jax.random.key(3)
   got, _ = pair_training.train_pass(
-    options, None, known, facts, params, key, rates
+    config, None, known, facts, _state(params), key
   )
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, 5)
-  want = params
+  want = _state(params)
   for i, draw in enumerate(jax.random.split(draw_key, 3)):
     ids = order[(2 * i + np.arange(2)) % 5]
-    pairs = pair_training.draw_pairs(
-      options, known, jnp.tile(facts[ids], (3, 1)), draw
-    )
+    pairs = pair_training.draw_pairs(known, jnp.tile(facts[ids], (3, 1)), draw)
     for j in range(3):
       part = jax.tree.map(lambda x, j=j: x[..., 2 * j : 2 * j + 2], pairs)
       if i == 2:
-        part = part._replace(fine=part.fine & jnp.array([True, False]))
-      want, _ = pair_training.update(options, None, want, part, rates)
+        part = part._replace(valid=part.valid & jnp.array([True, False]))
+      want, _ = pair_training.update(config, None, want, part)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, want
   )
-  assert float(jnp.abs(got.entities - params.entities).max()) > 0.01
+  moved = jnp.abs(got.params.entities - params.entities)
+  assert float(moved.max()) > 0.01
 
 
 @pytest.mark.parametrize("model", ["A", "B", "D", "R", "T"])
@@ -104,73 +115,129 @@ def test_rules_hold_after_training_and_nothing_compiles_again(model):
     rules.append(Rule("Entail_B", ("r0", "e1", "r2", "e2")))
   if model in "AB":
     rules.append(Rule("PropTrans", ("r0", "r1", "e3", "r2", "e4")))
-  compiled = kb_constraints.compile_rules(model, rules, RELATIONS, ENTITIES)
-  params = rule_projection.checked_start(
-    model,
+  compiled = rule_compiler.compile_rules(model, rules, RELATIONS, ENTITIES)
+  params = rule_start.checked_start(
+    compiled,
+    scores.init_params(model, jax.random.key(0), 12, 3, 5, 0.3),
     rules,
     RELATIONS,
     ENTITIES,
-    compiled,
-    scores.init_params(model, jax.random.key(0), 12, 3, 5, 0.3),
   )
-  options = pair_training.Options(model, 4)
+  state = _state(params, 0.1, 0.001)
   facts = _facts()
   known = negatives.known_facts(facts, 12, 3)
   before = pair_training.train._cache_size()
   first = None
   for i in range(3):
-    params, losses = pair_training.train(
-      options,
+    state, losses = pair_training.train(
+      _config(model, 4),
       compiled,
       known,
       jnp.asarray(facts),
-      params,
+      state,
       jax.random.split(jax.random.key(i), 2),
-      pair_training.Rates(0.1, 0.001),
     )
     first = losses[0] if first is None else first
   assert pair_training.train._cache_size() == before + 1
   assert np.isfinite(losses).all() and losses[-1] < first
   checked = rule_check.check_rules(
-    model, params, rules, RELATIONS, ENTITIES, compiled
+    model, state.params, rules, RELATIONS, ENTITIES, compiled
   )
   assert checked.worst <= 1e-5
 
 
 def test_untouched_rows_stay_and_left_out_pairs_do_nothing():
-  options = pair_training.Options("T", 3, "corrupt")
+  config = _config("T", 3, "corrupt")
   facts = _facts()[:3]
   known = negatives.known_facts(facts, 12, 3)
   params = scores.init_params("T", jax.random.key(0), 12, 3, 4)
   pairs = pair_training.draw_pairs(
-    options, known, jnp.asarray(facts), jax.random.key(0)
+    known, jnp.asarray(facts), jax.random.key(0), "corrupt"
   )
-  rates = pair_training.Rates(0.1, 0.01)
-  got, _ = pair_training.update(options, None, params, pairs, rates)
+  got = pair_training.update(config, None, _state(params), pairs)[0].params
   rest = np.setdiff1d(np.arange(12), pairs.entities)
   np.testing.assert_array_equal(got.entities[rest], params.entities[rest])
-  none = pairs._replace(fine=jnp.zeros(3, bool))
+  none = pairs._replace(valid=jnp.zeros(3, bool))
   got, loss = pair_training.update(
-    options, None, params, none, pair_training.Rates(0.1, 0.0)
+    config, None, _state(params, penalty=0.0), none
   )
-  np.testing.assert_array_equal(got.entities, params.entities)
-  np.testing.assert_array_equal(got.relations, params.relations)
+  np.testing.assert_array_equal(got.params.entities, params.entities)
+  np.testing.assert_array_equal(got.params.relations, params.relations)
   assert loss == 0
 
 
 def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
-  facts = _facts()[:5]
-  known = negatives.known_facts(facts, 12, 3)
+  """Five facts in batches of four: the second batch has one that counts."""
+  config = _config("B", 4)
+  facts = jnp.asarray(_facts()[:5])
+  known = negatives.known_facts(np.asarray(facts), 12, 3)
   params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
-  keys = jax.random.split(jax.random.key(0), 1)
-  rates = pair_training.Rates(0.0, 0.0)
-  _, losses = pair_training.train(
-    pair_training.Options("B", 4),
-    None,
-    known,
-    jnp.asarray(facts),
-    params,
-    keys,
-    rates,
+  key = jax.random.key(5)
+  got, loss = pair_training.train_pass(
+    config, None, known, facts, _state(params), key
   )
-  assert np.isfinite(losses).all()
+  order_key, draw_key = jax.random.split(key)
+  order = jnp.resize(shuffle.random_order(order_key, 5), (8,))
+  pairs = pair_training.draw_pairs(known, facts[order], draw_key)
+  assert pairs.valid.all()
+  state, losses = _state(params), []
+  for count, start in ((4, 0), (1, 4)):
+    part = jax.tree.map(lambda x, i=start: x[..., i : i + 4], pairs)
+    part = part._replace(valid=jnp.arange(4) < count)
+    state, one = pair_training.update(config, None, state, part)
+    losses.append(float(one))
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, state
+  )
+  np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-6)
+  # The padding counts a fact twice where it is not left out.
+  full = jax.tree.map(lambda x: x[..., 4:], pairs)
+  twice, _ = pair_training.update(config, None, state, full)
+  assert (
+    float(jnp.abs(twice.params.entities - got.params.entities).max()) > 1e-4
+  )
+
+
+def test_runs_with_their_own_keys_and_rates_in_one_program():
+  """What each run gives alone, and the rules hold in all of them."""
+  rules = ["RelImp(0, 1)", "RevImp(1, 2)"]
+  compiled = rule_compiler.compile_rules("B", rules, 3, 12)
+  init, update = pair_training.projected_sgd(_config("B", 4), compiled)
+  facts = jnp.asarray(_facts()[:8])
+  known = negatives.known_facts(np.asarray(facts), 12, 3)
+  keys = jax.random.split(jax.random.key(0), 3)
+  rates = jnp.array([0.01, 0.1, 0.5]), jnp.array([0.0, 0.01, 0.1])
+  states = jax.vmap(init)(keys, *rates)
+  draw = jax.vmap(pair_training.draw_pairs, (None, None, 0))
+  many = jax.jit(jax.vmap(update))
+  for step in range(3):
+    own = jax.vmap(jax.random.fold_in, (0, None))(keys, step)
+    states, losses = many(states, draw(known, facts, own))
+  assert losses.shape == (3,)
+  worst = jax.vmap(rule_projection.violation, (None, 0))(
+    compiled, states.params
+  )
+  assert worst.max() < 1e-5
+  for i in range(3):
+    alone = init(keys[i], rates[0][i], rates[1][i])
+    for step in range(3):
+      own = jax.random.fold_in(keys[i], step)
+      pairs = pair_training.draw_pairs(known, facts, own)
+      alone, _ = update(alone, pairs)
+    jax.tree.map(
+      lambda x, y, i=i: np.testing.assert_allclose(x, y[i], atol=1e-5),
+      alone,
+      states,
+    )
+
+
+def test_bad_configs_are_refused():
+  with pytest.raises(InputError, match='"any" or "corrupt", not \'all\''):
+    _config("A", 4, "all")
+  with pytest.raises(InputError, match="steps_per_batch"):
+    _config("A", 4, steps=0)
+  with pytest.raises(InputError, match="batch_size"):
+    _config("A", 0)
+  compiled = rule_compiler.compile_rules("A", [], 3, 12)
+  with pytest.raises(InputError, match="compiled for model A, not for B"):
+    pair_training.projected_sgd(_config("B", 4), compiled)

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from repr_jax.data.rules import SIGNATURES
+from repr_jax.data.rule_kinds import KINDS, RuleKind
 from repr_jax.kb import puzzle as deduction
-from repr_jax.kb import rule_kinds
+from repr_jax.kb import rule_set
 
 
 def _holds(kind, ids, facts, x, y):
@@ -32,8 +32,8 @@ def test_entailed_facts_are_closed_and_least():
   rng = np.random.default_rng(0)
   for _ in range(10):
     rules = [
-      (kind, tuple(int(i) for i in rng.integers(3, size=len(letters))))
-      for kind, letters in SIGNATURES.items()
+      (kind, tuple(rng.integers(3, size=len(kind.letters)).tolist()))
+      for kind in KINDS.values()
       if rng.uniform() < 0.6
     ]
     given = np.unique(rng.integers(3, size=(3, 3)), axis=0)
@@ -41,11 +41,11 @@ def test_entailed_facts_are_closed_and_least():
     facts = {tuple(f) for f in np.concatenate([given, added]).tolist()}
     for kind, ids in rules:
       for x, y in itertools.product(range(3), repeat=2):
-        assert _holds(kind, ids, facts, x, y)
+        assert _holds(kind.name, ids, facts, x, y)
     for extra in added.tolist():  # each was forced by some rule
       fewer = facts - {tuple(extra)}
       assert not all(
-        _holds(kind, ids, fewer, x, y)
+        _holds(kind.name, ids, fewer, x, y)
         for kind, ids in rules
         for x, y in itertools.product(range(3), repeat=2)
       )
@@ -53,7 +53,7 @@ def test_entailed_facts_are_closed_and_least():
 
 def test_the_puzzle_entails_three_facts():
   puzzle = deduction.criminal_puzzle()
-  indexed = rule_kinds.index_rules(
+  indexed = rule_set.index_rules(
     puzzle.rules, puzzle.relations, puzzle.entities
   )
   got = deduction.entailed(puzzle.facts, indexed)
@@ -68,6 +68,13 @@ def test_the_puzzle_entails_three_facts():
   }
 
 
+def test_a_kind_of_its_own_is_applied():
+  chain = RuleKind("Chain", "r(x,y) & s(y,z) ==> t(x,z)")
+  facts = np.array([[0, 0, 1], [1, 1, 2], [2, 1, 3], [1, 0, 1]])
+  got = deduction.entailed(facts, [(chain, (0, 1, 2))])
+  assert got.tolist() == [[0, 2, 2], [1, 2, 2]]
+
+
 def test_metrics_by_hand():
   values = np.arange(24, dtype=float).reshape(1, 2, 3, 4)[..., :3]
   given = np.array([[2, 1, 2]])  # the highest score of all
@@ -76,6 +83,6 @@ def test_metrics_by_hand():
   np.testing.assert_allclose(got.precision, [0.2])
   np.testing.assert_allclose(got.reciprocal, [(1 + 1 / 3) / 2])
   np.testing.assert_allclose(got.average, [(1 + 2 / 3) / 2])
-  np.testing.assert_allclose(got.found, got.average)
+  np.testing.assert_allclose(got.average_at_10, got.average)
   equal = deduction.rank_metrics(np.zeros((1, 2, 3, 3)), given, right)
   np.testing.assert_allclose(equal.reciprocal, [1 / 9])  # mean of 1..17

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from repr_jax.kb import scores
+from repr_jax.errors import InputError
+from repr_jax.kb import score_models, scores
 from repr_jax.ops import precision
 
 
@@ -34,14 +35,14 @@ def _reference(model, r, e, f):
 
 def _instance(model, seed=0, batch=5, count=7, dim=6):
   rng = np.random.default_rng(seed)
-  size = scores.relation_size(model, dim)
+  size = score_models.MODELS[model].relation_size(dim)
   relations = rng.normal(size=(batch, size)).astype(np.float32)
   known = rng.normal(size=(batch, dim)).astype(np.float32)
   table = rng.normal(size=(count, dim)).astype(np.float32)
   return relations, known, table
 
 
-@pytest.mark.parametrize("model", scores.SCORES)
+@pytest.mark.parametrize("model", score_models.MODELS)
 def test_score_equals_the_formula(model):
   relations, known, table = _instance(model)
   got = jax.vmap(lambda r, e, f: scores.score(model, r, e, f))(
@@ -53,7 +54,7 @@ def test_score_equals_the_formula(model):
   np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("model", scores.SCORES)
+@pytest.mark.parametrize("model", score_models.MODELS)
 def test_all_entities_at_once_equal_one_by_one(model):
   relations, known, table = _instance(model, seed=1)
   tails = scores.score_all_tails(model, relations, known, table)
@@ -68,7 +69,7 @@ def test_all_entities_at_once_equal_one_by_one(model):
       )
 
 
-@pytest.mark.parametrize("model", scores.SCORES)
+@pytest.mark.parametrize("model", score_models.MODELS)
 def test_gradient_by_finite_differences(model):
   relations, known, table = _instance(model, seed=2)
   with precision.enable_x64(True):
@@ -86,15 +87,19 @@ def test_gradient_by_finite_differences(model):
       np.testing.assert_allclose(slope, gradient @ step, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("model", scores.SCORES)
+@pytest.mark.parametrize("model", score_models.MODELS)
 def test_start_has_the_model_s_shapes(model):
   params = scores.init_params(model, jax.random.key(0), 4, 3, 6)
   assert params.entities.shape == (4, 6)
-  assert params.relations.shape == (3, scores.relation_size(model, 6))
+  assert params.relations.shape == (
+    3,
+    score_models.MODELS[model].relation_size(6),
+  )
 
 
 def test_bad_models_are_named():
-  with pytest.raises(ValueError, match="unknown score model 'Z'"):
-    scores.relation_size("Z", 4)
-  with pytest.raises(ValueError, match="even"):
-    scores.relation_size("complex", 5)
+  for model in ("Z", 3):
+    with pytest.raises(InputError, match=f"unknown score model {model!r}; .*A"):
+      scores.init_params(model, jax.random.key(0), 4, 3, 6)
+  with pytest.raises(InputError, match="even"):
+    scores.init_params("complex", jax.random.key(0), 4, 3, 5)

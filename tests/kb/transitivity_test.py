@@ -18,7 +18,7 @@ def _check(matrix):
   found = transitivity.violating_triple(matrix)
   a, b, c = (np.asarray(x, np.float64) for x in found[:3])
   dense = np.asarray(matrix, np.float64)
-  assert bool(found.found)
+  assert bool(found.exists)
   assert a @ dense @ b > 0 and b @ dense @ c > 0 and a @ dense @ c <= 0
   np.testing.assert_allclose(
     found.products, [a @ dense @ b, b @ dense @ c, a @ dense @ c], atol=1e-3
@@ -67,7 +67,7 @@ def test_whole_numbers_and_numbers_whose_products_are_none():
     matrix = np.array([[1, 1], [0, 1]], np.float32)
     found = transitivity.violating_triple(matrix * np.float32(size))
     plain = transitivity.violating_triple(matrix)
-    assert bool(found.found)
+    assert bool(found.exists)
     np.testing.assert_allclose(found.a, plain.a, atol=1e-6)
     np.testing.assert_allclose(found.products / size, plain.products, rtol=1e-5)
 
@@ -88,16 +88,16 @@ def test_symmetric_and_other_matrices_are_refused():
 def test_jit_and_vmap():
   many = jax.random.normal(jax.random.key(0), (20, 5, 5))
   assert bool(
-    jax.jit(jax.vmap(transitivity.violating_triple))(many).found.all()
+    jax.jit(jax.vmap(transitivity.violating_triple))(many).exists.all()
   )
   # A transitive matrix: no triple can be found.
-  assert not bool(jax.jit(transitivity.violating_triple)(jnp.eye(3)).found)
+  assert not bool(jax.jit(transitivity.violating_triple)(jnp.eye(3)).exists)
 
 
 def _model(seed, size=30, rank=4):
   keys = jax.random.split(jax.random.key(seed), 3)
   left, right = (jax.random.normal(k, (size, rank)) for k in keys[:2])
-  return rescal_als.Model(
+  return rescal_als.RescalModel(
     left, right, jax.random.normal(keys[2], (2, rank, rank))
   )
 

@@ -63,9 +63,9 @@ def test_triples(named, suffix):
 
 
 @_SETTINGS
-@hypothesis.given(st.sampled_from(sorted(rules.SIGNATURES)), st.data())
+@hypothesis.given(st.sampled_from(sorted(rules.KINDS)), st.data())
 def test_rules(kind, data):
-  size = len(rules.SIGNATURES[kind])
+  size = len(rules.KINDS[kind].letters)
   names = data.draw(st.lists(_NAME, min_size=size, max_size=size))
   try:
     value = [rules.Rule(kind, tuple(names))]

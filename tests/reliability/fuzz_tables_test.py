@@ -82,7 +82,7 @@ def _check_triples(found) -> None:
 def _check_rules(found) -> None:
   for rule in found:
     _named(rule.arguments)
-    assert len(rule.arguments) == len(rules.SIGNATURES[rule.kind])
+    assert len(rule.arguments) == len(rule.kind.letters)
   assert len(set(found)) == len(found)
 
 

@@ -1,0 +1,180 @@
+"""Kinds of logical rules: their arguments and their logical form.
+
+A kind is one object. The form is an implication over relations r, s, ...,
+variables x, y, z and entities:
+
+    RuleKind("Chain", "r(x,y) & s(y,z) ==> t(x,z)")
+
+`Chain` then takes the relations r, s and t. The form is all that deduction
+and the check of a rule need. `conditions` says, for score models by name,
+which conditions on the vectors make the rule hold (`repr_jax.kb`); the
+built-in models have those of the built-in kinds themselves.
+"""
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from repr_jax import errors
+
+VARIABLES = ("x", "y", "z")
+_ATOM = re.compile(r"\s*(\w+)\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*")
+
+
+class Atom(NamedTuple):
+  """relation(head, tail); each a letter of a form, or a name or an id."""
+
+  relation: Any
+  head: Any
+  tail: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleKind:
+  """A kind of rule.
+
+  Attributes:
+    name: as it stands in rule files.
+    form: body ==> head; x, y and z are variables.
+    order: the letters of the arguments in their order, such as "r,e,s"; by
+      default in the order of the form.
+    conditions: by the name of a score model, a function of the arguments'
+      ids and a `kb.RuleConfig` that returns `kb.Conditions`.
+  """
+
+  name: str
+  form: str
+  order: str = ""
+  conditions: Mapping[str, Callable] = dataclasses.field(
+    default_factory=dict, compare=False
+  )
+
+  def __post_init__(self):
+    body, arrow, head = self.form.partition("==>")
+    found = [_ATOM.fullmatch(part) for part in (*body.split("&"), head)]
+    if not arrow or None in found:
+      raise errors.InputError(
+        f"rule kind {self.name}: the form {self.form!r} is not like "
+        "r(x,y) & s(y,z) ==> t(x,z)"
+      )
+    atoms = [Atom(*match.groups()) for match in found if match]
+    bound = {term for atom in atoms[:-1] for term in atom[1:]}
+    free = (set(atoms[-1][1:]) & set(VARIABLES)) - bound
+    if free:
+      raise errors.InputError(
+        f"rule kind {self.name}: the head has {min(free)}, the body has not"
+      )
+    letters = list(dict.fromkeys(itertools.chain(*atoms)))
+    letters = [x for x in letters if x not in VARIABLES]
+    chosen = [x.strip() for x in self.order.split(",")] if self.order else None
+    if chosen is not None and sorted(chosen) != sorted(letters):
+      raise errors.InputError(
+        f"rule kind {self.name}: the order {self.order!r} does not have the "
+        f"letters {','.join(letters)}"
+      )
+    object.__setattr__(self, "order", ",".join(chosen or letters))
+
+  @property
+  def body(self) -> list[Atom]:
+    """The antecedents."""
+    text = self.form.partition("==>")[0]
+    return [Atom(*x.groups()) for x in _ATOM.finditer(text)]
+
+  @property
+  def head(self) -> Atom:
+    """The consequent."""
+    (found,) = _ATOM.finditer(self.form.partition("==>")[2])
+    return Atom(*found.groups())
+
+  @property
+  def signature(self) -> str:
+    """The arguments in order, r for a relation and e for an entity."""
+    relations = {atom.relation for atom in (*self.body, self.head)}
+    return "".join("r" if x in relations else "e" for x in self.letters)
+
+  @property
+  def letters(self) -> list[str]:
+    """The letters of the arguments, in order."""
+    return self.order.split(",")
+
+  @property
+  def variables(self) -> list[str]:
+    """The variables, in order of first use."""
+    terms = [x for atom in self.body for x in atom[1:] if x in VARIABLES]
+    return list(dict.fromkeys(terms))
+
+  def bind(self, arguments: Sequence[Any]) -> tuple[list[Atom], Atom]:
+    """Body and head with the letters of arguments replaced.
+
+    Args:
+      arguments: names or ids, in the order of `letters`.
+
+    Returns:
+      The atoms; only variables are left of the letters.
+    """
+    given = dict(zip(self.letters, arguments, strict=True))
+
+    def put(atom):
+      return Atom(*(given.get(letter, letter) for letter in atom))
+
+    return [put(atom) for atom in self.body], put(self.head)
+
+
+KINDS: Mapping[str, RuleKind] = {
+  kind.name: kind
+  for kind in (
+    RuleKind("RelImp", "r(x,y) ==> s(x,y)"),
+    RuleKind("RevImp", "r(x,y) ==> s(y,x)"),
+    RuleKind("Symm", "r(x,y) ==> r(y,x)"),
+    RuleKind("Entail_A", "r(e,x) ==> s(f,x)"),
+    RuleKind("Entail_B", "r(x,e) ==> s(x,f)"),
+    RuleKind("PropTrans", "r(x,y) & s(y,e) ==> t(x,f)"),
+    RuleKind("TypeImp", "r(x,y) ==> s(x,e)", "r,e,s"),
+  )
+}
+
+
+def match(
+  kinds: Iterable[RuleKind],
+  body: Sequence[Atom],
+  head: Atom,
+  is_variable: Callable[[Any], bool],
+) -> tuple[RuleKind, tuple[Any, ...]] | None:
+  """The kind whose form an implication has, and its arguments.
+
+  Args:
+    kinds: those that are tried, the ones with the fewest arguments first.
+    body: the antecedents, in any order.
+    head: the consequent.
+    is_variable: tells variables from names.
+
+  Returns:
+    The kind and the arguments; None where no kind has this form.
+  """
+  for kind in sorted(kinds, key=lambda kind: len(kind.letters)):
+    if len(kind.body) != len(body):
+      continue
+    for order in itertools.permutations(body):
+      given = _unify([*kind.body, kind.head], [*order, head], is_variable)
+      if given is not None:
+        return kind, tuple(given[letter] for letter in kind.letters)
+  return None
+
+
+def _unify(form, atoms, is_variable):
+  """What each letter of a form stands for, or None.
+
+  Different variables of the form are different variables of the atoms.
+  """
+  given: dict[str, Any] = {}
+  for letters, terms in zip(form, atoms):
+    for place, (letter, term) in enumerate(zip(letters, terms)):
+      variable = place > 0 and is_variable(term)
+      if (letter in VARIABLES) != variable:
+        return None
+      if given.setdefault(letter, term) != term:
+        return None
+  used = [given[x] for x in VARIABLES if x in given]
+  return given if len(set(used)) == len(used) else None

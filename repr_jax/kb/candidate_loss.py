@@ -1,0 +1,269 @@
+"""Losses of facts against many candidates at once.
+
+Each fact is compared with every entity, or with a sample that the batch
+shares, in place of its tail and in place of its head: one matrix product per
+side. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
+loss over the candidates; the penalty is N3 (sum of cubed moduli) or L2.
+
+To a sample, softmax adds for each fact the entity that stands in its other
+place: in most models nothing is nearer to (r, (e, ?)) than e itself, and a
+sample hardly ever draws it.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+
+from repr_jax.errors import InputError
+from repr_jax.kb import negatives, pair_training, scores
+from repr_jax.kb.score_model import ScoreModel
+from repr_jax.kb.score_models import get_model
+from repr_jax.ops import mesh as meshes
+
+# Relations up to which queries of all relations at once (`batch_queries`) are
+# cheaper than a relation for each fact.
+_TOGETHER = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class CandidateConfig:
+  """Static part of training against candidates.
+
+  Attributes:
+    num_entities: E.
+    num_relations: R.
+    model: a score model or its name.
+    dim: d, numbers per entity.
+    loss: "softmax" or "bpr".
+    penalty: "n3" (cubed moduli) or "l2".
+    batch_size: facts in a step of a pass.
+    num_candidates: entities drawn for each batch of a pass; 0 for all.
+    dtype: of the tables.
+    mesh: devices that share each batch, all axes together; tables are on
+      every one of them.
+  """
+
+  num_entities: int
+  num_relations: int
+  model: ScoreModel | str = "complex"
+  dim: int = 100
+  loss: str = "softmax"
+  penalty: str = "n3"
+  batch_size: int = 1000
+  num_candidates: int = 0
+  dtype: Any = jnp.float32
+  mesh: Mesh | None = None
+
+  def __post_init__(self):
+    object.__setattr__(self, "model", get_model(self.model))
+    pair_training.check_batch(self.batch_size, self.mesh)
+    if self.loss not in ("softmax", "bpr"):
+      raise InputError(f'loss must be "softmax" or "bpr", not {self.loss!r}')
+    if self.penalty not in ("n3", "l2"):
+      raise InputError(f'penalty must be "n3" or "l2", not {self.penalty!r}')
+
+
+class CandidateBatch(NamedTuple):
+  """Facts and the entities that they are compared with.
+
+  Attributes:
+    facts: head, relation, tail, int32 [B, 3].
+    candidates: ids drawn at random, int32 [S]; None for all entities. With a
+      sample, a step touches the rows of the batch and the sample alone.
+  """
+
+  facts: jax.Array
+  candidates: jax.Array | None = None
+
+
+class Rows(NamedTuple):
+  """Heads, tails [B, d] of facts; relations [R, p]; candidates [S, d]."""
+
+  heads: jax.Array
+  tails: jax.Array
+  relations: jax.Array
+  candidates: jax.Array
+
+
+class _Asked(NamedTuple):
+  """What a batch of facts asks.
+
+  Attributes:
+    queries: of heads and of tails, each [B, d] and [B].
+    truth: scores of the facts, [B].
+    own: scores of the facts with the entity of the other place put in, for
+      heads and for tails, each [B].
+    links: sum over the batch of the relations' penalty, scalar.
+  """
+
+  queries: tuple[scores.Query, scores.Query]
+  truth: jax.Array
+  own: tuple[jax.Array, jax.Array]
+  links: jax.Array
+
+
+def batch_loss(
+  config: CandidateConfig,
+  known: negatives.Known | None,
+  params: scores.Params,
+  batch: CandidateBatch,
+  penalty: jax.Array | float,
+) -> jax.Array:
+  """Mean loss of a batch over both sides, with the penalty.
+
+  Args:
+    config: static part.
+    known: table of known facts, which BPR leaves out as candidates.
+    params: the tables.
+    batch: facts and candidates.
+    penalty: its weight.
+
+  Returns:
+    Scalar.
+  """
+  head, _, tail = batch.facts.T
+  ids, table = jnp.arange(params.entities.shape[0]), params.entities
+  if batch.candidates is not None:
+    ids, table = batch.candidates, params.entities[batch.candidates]
+  rows = Rows(
+    params.entities[head], params.entities[tail], params.relations, table
+  )
+  sampled = batch.candidates is not None
+  count = params.entities.shape[0]
+  return rows_loss(
+    config, known, rows, batch.facts, ids, count, sampled, penalty
+  )
+
+
+def rows_loss(
+  config: CandidateConfig,
+  known: negatives.Known | None,
+  rows: Rows,
+  facts: jax.Array,
+  ids: jax.Array,
+  count: int,
+  sampled: bool,
+  weight: jax.Array | float,
+) -> jax.Array:
+  """`batch_loss` of gathered rows.
+
+  Args:
+    config: static part.
+    known: table of known facts, read by BPR.
+    rows: of the facts and candidates.
+    facts: head, relation, tail, int32 [B, 3].
+    ids: those of the candidates, [S].
+    count: E.
+    sampled: whether the candidates are a sample.
+    weight: of the penalty.
+
+  Returns:
+    Scalar.
+  """
+  heads, tails, relations, table = rows
+  if config.mesh is not None:
+    heads, tails = meshes.constrain(
+      (heads, tails), config.mesh, config.mesh.axis_names
+    )
+  few = relations.shape[0] <= _TOGETHER
+  ask = _ask_at_once if config.model.batch_queries and few else _ask
+  asked = ask(config, relations, facts[:, 1], heads, tails)
+  total = jnp.zeros((), asked.truth.dtype)
+  for side, query, own in zip((0, 2), asked.queries, asked.own, strict=True):
+    logits = scores.score_candidates(config.model, query, table)
+    if config.loss == "softmax":
+      total += _softmax(
+        logits, asked.truth, own if sampled else None, ids, facts[:, side],
+        facts[:, 2 - side], count,
+      )  # fmt: skip
+    else:
+      total += _bpr(logits, asked.truth, ids, facts, side, known)
+  penalty = asked.links
+  penalty += sum(_penalty(config, x).sum() for x in (heads, tails))
+  return total / 2 + weight * penalty / facts.shape[0]
+
+
+def _ask(config, relations, ids, heads, tails):
+  """Each fact with its own relation row."""
+  links = _relation_rows(relations, ids)
+  if config.mesh is not None:
+    links = meshes.constrain(links, config.mesh, config.mesh.axis_names)
+  model = config.model
+  score = jax.vmap(functools.partial(scores.score, model))
+  return _Asked(
+    (
+      jax.vmap(model.head_query)(links, tails),
+      jax.vmap(model.tail_query)(links, heads),
+    ),
+    score(links, heads, tails),
+    (score(links, tails, tails), score(links, heads, heads)),
+    _penalty(config, links).sum(),
+  )
+
+
+def _ask_at_once(config, relations, ids, heads, tails):
+  """All relations at once, of which each fact takes its own."""
+  chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
+  for_heads, for_tails = config.model.batch_queries(
+    relations, chosen, heads, tails
+  )
+
+  def value(query, entities):
+    squares = jnp.sum(entities * entities, axis=1)
+    product = jnp.sum(query.vector * entities, axis=1) + query.constant
+    return product - config.model.norm_weight * squares
+
+  return _Asked(
+    (for_heads, for_tails),
+    value(for_tails, tails),
+    (value(for_heads, tails), value(for_tails, heads)),
+    chosen.sum(axis=0) @ _penalty(config, relations).sum(axis=1),
+  )
+
+
+def _relation_rows(table, ids):
+  """Rows by a one-hot product, whose gradient is a product too."""
+  if table.shape[0] > 512 or table.shape[1] > 1024:
+    return table[ids]
+  one_hot = (ids[:, None] == jnp.arange(table.shape[0])).astype(table.dtype)
+  return one_hot @ table
+
+
+def _softmax(logits, truth, own, ids, answer, given, count):
+  """Cross-entropy; each of a sample of S stands for E / S of E entities.
+
+  The score `own` [B] of the entity in the other place, `given`, is counted
+  once; it is None where the candidates are all entities.
+  """
+  logits = logits + jnp.log(count / ids.size).astype(logits.dtype)
+  counted = ids == answer[:, None]
+  if own is not None:
+    counted |= ids == given[:, None]
+  rest = jax.nn.logsumexp(jnp.where(counted, -jnp.inf, logits), axis=1)
+  if own is not None:
+    rest = jnp.logaddexp(rest, jnp.where(given == answer, -jnp.inf, own))
+  return jnp.mean(jnp.logaddexp(rest, truth) - truth)
+
+
+def _bpr(logits, truth, ids, facts, side, known):
+  """Mean of -log sigmoid(truth - candidate) over unknown candidates."""
+  shape = (facts.shape[0], ids.size)
+  others = [jnp.broadcast_to(x[:, None], shape) for x in facts.T]
+  others[side] = jnp.broadcast_to(ids, shape)
+  losses = jax.nn.softplus(logits - truth[:, None])
+  valid = ~negatives.is_known(known, jnp.stack(others, axis=-1))
+  valid = valid.astype(losses.dtype)
+  return jnp.sum(losses * valid) / jnp.maximum(jnp.sum(valid), 1)
+
+
+def _penalty(config, rows):
+  """What each number, or pair of a complex one, adds: [B, p] or [B, p / 2]."""
+  if config.penalty == "l2":
+    return rows * rows
+  square = config.model.moduli(rows)
+  # The floor keeps the root's slope finite at 0.
+  return square * jnp.sqrt(jnp.maximum(square, 1e-20))

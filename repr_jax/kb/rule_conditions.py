@@ -1,0 +1,330 @@
+"""Conditions on vectors under which rules hold (thesis tables 5.4 to 5.6).
+
+A rule is met when score(consequent) >= min(score(antecedents)) for every
+entity of a region, not only for the entities that were trained. For each
+built-in model and kind of rule this module has a function of the ids of the
+rule's arguments that returns sufficient conditions. They have four forms
+over *nodes*, which are halves r1, r2 of relations (A, B, C, D), a matrix and
+its transpose (R), real and imaginary parts (complex) or whole vectors (T,
+distmult):
+
+  tie       node j = ratio * node i, or node = 0
+  order     node a <= node b, or a <= b <= -a (two-sided, for C and D)
+  linear    sum of factors * nodes and named entities <= bound, elementwise
+  bilinear  sum of factors * <node, named entity> <= 0
+
+Conditions that differ from the thesis' text, with the reason:
+
+* RevImp for R compares with the transpose, R'^T >= R.
+* RevImp for T is r' = -r: then both scores are equal.
+* RelImp for T is the thesis' r' = (4p - 1) / (4p + 1) r with
+  norm(r) >= 2p + 1/2, which is not convex; it is met by tying r' to r and a
+  floor on the norm.
+* Entail_B for T, which the thesis does not have, is r + e = r' + e', and
+  Entail_A r - e = r' - e': then both scores are equal for every x.
+* PropTrans and TypeImp for B need <x, y> <= <x, a> + <y, b> + c for all
+  entities. The thesis takes a = b and entities in a ball that moves with a.
+  With entities in the box [0, m]^d the condition is met if and only if
+  a >= 0, b >= 0, a + b >= m (each coordinate is bilinear in x_i and y_i, so
+  its corners decide) and c >= 0. That is convex in the relations and in the
+  entities, and the box stands still.
+* Rules that imply one another need equality only, which holds for entities
+  of any sign; the sign conditions are for one-way rules.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from repr_jax import errors
+
+Node = tuple[int, int]  # a relation and which part of it
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleConfig:
+  """Numbers that some conditions depend on.
+
+  Attributes:
+    mixing: lambda of PropTrans, in (0, 1): weight of the first antecedent.
+    cap: m, the upper end of the box of B's PropTrans and TypeImp; finite.
+    radius: p, the radius of the ball of T's RelImp; above 1/4, finite.
+  """
+
+  mixing: float = 0.5
+  cap: float = 1.0
+  radius: float = 1.0
+
+  def __post_init__(self):
+    if not 0 < self.mixing < 1:
+      raise errors.InputError(f"mixing {self.mixing} is not within (0, 1)")
+    if not 0 < self.cap < math.inf:
+      raise errors.InputError(f"cap {self.cap} is not positive and finite")
+    if not 0.25 < self.radius < math.inf:
+      raise errors.InputError(f"radius {self.radius} is not in (1/4, inf)")
+
+  @property
+  def shrink(self) -> float:
+    """The ratio of T's RelImp, (4p - 1) / (4p + 1)."""
+    return (4 * self.radius - 1) / (4 * self.radius + 1)
+
+  @property
+  def floor(self) -> float:
+    """The least norm of the antecedent of T's RelImp, 2p + 1/2."""
+    return 2 * self.radius + 0.5
+
+
+class Conditions(NamedTuple):
+  """Conditions of a rule or of a rule set.
+
+  A node is (relation, part) and an entity an id. Rules whose orders run in a
+  circle are met by equality.
+
+  Attributes:
+    ties: (node, node, ratio): the second is ratio times the first; a ratio
+      of 0. pins the second to 0.
+    order: (antecedent, consequent): a <= b. Entities become nonnegative.
+    two_sided: (antecedent, consequent): a <= b <= -a. Likewise.
+    scaled: (antecedent, consequent): equal, or b = `RuleConfig.shrink` * a
+      where norm(a) >= `RuleConfig.floor` and entities lie in the ball of
+      `RuleConfig.radius`.
+    linear: (factors of nodes, factors of entities, bound); factors are
+      (number, node or entity) pairs, and their sum is at most the bound.
+    bilinear: up to two (factor, node, entity) terms: the sum of factor *
+      <node, entity> is at most 0.
+    box: whether entities must lie in [0, `RuleConfig.cap`].
+    orthant: whether entities must be nonnegative whatever the order.
+  """
+
+  ties: Sequence[tuple[Node, Node, float]] = ()
+  order: Sequence[tuple[Node, Node]] = ()
+  two_sided: Sequence[tuple[Node, Node]] = ()
+  scaled: Sequence[tuple[Node, Node]] = ()
+  linear: Sequence[tuple[Sequence, Sequence, float]] = ()
+  bilinear: Sequence[Sequence[tuple[float, Node, int]]] = ()
+  box: bool = False
+  orthant: bool = False
+
+
+def _rel_imp(ids, config):
+  r, s = ids
+  return Conditions(order=[((r, part), (s, part)) for part in (0, 1)])
+
+
+def _rev_imp(ids, config):
+  r, s = ids
+  return Conditions(order=[((r, part), (s, 1 - part)) for part in (0, 1)])
+
+
+def _two_sided(make):
+  """The conditions of another function with two-sided orders."""
+
+  @functools.wraps(make)
+  def turned(ids, config):
+    conditions = make(ids, config)
+    return conditions._replace(order=(), two_sided=conditions.order)
+
+  return turned
+
+
+def _symm_halves(ids, config):
+  (r,) = ids
+  return Conditions(ties=[((r, 0), (r, 1), 1.0)])
+
+
+def _whole_order(ids, config):
+  """distmult: every relation is symmetric, so RevImp is RelImp."""
+  r, s = ids
+  return Conditions(order=[((r, 0), (s, 0))])
+
+
+def _complex_order(ratio):
+  """RevImp(r, r') is RelImp(r, conj r'); imaginary parts are tied."""
+
+  def make(ids, config):
+    r, s = ids
+    return Conditions(order=[((r, 0), (s, 0))], ties=[((r, 1), (s, 1), ratio)])
+
+  return make
+
+
+def _entail_linear(near):
+  """A: Entail_B, r(x,e) => s(x,f), with near = 0; Entail_A with near = 1."""
+
+  def make(ids, config):
+    r, e, s, f = ids
+    far = 1 - near
+    return Conditions(
+      orthant=True,
+      order=[((r, near), (s, near))],
+      bilinear=[[(1, (r, far), e), (-1, (s, far), f)]],
+    )
+
+  return make
+
+
+def _entail_product(near):
+  """B: the entities join their relations."""
+
+  def make(ids, config):
+    r, e, s, f = ids
+    far = 1 - near
+    nodes = [(1, (r, near)), (-1, (s, near))]
+    return Conditions(
+      orthant=True,
+      linear=[(nodes, [(1, e), (-1, f)], 0.0)],
+      bilinear=[[(1, (r, far), e), (-1, (s, far), f)]],
+    )
+
+  return make
+
+
+def _entail_distance(near, joined):
+  """C, and D with `joined`, whose entities also meet each other."""
+
+  def make(ids, config):
+    r, e, s, f = ids
+    far = 1 - near
+    linear = [
+      ([(1, (r, far)), (-1, (s, far))], [(-1, e), (1, f)], 0.0),
+      ([(1, (r, far)), (1, (s, far))], [(-1, e), (-1, f)], 0.0),
+    ]
+    if joined:
+      nodes = [(1, (r, near)), (-1, (s, near))]
+      linear.insert(0, (nodes, [(1, e), (-1, f)], 0.0))
+      linear.append(([], [(-1, e), (1, f)], 0.0))
+    return Conditions(
+      orthant=True, two_sided=[((r, near), (s, near))], linear=linear
+    )
+
+  return make
+
+
+def _entail_translation(near):
+  """T: r + e = r' + e' for Entail_B, r - e = r' - e' for Entail_A."""
+
+  def make(ids, config):
+    r, e, s, f = ids
+    linear = []
+    for sign in (1, -1):
+      turned = -sign if near else sign
+      nodes = [(sign, (r, 0)), (-sign, (s, 0))]
+      linear.append((nodes, [(turned, e), (-turned, f)], 0.0))
+    return Conditions(linear=linear)
+
+  return make
+
+
+def _bound_product(a, b, cap):
+  """a >= 0, b >= 0, a + b >= cap for (node factors, entity factors) pairs."""
+
+  def negative(factors):
+    return [(-value, item) for value, item in factors]
+
+  pairs = ((a, 0.0), (b, 0.0), ((a[0] + b[0], a[1] + b[1]), cap))
+  return [
+    (negative(nodes), negative(entities), -least)
+    for (nodes, entities), least in pairs
+  ]
+
+
+def _prop_trans(ids, config):
+  """A: r(x,y) and s(y,e) => t(x,f)."""
+  first, second, conditions = _prop_trans_parts(ids, config)
+  linear = [
+    ([(-value, node) for value, node in nodes], [], 0.0)
+    for nodes in (first, second)
+  ]
+  return conditions._replace(linear=linear)
+
+
+def _prop_trans_product(ids, config):
+  """B: a and b of the module's docstring times lambda."""
+  _, _, e, _, f = ids
+  mix = config.mixing
+  first, second, conditions = _prop_trans_parts(ids, config)
+  a, b = (first, [(1, f)]), (second, [(mix - 1, e)])
+  rows = _bound_product(a, b, mix * config.cap)
+  return conditions._replace(box=True, linear=rows)
+
+
+def _prop_trans_parts(ids, config):
+  r, s, e, t, f = ids
+  mix = config.mixing
+  first = [(1, (t, 0)), (-mix, (r, 0))]
+  second = [(-mix, (r, 1)), (mix - 1, (s, 0))]
+  bilinear = [[(1 - mix, (s, 1), e), (-1, (t, 1), f)]]
+  return first, second, Conditions(orthant=True, bilinear=bilinear)
+
+
+def _type_imp(ids, config):
+  """A: r(x,y) => s(x,e)."""
+  r, e, s = ids
+  return Conditions(
+    orthant=True,
+    order=[((r, 0), (s, 0))],
+    linear=[([(1, (r, 1))], [], 0.0)],
+    bilinear=[[(-1, (s, 1), e)]],
+  )
+
+
+def _type_imp_product(ids, config):
+  r, e, s = ids
+  a = ([(1, (s, 0)), (-1, (r, 0))], [(1, e)])
+  return Conditions(
+    orthant=True,
+    box=True,
+    linear=_bound_product(a, ([(-1, (r, 1))], []), config.cap),
+    bilinear=[[(-1, (s, 1), e)]],
+  )
+
+
+MODEL_R = {"RelImp": _rel_imp, "RevImp": _rev_imp, "Symm": _symm_halves}
+MODEL_A = {
+  **MODEL_R,
+  "Entail_A": _entail_linear(1),
+  "Entail_B": _entail_linear(0),
+  "PropTrans": _prop_trans,
+  "TypeImp": _type_imp,
+}
+MODEL_B = {
+  **MODEL_R,
+  "Entail_A": _entail_product(1),
+  "Entail_B": _entail_product(0),
+  "PropTrans": _prop_trans_product,
+  "TypeImp": _type_imp_product,
+}
+_DISTANCES = {
+  "RelImp": _two_sided(_rel_imp),
+  "RevImp": _two_sided(_rev_imp),
+  "Symm": _symm_halves,
+}
+MODEL_C = {
+  **_DISTANCES,
+  "Entail_A": _entail_distance(1, joined=False),
+  "Entail_B": _entail_distance(0, joined=False),
+}
+MODEL_D = {
+  **_DISTANCES,
+  "Entail_A": _entail_distance(1, joined=True),
+  "Entail_B": _entail_distance(0, joined=True),
+}
+MODEL_T = {
+  "RelImp": lambda ids, _: Conditions(scaled=[((ids[0], 0), (ids[1], 0))]),
+  "RevImp": lambda ids, _: Conditions(ties=[((ids[0], 0), (ids[1], 0), -1.0)]),
+  "Symm": lambda ids, _: Conditions(ties=[((ids[0], 0), (ids[0], 0), 0.0)]),
+  "Entail_A": _entail_translation(1),
+  "Entail_B": _entail_translation(0),
+}
+MODEL_DISTMULT = {
+  "RelImp": _whole_order,
+  "RevImp": _whole_order,
+  "Symm": lambda ids, _: Conditions(),  # holds for any vectors
+}
+MODEL_COMPLEX = {
+  "RelImp": _complex_order(1.0),
+  "RevImp": _complex_order(-1.0),
+  "Symm": lambda ids, _: Conditions(ties=[((ids[0], 1), (ids[0], 1), 0.0)]),
+}

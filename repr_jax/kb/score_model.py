@@ -1,0 +1,98 @@
+"""A score model is one object: pure functions and what rules ask of it.
+
+As a function of one entity z with the rest of a fact fixed, every model is
+<q, z> + c - w norm2(z). So scoring all entities is one matrix product, and a
+model is defined by its two queries q, c and its weight w.
+
+A model of your own is such an object too; the functions of `repr_jax.kb` take
+it in place of a name:
+
+```python
+def _ask(relation, known):
+  return kb.Query(relation * known, jnp.zeros((), known.dtype))
+
+MODEL = kb.ScoreModel("mine", tail_query=_ask, head_query=_ask)
+```
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import jax
+
+
+class Query(NamedTuple):
+  """One open slot: the score of z is <vector, z> + constant - w norm2(z).
+
+  Attributes:
+    vector: [d].
+    constant: scalar; the same for all candidates, so ranks ignore it.
+  """
+
+  vector: jax.Array
+  constant: jax.Array
+
+
+def _square(x: jax.Array) -> jax.Array:
+  return x * x
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ScoreModel:
+  """Scores of facts (relation r, (head e, tail f)); higher is more likely.
+
+  Objects are compared by identity, so that they can be static arguments of
+  `jax.jit`.
+
+  Attributes:
+    name: how results and messages call it.
+    tail_query: (relation [p], head [d]) -> Query, what (r, (e, ?)) asks.
+    head_query: (relation [p], tail [d]) -> Query, what (r, (?, f)) asks.
+    norm_weight: w, how often norm2 of an entity is taken off the score.
+    relation_size: numbers of a relation, p, for entities of d numbers.
+    exact_score: (relation, head, tail) -> score, where `tail_query` would
+      round more (distances by an expanded square); None for no other.
+    batch_queries: (relations [R, p], one-hot [B, R], heads [B, d], tails
+      [B, d]) -> queries of heads and of tails, where that is faster for a
+      few relations than a relation for each fact; None for no other.
+    moduli: rows [.., p] -> squared moduli of their numbers, [.., q].
+    parts: nodes of a relation that conditions of rules speak of.
+    to_nodes: relations [R, p] -> nodes [R * parts, n]; None to cut each
+      relation into `parts` equal parts.
+    from_nodes: the inverse of `to_nodes`, where that is given.
+    signed: whether entities keep their signs even where rules are compiled
+      with `nonnegative`.
+    conditions: by the name of a rule kind, a function of the ids of the
+      rule's arguments and a `RuleConfig` that returns the `Conditions` under
+      which the rule holds in this model.
+  """
+
+  name: str
+  tail_query: Callable[[jax.Array, jax.Array], Query]
+  head_query: Callable[[jax.Array, jax.Array], Query]
+  norm_weight: float = 0.0
+  relation_size: Callable[[int], int] = lambda dim: dim
+  exact_score: Callable[..., jax.Array] | None = None
+  batch_queries: Callable[..., tuple[Query, Query]] | None = None
+  moduli: Callable[[jax.Array], jax.Array] = _square
+  parts: int = 1
+  to_nodes: Callable[[jax.Array], jax.Array] | None = None
+  from_nodes: Callable[[jax.Array], jax.Array] | None = None
+  signed: bool = False
+  conditions: Mapping[str, Callable] = dataclasses.field(default_factory=dict)
+
+  def __repr__(self) -> str:
+    return f"ScoreModel({self.name!r})"
+
+  def nodes(self, relations: jax.Array) -> jax.Array:
+    """Relations [R, p] as the rows that conditions speak of, [R * parts, n]."""
+    if self.to_nodes is not None:
+      return self.to_nodes(relations)
+    return relations.reshape(self.parts * relations.shape[0], -1)
+
+  def relations(self, nodes: jax.Array) -> jax.Array:
+    """Relations [R, p] of nodes [R * parts, n]."""
+    if self.from_nodes is not None:
+      return self.from_nodes(nodes)
+    return nodes.reshape(nodes.shape[0] // self.parts, -1)
