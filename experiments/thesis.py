@@ -90,6 +90,53 @@ WORD_VECTORS = {
 
 # Chapter 5: RESCAL, the puzzle, WN18.
 
+# Percent right of E, E^c, E^rev (tables 5.1 and 5.2) by data, number of
+# vertices, setting and whether entities have two roles; one row for each of
+# RESCAL_DIMS.
+RESCAL_DIMS = (50, 100, 200, 400)
+RESCAL: dict[tuple[str, int, str, bool], list[tuple[int, int, int]]] = {
+  ("tree", 2047, "full", False): [(e, 100, 100) for e in (66, 76, 86, 94)],
+  ("tree", 4095, "full", False): [(e, 100, 100) for e in (60, 69, 79, 88)],
+  ("tree", 8191, "full", False): [(e, 100, 100) for e in (54, 63, 72, 81)],
+  ("tree", 2047, "sub", False): [
+    (100, 93, 52), (100, 78, 58), (100, 60, 72), (100, 54, 67),
+  ],
+  ("tree", 4095, "sub", False): [
+    (100, 91, 48), (100, 92, 56), (100, 71, 61), (100, 57, 70),
+  ],
+  ("tree", 8191, "sub", False): [
+    (100, 89, 44), (100, 89, 52), (100, 90, 59), (100, 65, 62),
+  ],
+  ("wordnet", 16255, "full", False): [
+    (e, 100, 100) for e in (71, 79, 84, 89)
+  ],
+  ("wordnet", 16255, "sub", False): [
+    (100, 93, 58), (100, 94, 60), (100, 93, 63), (100, 68, 69),
+  ],
+  ("wordnet", 16255, "sub", True): [
+    (100, 55, 65), (100, 56, 56), (100, 56, 75), (100, 97, 91),
+  ],
+}  # fmt: skip
+
+# The deduction puzzle (5.4.5): P@10, MRR, MAP by model and rules.
+PUZZLE = {
+  ("A", False): (0.00, 0.02, 0.01),
+  ("A", True): (0.20, 0.44, 0.83),
+  ("B", False): (0.00, 0.03, 0.03),
+  ("B", True): (0.17, 0.26, 0.35),
+}
+
+# WN18 (5.4.6): MRR, HITS@3, HITS@10 by model and rules. The text does not say
+# whether ranks are raw or filtered.
+WN18 = {
+  ("A", False): (0.0152, 0.016, 0.033),
+  ("A", True): (0.0238, 0.03, 0.0514),
+  ("B", False): (0.0677, 0.072, 0.137),
+  ("B", True): (0.241, 0.283, 0.50),
+  ("T", False): (0.311, 0.412, 0.66),
+  ("B+T", True): (0.367, 0.475, 0.708),
+}
+
 # Chapter 6: mention retrieval, entity vectors, disambiguation.
 
 # Micro F1 of the global model in percent (table of 6.3) by objective and

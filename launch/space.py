@@ -9,9 +9,9 @@ def sweep(add):
   add()  # the experiment as its preset has it
   add(model="T", constrained=False)  # one run
   add.list([{"dim": 50}, {"dim": 100, "batch": 500}])  # these runs
-  add.grid(eta=(0.03, 0.1), alpha=(1e-4, 1e-3), model="B")  # 4 runs
-  add.seeds(8, eta=0.1)  # seeds 0 to 7
-  add.random(20, eta=add.log_uniform(1e-3, 1), model=("B", "T"))  # 20 draws
+  add.grid(learning_rate=(0.03, 0.1), model=("B", "T"))  # 4 runs
+  add.seeds(8, dim=50)  # seeds 0 to 7
+  add.random(20, penalty=add.log_uniform(1e-3, 1))  # 20 draws
 ```
 """
 

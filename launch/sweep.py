@@ -19,9 +19,9 @@ flags), and which runs:
   def sweep(add):
     add(model="T")                                   one run
     add.list([{"dim": 50}, {"dim": 100}])            these
-    add.grid(eta=(0.03, 0.1), alpha=(1e-4, 1e-3))    all combinations
+    add.grid(dim=(50, 100), penalty=(1e-4, 1e-3))    all combinations
     add.seeds(8, model="B")                          seeds 0 to 7
-    add.random(20, eta=add.log_uniform(1e-3, 1))     20 draws, always the same
+    add.random(20, penalty=add.log_uniform(1e-3, 1)) 20 draws, always the same
 
 Each run has a work directory below --root that its flags name. Start the same
 command again after Ctrl-C, a crash or an edit of the file: what has finished

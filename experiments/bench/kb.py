@@ -14,18 +14,21 @@ python -m experiments.bench --suite=kb --cases="filtered ranking of T"
 """
 
 import functools
-import importlib
-import importlib.util
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.bench import harness
+from experiments.bench import harness, kb_ranking
 from repr_jax.data.rules import Rule
-from repr_jax.kb import negatives, pair_training, rule_projection, scores
-from repr_jax.kb import rule_compiler as kb_constraints
+from repr_jax.kb import (
+  negatives,
+  pair_training,
+  rule_compiler,
+  rule_projection,
+  scores,
+)
 
 _SHAPES = {"small": (10_000, 4_000, 18), "full": (141_442, 40_943, 18)}
 _EPOCHS = {"small": 1, "full": 2}
@@ -61,12 +64,14 @@ def facts(size: str, seed: int = 0) -> Facts:
   return Facts(array.astype(np.int32), entities, relations)
 
 
-def train_ours(size: str, batch: int, rules: str, data: Facts) -> scores.Params:
+def train_ours(
+  size: str, batch_size: int, rules: str, data: Facts
+) -> scores.Params:
   """Trains model T by projected SGD.
 
   Args:
     size: "small" or "full".
-    batch: facts in a step.
+    batch_size: facts in a step.
     rules: "none"; "inverses" for seven mutual RevImp pairs, as in WN18; or
       "ball" for these and a RelImp, which also keeps touched entities in a
       ball.
@@ -75,24 +80,20 @@ def train_ours(size: str, batch: int, rules: str, data: Facts) -> scores.Params:
   Returns:
     The tables.
   """
-  options = pair_training.Options("T", batch, "corrupt")
+  config = pair_training.SGDConfig(
+    data.entities, data.relations, "T", _DIM, "corrupt", batch_size
+  )
   known, device, compiled = _prepared(size, rules, data)
   params = scores.init_params(
     "T", jax.random.key(0), data.entities, data.relations, _DIM
   )
   if compiled is not None:
-    params = rule_projection.project_tables("T", compiled, params)
+    params = rule_projection.project(compiled, params)
+  rates = jnp.float32(0.01), jnp.float32(0.001)
+  state = pair_training.SGDState(params, *rates)
   keys = jax.random.split(jax.random.key(1), _EPOCHS[size])
-  params, _ = pair_training.train(
-    options,
-    compiled,
-    known,
-    device,
-    params,
-    keys,
-    pair_training.Rates(0.01, 0.001),
-  )
-  return jax.block_until_ready(params)
+  state, _ = pair_training.train(config, compiled, known, device, state, keys)
+  return jax.block_until_ready(state.params)
 
 
 def train_pykeen(size: str, batch: int, data: Facts) -> Any:
@@ -132,7 +133,7 @@ def train_pykeen(size: str, batch: int, data: Facts) -> Any:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite, with those of ranking where they exist.
+  """The cases of this suite: training, ranking and ALS.
 
   Args:
     size: "small" or "full".
@@ -143,7 +144,7 @@ def cases(size: str) -> list[harness.Case]:
   setup = functools.partial(facts, size)
   ours = functools.partial(train_ours, size)
   peer = functools.partial(train_pykeen, size, 1024)
-  found = [
+  training = [
     harness.Case(
       f"training T at batch {batch} with rules: {rules}",
       setup,
@@ -159,10 +160,7 @@ def cases(size: str) -> list[harness.Case]:
       (10, "inverses"),
     )
   ]
-  ranking = "experiments.bench.kb_ranking"
-  if importlib.util.find_spec(ranking):
-    found += importlib.import_module(ranking).cases(size)
-  return found
+  return training + kb_ranking.cases(size)
 
 
 _CACHE: dict[tuple[str, str], tuple] = {}
@@ -177,15 +175,12 @@ def _prepared(size, rules, data):
   return _CACHE[size, rules]
 
 
-def _rules(rules, data):
-  if rules == "none":
+def _rules(kind, data):
+  if kind == "none":
     return None
-  names = [f"r{i}" for i in range(data.relations)]
-  found = []
+  rules = []
   for i in range(0, 14, 2):
-    found.append(Rule("RevImp", (names[i], names[i + 1])))
-    found.append(Rule("RevImp", (names[i + 1], names[i])))
-  if rules == "ball":
-    found.append(Rule("RelImp", (names[16], names[17])))
-  entities = [f"e{i}" for i in range(data.entities)]
-  return kb_constraints.compile_rules("T", found, names, entities)
+    rules += [Rule("RevImp", (i, i + 1)), Rule("RevImp", (i + 1, i))]
+  if kind == "ball":
+    rules.append(Rule("RelImp", (16, 17)))
+  return rule_compiler.compile_rules("T", rules, data.relations, data.entities)

@@ -43,7 +43,7 @@ class Rounds(NamedTuple):
 
 def cases(size: str) -> list[harness.Case]:
   """Ranking for each kind of score, and ALS on a tree and on many relations."""
-  found = [_ranking_case(size, model) for model in _MODELS]
+  ranking = [_ranking_case(size, model) for model in _MODELS]
   contenders = {
     "ours": _als,
     "numpy f64": lambda rounds: _als_numpy(rounds, np.float64),
@@ -54,7 +54,7 @@ def cases(size: str) -> list[harness.Case]:
     "ALS round on a tree and a sample": lambda: _tree_rounds(size, False),
     "ALS round on WN18": lambda: _wn18_rounds(size),
   }
-  return found + [
+  return ranking + [
     harness.Case(name, setup, contenders, quality=lambda _, result: result)
     for name, setup in shapes.items()
   ]
@@ -127,8 +127,8 @@ def _rank(model: str, facts: Facts) -> dict[str, float]:
     facts.test,
     np.concatenate([facts.known, facts.test]),
   )
-  found = link_prediction.summary(ranks)
-  return {"mean rank": found["mean_rank"], "MRR": found["mrr"]}
+  figures = link_prediction.summary(ranks)
+  return {"mean rank": figures["mean_rank"], "MRR": figures["mrr"]}
 
 
 def _rank_pykeen(model: str, facts: Facts) -> dict[str, float]:

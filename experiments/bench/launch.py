@@ -28,7 +28,7 @@ _FLAGS = {
   "small": {
     "below": "bird.n.01",
     "held_out": "50",
-    "negatives": "5",
+    "num_negatives": "5",
     "epochs": "10",
     "eval_every": "5",
   },

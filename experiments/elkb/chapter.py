@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from experiments.elkb import data, evaluate, train
 from experiments.elkb import puzzle as kb_puzzle
+from experiments.elkb.config import Config
 from experiments.run import report, runlib
 from repr_jax.kb import link_prediction
 
@@ -21,36 +22,35 @@ _COMMAND = (
 
 
 class _Outcome(NamedTuple):
-  """What one system came to."""
+  """Figures of one system."""
 
   violation: float
   relations: dict[str, tuple[int, float]]  # test facts and filtered MRR
   history: list[dict]
 
 
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """Solves the puzzle and ranks the held-out facts of WordNet.
 
   Args:
-    preset: "quick" (the animals) or "full" (all of WordNet).
+    size: "quick" (the animals) or "full" (all of WordNet).
     workdir: where the run keeps its files.
 
   Returns:
     The chapter.
   """
-  quick = preset == "quick"
+  quick = size == "quick"
   kb = data.from_wordnet(
     500 if quick else 5000, 0, "animal.n.01" if quick else None
   )
-  epochs = 10 if quick else 30
   rows: list[dict] = []
-  found = {}
-  for label, setting in _systems(quick).items():
+  outcomes = {}
+  for label, config in _systems(quick).items():
     folder = workdir / label.replace(" ", "").replace("+", "_")
-    found[label] = _train(kb, label, setting, folder, epochs, preset, rows)
+    outcomes[label] = _train(kb, label, config, folder, size, rows)
   folder = workdir / "puzzle"
-  with runlib.Run("elkb", directory=folder, config={"preset": preset}) as run:
-    base = train.Setting()
+  with runlib.Run("elkb", directory=folder, config={"size": size}) as run:
+    base = Config()
     kb_puzzle.puzzle_rows(run, 10, 0, base.mixing, base.cap)
   puzzle = json.loads((folder / "results.json").read_text())["rows"]
   return report.Chapter(
@@ -59,8 +59,8 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     f"({len(kb.splits.train):,} facts, {len(kb.entities):,} entities) with "
     f"{len(kb.rules)} rules.",
     rows=puzzle + rows,
-    tables=[_violations(puzzle, found), _by_relation(found)],
-    plots=_plots(found),
+    tables=[_violations(puzzle, outcomes), _by_relation(outcomes)],
+    plots=_plots(outcomes),
     notes=[_NOTE],
     command=_COMMAND,
   )
@@ -74,14 +74,18 @@ _NOTE = (
 )
 
 
-def _systems(quick: bool) -> dict[str, train.Setting]:
-  base = train.Setting(
-    model="B", dim=32 if quick else 100, trainer="many", optimizer="adagrad",
-    batch=500, eta=0.1, alpha=1e-3, candidates=500, loss="bpr", scale=0.1,
-    nonnegative=False,
+def _systems(quick: bool) -> dict[str, Config]:
+  base = Config(
+    model="B", dim=32 if quick else 100, trainer="candidate_softmax",
+    optimizer="adagrad", batch_size=500, learning_rate=0.1, penalty=1e-3,
+    num_candidates=500, loss="bpr", scale=0.1, nonnegative=False,
+    epochs=10 if quick else 30, eval_every=2, eval_limit=500, patience=3,
+    block=128,
   )  # fmt: skip
   change = dataclasses.replace
-  rich = change(base, model="complex", loss="softmax", penalty="n3", scale=0.01)
+  rich = change(
+    base, model="complex", loss="softmax", regularizer="n3", scale=0.01
+  )
   return {
     "B": change(base, constrained=False),
     "B + rules": base,
@@ -93,24 +97,23 @@ def _systems(quick: bool) -> dict[str, train.Setting]:
 def _train(
   kb: data.KnowledgeBase,
   label: str,
-  setting: train.Setting,
+  config: Config,
   folder: pathlib.Path,
-  epochs: int,
-  preset: str,
+  size: str,
   rows: list[dict],
 ) -> _Outcome:
   """Trains one system and adds its figures to the rows."""
   name = f"{kb.name}, {label}"
-  config = {"preset": preset, **dataclasses.asdict(setting)}
-  with runlib.Run("elkb", directory=folder, config=config) as run:
-    system = train.prepare(kb, setting)
-    params = train.train(run, kb, system, epochs, 2, 500, 3, 128)
+  told = {"size": size, **dataclasses.asdict(config)}
+  with runlib.Run("elkb", directory=folder, config=told) as run:
+    training = train.prepare(kb, config)
+    params = train.train(run, kb, training)
     test = kb.splits.test.array
-    ranks = train.rank_facts(kb, setting.model, params, test)
+    ranks = train.rank_facts(kb, config.score_model, params, test)
     for metric in ("mrr", "hits@10"):
       value = link_prediction.summary(ranks)[metric]
       rows.append(run.row(name, f"filtered {metric}", value))
-    worst = evaluate.violations(kb, system, params).worst
+    worst = evaluate.violations(kb, training, params).worst
     rows.append(run.row(name, "largest rule violation", worst))
   each = link_prediction.per_relation(ranks, test[:, 1])
   relations = {
@@ -122,7 +125,7 @@ def _train(
 
 
 def _violations(
-  puzzle: Sequence[Mapping[str, Any]], found: Mapping[str, _Outcome]
+  puzzle: Sequence[Mapping[str, Any]], outcomes: Mapping[str, _Outcome]
 ) -> report.Table:
   """Rule violations without and with constraints, side by side."""
   worst = {
@@ -130,7 +133,7 @@ def _violations(
     for row in puzzle
     if row["metric"] == "largest rule violation"
   }
-  worst |= {label: outcome.violation for label, outcome in found.items()}
+  worst |= {label: outcome.violation for label, outcome in outcomes.items()}
   plain = [name for name in worst if not name.endswith(" + rules")]
   return report.Table(
     "Largest rule violation",
@@ -139,40 +142,40 @@ def _violations(
   )
 
 
-def _by_relation(found: Mapping[str, _Outcome]) -> report.Table:
+def _by_relation(outcomes: Mapping[str, _Outcome]) -> report.Table:
   """Filtered MRR of each relation, the most frequent first."""
-  order = _relations(found)
-  counts = next(iter(found.values())).relations
+  order = _relations(outcomes)
+  counts = next(iter(outcomes.values())).relations
   return report.Table(
     "Filtered MRR by relation",
-    ["relation", "test facts", *found],
+    ["relation", "test facts", *outcomes],
     [
       [
         name,
         counts[name][0],
-        *(outcome.relations[name][1] for outcome in found.values()),
+        *(outcome.relations[name][1] for outcome in outcomes.values()),
       ]
       for name in order
     ],
   )
 
 
-def _relations(found: Mapping[str, _Outcome]) -> list[str]:
-  counts = next(iter(found.values())).relations
+def _relations(outcomes: Mapping[str, _Outcome]) -> list[str]:
+  counts = next(iter(outcomes.values())).relations
   return sorted(counts, key=lambda name: -counts[name][0])
 
 
-def _plots(found: Mapping[str, _Outcome]) -> list[report.Plot]:
+def _plots(outcomes: Mapping[str, _Outcome]) -> list[report.Plot]:
   """MRR by relation and the curves; none where matplotlib is missing."""
   try:
     from matplotlib import figure
   except ImportError:
     return []
-  order = _relations(found)[:8]
+  order = _relations(outcomes)[:8]
   bars = figure.Figure(figsize=(8, 4))
   axes = bars.subplots()
-  width = 0.8 / len(found)
-  for i, (label, outcome) in enumerate(found.items()):
+  width = 0.8 / len(outcomes)
+  for i, (label, outcome) in enumerate(outcomes.items()):
     places = [j + i * width for j in range(len(order))]
     values = [outcome.relations[name][1] for name in order]
     axes.bar(places, values, width, label=label)
@@ -187,7 +190,7 @@ def _plots(found: Mapping[str, _Outcome]) -> list[report.Plot]:
   axes.legend(fontsize=8)
   curves = figure.Figure(figsize=(8, 4))
   axes = curves.subplots()
-  for label, outcome in found.items():
+  for label, outcome in outcomes.items():
     looks = [line for line in outcome.history if "mrr" in line]
     axes.plot(
       [line["step"] + 1 for line in looks],

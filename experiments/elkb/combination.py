@@ -14,6 +14,7 @@ import numpy as np
 
 from experiments.elkb import data as kb_data
 from experiments.elkb import evaluate, train
+from experiments.elkb.config import load_model
 from experiments.run import workdir
 from repr_jax.data.io import json_files
 from repr_jax.kb import combine, link_prediction
@@ -41,7 +42,7 @@ def combined_ranks(
     The ranks, and how often the pick was right where it mattered.
   """
   valid, test = kb.splits.valid.array, kb.splits.test.array
-  systems = [(one.model, one.params) for one in (first, second)]
+  systems = [(load_model(x.model), x.params) for x in (first, second)]
   ours, theirs = (train.rank_facts(kb, *one, valid, block) for one in systems)
   one, two = (
     train.rank_facts(kb, *each, test, block, unseen) for each in systems
@@ -89,7 +90,7 @@ def combined_rows(
   """
   merged, right = combined_ranks(kb, first, second, block, unseen)
   name = name_of(kb, first, second)
-  figures = thesis.get(f"{first.model}+{second.model}")
+  figures = thesis.get(f"{first.name}+{second.name}")
   evaluate.link_rows(add, kb, name, merged, figures)
   add(name, "accuracy of the choice", right, thesis=0.7)
 
@@ -99,7 +100,7 @@ def name_of(
   first: evaluate.Trained,
   second: evaluate.Trained,
 ) -> str:
-  """What a combination is called in results.
+  """The name of a combination in results.
 
   Args:
     kb: the knowledge base.
@@ -109,7 +110,7 @@ def name_of(
   Returns:
     The names of the knowledge base and of both models.
   """
-  return f"{kb.name} {first.model}+{second.model}"
+  return f"{kb.name} {first.name}+{second.name}"
 
 
 def collector(rows: list[dict[str, Any]]) -> Callable[..., None]:
@@ -184,8 +185,8 @@ def add_to_results(
 
 def _record(directory: pathlib.Path) -> dict[str, Any]:
   path = directory / _RECORD
-  found = json_files.read_json(path) if path.exists() else {}
-  return found if isinstance(found, dict) else {}
+  record = json_files.read_json(path) if path.exists() else {}
+  return record if isinstance(record, dict) else {}
 
 
 def _digest(directory: str) -> str:

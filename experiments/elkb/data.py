@@ -6,6 +6,8 @@ import functools
 import numpy as np
 
 from experiments.elkb import names as kb_names
+from experiments.elkb.config import Config, load_kind
+from experiments.run import progress
 from repr_jax import errors
 from repr_jax.data import rules as rule_files
 from repr_jax.data import triples, wordnet
@@ -74,6 +76,38 @@ class KnowledgeBase:
     return seen
 
 
+def load(config: Config) -> KnowledgeBase:
+  """The knowledge base that a configuration names.
+
+  Args:
+    config: its seed chooses the facts that are held out of WordNet.
+
+  Returns:
+    The knowledge base.
+  """
+  train, valid, test = config.train, config.valid, config.test
+  if train and valid and test:
+    kb = read(
+      train, valid, test, config.rules, config.columns, config.duplicates
+    )
+  elif train or valid or test:
+    raise errors.InputError("--train, --valid and --test go together")
+  else:
+    kb = from_wordnet(config.held_out, config.seed, config.below, config.rules)
+  if config.drop_implied:
+    if not kb.rules:
+      raise errors.InputError("--drop_implied needs rules: give --rules")
+    kb = drop_implied(kb)
+    progress.say(f"{kb.name}: {len(kb.dropped):,} facts left out of training")
+  for note in notes(kb):
+    progress.say(f"{kb.name}: {note}")
+  if config.unseen == "drop" and kb.unseen.all():
+    raise errors.InputError(
+      "--unseen=drop leaves no test fact: all have entities outside training"
+    )
+  return kb
+
+
 def read(
   train: str,
   valid: str,
@@ -99,7 +133,7 @@ def read(
   found = []
   if rules:
     found = rule_files.read_rules(
-      rules, splits.train.relations, splits.train.entities
+      rules, splits.train.relations, splits.train.entities, load_kind
     )
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
@@ -109,9 +143,9 @@ def read(
 def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
   """Takes out of training what rules derive from the facts that stay.
 
-  What a model knows of these facts it then has from the rules. RelImp, RevImp
-  and Symm derive a fact from one other; of two facts that imply each other
-  the one whose relation a rule names first stays.
+  A model then knows these facts from the rules alone. Rules r(x,y) ==> s(x,y)
+  and r(x,y) ==> s(y,x) derive a fact from one other; of two facts that imply
+  each other the one whose relation a rule names first stays.
 
   Args:
     kb: the knowledge base.
@@ -125,15 +159,19 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
   sizes = len(kb.entities), len(kb.relations), len(kb.entities)
   keys = np.ravel_multi_index(facts.T, sizes)
   for rule in kb.rules:
-    if rule.kind not in ("RelImp", "RevImp", "Symm"):
+    (body, *more), head = rule.kind.bind(rule.arguments)
+    if more or sorted(body[1:]) != sorted(head[1:]):
       continue
-    first, second = place[rule.arguments[0]], place[rule.arguments[-1]]
-    if first == second and rule.kind == "RelImp":
+    if rule.entities:
+      continue
+    first, second = place[body.relation], place[head.relation]
+    same_way = body[1:] == head[1:]
+    if first == second and same_way:
       continue  # it derives a fact from itself
     reason = facts[kept & (facts[:, 1] == first)]
     if first == second:  # a fact must not be the reason of its own reason
       reason = reason[reason[:, 0] < reason[:, 2]]
-    order = [0, 1, 2] if rule.kind == "RelImp" else [2, 1, 0]
+    order = [0, 1, 2] if same_way else [2, 1, 0]
     derived = reason[:, order]
     derived[:, 1] = second
     kept &= ~np.isin(keys, np.ravel_multi_index(derived.T, sizes))
@@ -152,14 +190,14 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
 
 
 def notes(kb: KnowledgeBase) -> list[str]:
-  """What a reader of the figures should know about the facts, in sentences.
+  """Remarks on the facts that a reader of the figures needs.
 
   Args:
     kb: the knowledge base.
 
   Returns:
     Repeated triples, test facts that training has too, and those with names
-    outside training; nothing of what there is none of.
+    outside training. Empty categories are omitted.
   """
   found = []
   for part in kb.splits[:3]:
@@ -223,7 +261,7 @@ def from_wordnet(
   splits = _hold_out(array, entities, relations, held_out)
   label = "WordNet" if root is None else f"WordNet below {root}"
   found = (
-    rule_files.read_rules(rules, relations, entities)
+    rule_files.read_rules(rules, relations, entities, load_kind)
     if rules
     else _wordnet_rules(relations)
   )

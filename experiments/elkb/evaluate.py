@@ -1,13 +1,14 @@
 """Figures, answers and files of trained knowledge bases."""
 
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from experiments.elkb import data, train
+from experiments.elkb.config import Config, load_model
 from repr_jax import errors
 from repr_jax.data.io import array_files, files
 from repr_jax.kb import link_prediction, rule_check, scores
@@ -17,7 +18,7 @@ class Trained(NamedTuple):
   """A system that has been trained.
 
   Attributes:
-    model: one of `kb.scores.SCORES`.
+    model: the score model as `--model` names it.
     params: the tables.
     label: the model, and whether rules hold in it.
   """
@@ -26,19 +27,24 @@ class Trained(NamedTuple):
   params: scores.Params
   label: str
 
+  @property
+  def name(self) -> str:
+    """The name of its score model."""
+    return load_model(self.model).name
 
-def label_of(kb: data.KnowledgeBase, setting: train.Setting) -> str:
-  """What a system is called in results.
+
+def label_of(kb: data.KnowledgeBase, config: Config) -> str:
+  """The name of a system in results.
 
   Args:
     kb: the knowledge base.
-    setting: how the system is trained.
+    config: how the system is trained.
 
   Returns:
     The model, and whether rules hold in it.
   """
-  ruled = setting.constrained and kb.rules
-  return f"{setting.model} + rules" if ruled else setting.model
+  name = config.score_model.name
+  return f"{name} + rules" if config.constrained and kb.rules else name
 
 
 def link_rows(
@@ -77,32 +83,31 @@ def link_rows(
 
 
 def violations(
-  kb: data.KnowledgeBase, system: train.System, params: scores.Params
+  kb: data.KnowledgeBase, training: train.Training, params: scores.Params
 ) -> rule_check.RuleCheck:
   """How far the rules of a knowledge base fail.
 
   Args:
     kb: the knowledge base.
-    system: gives the model and the region of its entities.
+    training: gives the model and the region of its entities.
     params: the tables.
 
   Returns:
     The check.
   """
   return rule_check.check_rules(
-    system.setting.model,
+    training.config.score_model,
     params,
     kb.rules,
     kb.relations,
     kb.entities,
-    system.constraints,
+    training.constraints,
   )
 
 
 def answers(
   kb: data.KnowledgeBase,
-  model: str,
-  params: scores.Params,
+  trained: Trained,
   query: tuple[int, int, str],
   top: int,
 ) -> list[tuple[str, float]]:
@@ -110,20 +115,20 @@ def answers(
 
   Args:
     kb: the knowledge base.
-    model: one of `kb.scores.SCORES`.
-    params: the tables.
-    query: relation, entity and open side, as from `kb_data.parse_query`.
+    trained: the system.
+    query: relation, entity and open side, as from `query.parse_query`.
     top: how many.
 
   Returns:
     Names and scores, best first.
   """
   relation, entity, side = query
+  params = trained.params
   score_all = (
     scores.score_all_heads if side == "head" else scores.score_all_tails
   )
   values = score_all(
-    model,
+    load_model(trained.model),
     params.relations[relation][None],
     params.entities[entity][None],
     params.entities,
@@ -132,24 +137,6 @@ def answers(
   return [
     (kb.shown[i], float(value))
     for value, i in zip(best[0].tolist(), best[1].tolist())
-  ]
-
-
-def side_by_side(columns: Sequence[Sequence[str]]) -> list[str]:
-  """Columns of text as lines.
-
-  Args:
-    columns: the lines of each column.
-
-  Returns:
-    Lines in which each column begins at one place.
-  """
-  height = max(map(len, columns))
-  padded = [[*column, *[""] * (height - len(column))] for column in columns]
-  widths = [max(map(len, column)) for column in padded]
-  return [
-    "    ".join(x.ljust(width) for x, width in zip(row, widths)).rstrip()
-    for row in zip(*padded)
   ]
 
 

@@ -1,8 +1,9 @@
-"""Trains and ranks a knowledge base as `experiments.elkb` asks for it."""
+"""Trains a knowledge base as `experiments.elkb` asks for it."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,184 +12,155 @@ import optax
 from jax.sharding import Mesh
 
 from experiments.elkb import data
-from experiments.run import progress, runlib
+from experiments.elkb.config import Config
+from experiments.run import early_stopping, progress, runlib
 from repr_jax import errors
 from repr_jax.kb import (
   candidate_training,
   link_prediction,
   negatives,
   pair_training,
-  rule_kinds,
-  rule_projection,
+  rule_compiler,
+  rule_set,
+  rule_start,
   scores,
 )
-from repr_jax.kb import rule_compiler as kb_constraints
+from repr_jax.kb.candidate_loss import CandidateConfig
+from repr_jax.kb.rule_compiler import Constraints
+from repr_jax.kb.score_model import ScoreModel
 from repr_jax.ops import mesh as meshes
+
+Inputs = tuple[negatives.Known, jax.Array]
 
 
 @dataclasses.dataclass(frozen=True)
-class Setting:
-  """How a model is trained; the flags of `experiments.elkb` by name."""
-
-  model: str = "B"
-  dim: int = 100
-  constrained: bool = True
-  nonnegative: bool = True
-  trainer: str = "pairs"
-  optimizer: str = "sgd"
-  batch: int = 10
-  eta: float = 0.125
-  alpha: float = 0.001
-  negatives: int = 200
-  unknown: str = "any"
-  order: str = "turns"
-  candidates: int = 0
-  loss: str = "softmax"
-  penalty: str = "l2"
-  scale: float = 0.1
-  mixing: float = 0.8
-  cap: float = 0.2
-  radius: float = 1.0
-  seed: int = 0
-
-
-@dataclasses.dataclass
-class System:
-  """A model in training.
+class Training:
+  """A model before its first epoch.
 
   Attributes:
-    setting: how it is trained.
+    config: how it is trained.
     constraints: compiled rules, or None.
-    state: what an epoch changes.
-    epoch: (state, key) -> (state, mean loss).
+    state: tables, optimizer and rates: all that an epoch changes, and all
+      that runs of one program may differ in.
     inputs: known facts and training facts.
-    pure: (inputs, state, key, eta, alpha) -> (state, mean loss), to be mapped
-      over runs and compiled.
+    epoch: (inputs, state, key) -> (state, mean loss), jitted.
+    pure: the same, to be mapped over runs and compiled.
     mesh: devices that share batches in training and entities in ranking.
   """
 
-  setting: Setting
-  constraints: kb_constraints.Constraints | None
+  config: Config
+  constraints: Constraints | None
   state: Any
-  epoch: Callable[[Any, jax.Array], tuple[Any, jax.Array]]
-  inputs: tuple[negatives.Known, jax.Array]
+  inputs: Inputs
+  epoch: Callable[..., tuple[Any, jax.Array]]
   pure: Callable[..., tuple[Any, jax.Array]]
   mesh: Mesh | None = None
 
-  @property
-  def params(self) -> scores.Params:
-    """The tables."""
-    return getattr(self.state, "params", self.state)
 
-
-def compile_for(
-  kb: data.KnowledgeBase, setting: Setting
-) -> kb_constraints.Constraints | None:
-  """The constraints of a setting; None where it has none.
+def compile_for(kb: data.KnowledgeBase, config: Config) -> Constraints | None:
+  """The compiled rules of a configuration; None where it has none.
 
   Args:
     kb: the knowledge base.
-    setting: the setting.
+    config: the configuration.
 
   Returns:
     The compiled rules.
   """
-  if not setting.constrained:
+  if not config.constrained:
     return None
+  model = config.score_model
   for rule in kb.rules:
-    if rule.kind not in rule_kinds.SUPPORTED[setting.model]:
-      able = [
-        x for x, some in rule_kinds.SUPPORTED.items() if rule.kind in some
-      ]
+    if rule_set.condition_of(model, rule.kind) is None:
       raise errors.InputError(
-        f"--model={setting.model} has no sufficient condition for {rule}; the "
-        f"models that have one are {', '.join(able)}"
+        f"--model={config.model} has no sufficient condition for {rule}; the "
+        f"models that have one are {', '.join(rule_set.able(rule.kind))}"
       )
-  numbers = rule_kinds.Settings(setting.mixing, setting.cap, setting.radius)
-  return kb_constraints.compile_rules(
-    setting.model,
+  return rule_compiler.compile_rules(
+    model,
     kb.rules,
     kb.relations,
     kb.entities,
-    numbers,
-    setting.nonnegative,
+    config.rule_config,
+    config.nonnegative,
   )
 
 
 def prepare(
-  kb: data.KnowledgeBase, setting: Setting, mesh: Mesh | None = None
-) -> System:
+  kb: data.KnowledgeBase, config: Config, mesh: Mesh | None = None
+) -> Training:
   """Compiles the rules, draws a start and sets up the trainer.
 
   Args:
     kb: the knowledge base.
-    setting: how to train.
+    config: how to train.
     mesh: devices to train and rank on; None for one.
 
   Returns:
-    The system before its first epoch.
+    The model before its first epoch.
   """
-  if setting.model == "complex" and setting.dim % 2:
-    raise errors.InputError(
-      f"--dim={setting.dim}: complex takes an even number, half of it for the "
-      "imaginary parts"
-    )
   sizes = len(kb.entities), len(kb.relations)
+  count = len(kb.splits.train)
+  if config.trainer == "candidate_softmax" and config.batch_size > count:
+    raise errors.InputError(
+      f"--batch_size={config.batch_size} is larger than the {count} facts"
+    )
   params = scores.init_params(
-    setting.model,
-    jax.random.key(setting.seed),
+    config.score_model,
+    jax.random.key(config.seed),
     *sizes,
-    setting.dim,
-    setting.scale,
+    config.dim,
+    config.scale,
   )
-  compiled = compile_for(kb, setting)
+  compiled = compile_for(kb, config)
   if compiled is not None:
-    numbers = rule_kinds.Settings(setting.mixing, setting.cap, setting.radius)
-    params = rule_projection.checked_start(
-      setting.model,
-      kb.rules,
-      kb.relations,
-      kb.entities,
-      compiled,
-      params,
-      numbers,
+    params = rule_start.checked_start(
+      compiled, params, kb.rules, kb.relations, kb.entities, config.rule_config
     )
   known = negatives.known_facts(kb.splits.train.array, *sizes)
-  facts = jnp.asarray(kb.splits.train.array)
+  inputs = known, jnp.asarray(kb.splits.train.array)
   if mesh is not None:
-    params, known, facts, compiled = jax.tree.map(
-      lambda x: meshes.place(x, mesh), (params, known, facts, compiled)
-    )
-  if setting.trainer == "pairs":
-    return _pairs(setting, compiled, params, known, facts, mesh)
-  return _many(setting, compiled, params, known, facts, mesh)
+    params, inputs, compiled = _place((params, inputs, compiled), mesh)
+  make = _projected_sgd
+  if config.trainer == "candidate_softmax":
+    make = _candidate_softmax
+  state, epoch, pure = make(config, compiled, params, sizes, mesh)
+  if mesh is not None:
+    state = _place(state, mesh)
+  return Training(config, compiled, state, inputs, epoch, pure, mesh)
+
+
+def _place(tree: Any, mesh: Mesh) -> Any:
+  return jax.tree.map(lambda x: meshes.place(x, mesh), tree)
 
 
 def make_optimizer(
-  name: str, rate: float | jax.Array
+  name: str, learning_rate: float
 ) -> optax.GradientTransformation:
-  """An optax optimizer by name.
+  """An optax optimizer by name, with the step size in its state.
 
   Args:
     name: "sgd", "adagrad", "adam" or "rmsprop".
-    rate: step size, scalar.
+    learning_rate: step size.
 
   Returns:
     The optimizer.
   """
-  if name == "adagrad":
-    return optax.adagrad(rate, initial_accumulator_value=0.0, eps=1e-24)
-  makers = {"sgd": optax.sgd, "adam": optax.adam, "rmsprop": optax.rmsprop}
-  if name not in makers:
-    raise errors.InputError(
-      f"--optimizer={name}: there are adagrad, {', '.join(makers)}"
-    )
-  return makers[name](rate)
+
+  def make(learning_rate):
+    if name == "adagrad":
+      return optax.adagrad(
+        learning_rate, initial_accumulator_value=0.0, eps=1e-24
+      )
+    makers = {"sgd": optax.sgd, "adam": optax.adam, "rmsprop": optax.rmsprop}
+    return makers[name](learning_rate)
+
+  return optax.inject_hyperparams(make)(learning_rate)
 
 
 def rank_facts(
   kb: data.KnowledgeBase,
-  model: str,
+  model: ScoreModel,
   params: scores.Params,
   facts: np.ndarray,
   block: int = 128,
@@ -199,7 +171,7 @@ def rank_facts(
 
   Args:
     kb: the knowledge base, whose facts the filtered ranks leave out.
-    model: one of `kb.scores.SCORES`.
+    model: the score model.
     params: the tables.
     facts: head, relation, tail, int [n, 3].
     block: queries at a time.
@@ -223,76 +195,64 @@ def rank_facts(
   )
 
 
-class Schedule(NamedTuple):
-  """How long to train, and when to look at validation facts.
-
-  Attributes:
-    epochs: at most.
-    eval_every: epochs between looks.
-    eval_limit: validation facts looked at.
-    patience: looks without a better HITS@10 before training stops.
-    block: queries at a time.
-  """
-
-  epochs: int
-  eval_every: int
-  eval_limit: int
-  patience: int
-  block: int
-
-
-class Watch:
-  """Early stopping of one run: looks, logs, keeps the best, checkpoints.
+class Validation:
+  """Validates one run in training: logs, keeps the best, checkpoints.
 
   Attributes:
     start: the last epoch that a checkpoint has seen, -1 where there is none.
     state: what training goes on from.
     key: random key of the run's epochs.
+    stopping: says when to stop.
   """
 
   def __init__(
-    self,
-    run: runlib.Run,
-    kb: data.KnowledgeBase,
-    system: System,
-    schedule: Schedule,
+    self, run: runlib.Run, kb: data.KnowledgeBase, training: Training
   ):
     """Takes up the run's last checkpoint, or its start."""
-    self._run, self._kb, self._model = run, kb, system.setting.model
-    self._schedule, self._mesh = schedule, system.mesh
-    self._facts = kb.splits.valid.array[: schedule.eval_limit]
-    best = jax.tree.map(np.asarray, system.params)
-    memory = {"state": system.state, "best": best, "score": -1.0, "idle": 0}
-    self.start, self._memory = run.restore(memory) or (-1, memory)
-    self.state = jax.tree.map(jnp.asarray, self._memory["state"])
-    self.key = jax.random.key(system.setting.seed + 1)
+    self._run, self._kb, self._training = run, kb, training
+    config = training.config
+    self._facts = kb.splits.valid.array[: config.eval_limit]
+    self.stopping = early_stopping.EarlyStopping(config.patience)
+    self._best = jax.tree.map(np.asarray, training.state.params)
+    memory = {
+      "state": training.state,
+      "best": self._best,
+      "stopping": self.stopping.state,
+    }
+    self.start, memory = run.restore(memory) or (-1, memory)
+    self._best = memory["best"]
+    self.stopping.state = memory["stopping"]
+    self.state = jax.tree.map(jnp.asarray, memory["state"])
+    self.key = jax.random.key(config.seed + 1)
 
-  def resting(self) -> bool:
-    """Whether patience has ended."""
-    return int(self._memory["idle"]) >= self._schedule.patience
-
-  def looks(self, epoch: int) -> bool:
+  def is_due(self, epoch: int) -> bool:
     """Whether validation facts are ranked after an epoch."""
-    schedule = self._schedule
-    return not (
-      (epoch + 1) % schedule.eval_every and epoch + 1 < schedule.epochs
-    )
+    config = self._training.config
+    last = epoch + 1 == config.epochs
+    return last or (epoch + 1) % config.eval_every == 0
 
   def after(self, epoch: int, state: Any, loss: float) -> None:
-    """Logs an epoch; where it is time, looks, compares and checkpoints.
+    """Logs an epoch; where it is due, validates and checkpoints.
 
     Args:
       epoch: from 0.
-      state: of training after it; not read where `looks` is False.
+      state: of training after it; not read where `is_due` is False.
       loss: mean over the epoch.
     """
-    if not self.looks(epoch):
+    if not self.is_due(epoch):
       self._run.log(epoch, loss=loss)
       return
-    params = jax.tree.map(jnp.asarray, getattr(state, "params", state))
-    block = self._schedule.block
+    config, params = (
+      self._training.config,
+      jax.tree.map(jnp.asarray, state.params),
+    )
     ranks = rank_facts(
-      self._kb, self._model, params, self._facts, block, mesh=self._mesh
+      self._kb,
+      config.score_model,
+      params,
+      self._facts,
+      config.block,
+      mesh=self._training.mesh,
     )
     figures = link_prediction.summary(ranks)
     shown = {k: figures[k] for k in ("mrr", "hits@3", "hits@10")}
@@ -301,114 +261,94 @@ class Watch:
       f"epoch {epoch + 1}: loss {loss:.4f}, validation MRR "
       f"{figures['mrr']:.3f}, HITS@10 {figures['hits@10']:.3f}"
     )
-    memory = self._memory
-    if figures["hits@10"] > float(memory["score"]):
-      best = jax.tree.map(np.asarray, params)
-      memory |= {"best": best, "score": figures["hits@10"], "idle": 0}
-    else:
-      memory["idle"] = int(memory["idle"]) + 1
-    memory["state"] = state
+    if self.stopping.update(epoch, figures["hits@10"]):
+      self._best = jax.tree.map(np.asarray, params)
+    memory = {
+      "state": state,
+      "best": self._best,
+      "stopping": self.stopping.state,
+    }
     self._run.save(epoch, memory)
 
   def best(self) -> scores.Params:
     """The tables with the best figure so far."""
-    return jax.tree.map(jnp.asarray, self._memory["best"])
+    return jax.tree.map(jnp.asarray, self._best)
 
 
 def train(
-  run: runlib.Run,
-  kb: data.KnowledgeBase,
-  system: System,
-  epochs: int,
-  eval_every: int,
-  eval_limit: int,
-  patience: int,
-  block: int,
+  run: runlib.Run, kb: data.KnowledgeBase, training: Training
 ) -> scores.Params:
   """Trains with early stopping on HITS@10 of validation facts.
 
   Args:
     run: logs and checkpoints.
     kb: the knowledge base.
-    system: what to train.
-    epochs: at most.
-    eval_every: epochs between looks.
-    eval_limit: validation facts looked at.
-    patience: looks without a better figure.
-    block: queries at a time.
+    training: what to train.
 
   Returns:
     The best tables.
   """
-  schedule = Schedule(epochs, eval_every, eval_limit, patience, block)
-  watch = Watch(run, kb, system, schedule)
-  state = watch.state
-  for epoch in run.progress(range(watch.start + 1, epochs), "epoch"):
-    if watch.resting():
+  validation = Validation(run, kb, training)
+  state, epochs = validation.state, training.config.epochs
+  for epoch in run.progress(range(validation.start + 1, epochs), "epoch"):
+    if validation.stopping.should_stop:
       break
-    state, loss = system.epoch(state, jax.random.fold_in(watch.key, epoch))
-    watch.after(epoch, state, float(loss))
-  return watch.best()
+    key = jax.random.fold_in(validation.key, epoch)
+    state, loss = training.epoch(training.inputs, state, key)
+    validation.after(epoch, state, float(loss))
+  return validation.best()
 
 
-def _pairs(setting, compiled, params, known, facts, mesh):
-  if setting.optimizer != "sgd":
-    raise errors.InputError(
-      f"--optimizer={setting.optimizer} needs --trainer=many; --trainer=pairs "
-      "is the thesis' algorithm, which steps by sgd"
-    )
-  repeats = setting.negatives if setting.order == "stay" else 1
-  passes = setting.negatives // repeats
-  options = pair_training.Options(
-    setting.model, setting.batch, setting.unknown, mesh, repeats
+def _projected_sgd(config, compiled, params, sizes, mesh):
+  steps = config.num_negatives if config.order == "stay" else 1
+  passes = config.num_negatives // steps
+  static = pair_training.SGDConfig(
+    sizes[0],
+    sizes[1],
+    config.score_model,
+    config.dim,
+    config.negative_sampling,
+    config.batch_size,
+    steps,
+    mesh=mesh,
   )
-  rates = pair_training.Rates(setting.eta, setting.alpha)
 
-  def epoch(state, key):
+  def run(train, inputs, state, key):
     keys = jax.random.split(key, passes)
-    state, losses = pair_training.train(
-      options, compiled, known, facts, state, keys, rates
-    )
+    state, losses = train(static, compiled, *inputs, state, keys)
     return state, losses.mean()
 
-  def pure(inputs, state, key, eta, alpha):
-    known, facts = inputs
-    keys = jax.random.split(key, passes)
-    rates = pair_training.Rates(eta, alpha)
-    state, losses = pair_training.train_passes(
-      options, compiled, known, facts, state, keys, rates
-    )
-    return state, losses.mean()
-
-  return System(setting, compiled, params, epoch, (known, facts), pure, mesh)
-
-
-def _many(setting, compiled, params, known, facts, mesh):
-  if setting.batch > facts.shape[0]:
-    raise errors.InputError(
-      f"--batch={setting.batch} is larger than the {facts.shape[0]} facts"
-    )
-  options = candidate_training.Options(
-    setting.model,
-    setting.batch,
-    setting.candidates,
-    setting.loss,
-    setting.penalty,
-    mesh,
+  rates = jnp.float32(config.learning_rate), jnp.float32(config.penalty)
+  state = pair_training.SGDState(params, *rates)
+  return (
+    state,
+    functools.partial(run, pair_training.train),
+    functools.partial(run, pair_training.train_passes),
   )
-  optimizer = make_optimizer(setting.optimizer, setting.eta)
 
-  def epoch(state, key):
-    return candidate_training.train(
-      options, optimizer, compiled, known, facts, state, key, setting.alpha
-    )
 
-  def pure(inputs, state, key, eta, alpha):
-    known, facts = inputs
-    same = make_optimizer(setting.optimizer, eta)
-    return candidate_training.train_pass(
-      options, same, compiled, known, facts, state, key, alpha
-    )
+def _candidate_softmax(config, compiled, params, sizes, mesh):
+  static = CandidateConfig(
+    sizes[0],
+    sizes[1],
+    config.score_model,
+    config.dim,
+    config.loss,
+    config.regularizer,
+    config.batch_size,
+    config.num_candidates,
+    mesh=mesh,
+  )
+  optimizer = make_optimizer(config.optimizer, config.learning_rate)
 
-  state = candidate_training.init(optimizer, params)
-  return System(setting, compiled, state, epoch, (known, facts), pure, mesh)
+  def run(train, inputs, state, key):
+    return train(static, optimizer, compiled, *inputs, state, key)
+
+  state = candidate_training.from_params(
+    static, optimizer, params, config.penalty
+  )
+  return (
+    state,
+    functools.partial(run, candidate_training.train),
+    functools.partial(run, candidate_training.train_pass),
+  )

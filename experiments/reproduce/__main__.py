@@ -32,7 +32,7 @@ from repr_jax import errors
 CHAPTERS: dict[str, str] = {
   "spectral": "experiments.spectral.chapter:chapter",
   "mvlsa": "experiments.mvlsa.chapter:chapter",
-  "rescal": "experiments.rescal.__main__:chapter",
+  "rescal": "experiments.rescal.chapter:chapter",
   "elkb": "experiments.elkb.chapter:chapter",
   "nvse": "experiments.nvse.chapter:chapter",
   "cmr": "experiments.cmr.chapter:chapter",

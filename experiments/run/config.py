@@ -29,6 +29,7 @@ from absl import flags
 from repr_jax.errors import InputError
 
 C = TypeVar("C")
+GIVEN = object()  # in `only`: whatever another field is, it is not None
 _KEY = "flag"
 
 
@@ -73,9 +74,9 @@ def flag(
     above: value that the flag must exceed.
     choices: all values, for text; for a tuple, of each element.
     only: values of other fields under which this one is read, as
-      `{"trainer": "pairs"}` or `{"trainer": ("pairs", "many")}`. All must
-      hold; of a field that is a tuple, one element suffices. Elsewhere the
-      flag is refused.
+      `{"trainer": "pairs"}` or `{"trainer": ("pairs", "many")}`, or
+      `{"ask": GIVEN}` for any value but None. All must hold; of a field that
+      is a tuple, one element suffices. Elsewhere the flag is refused.
 
   Returns:
     A dataclass field.
@@ -142,6 +143,11 @@ def from_flags(kind: type[C], **fixed: Any) -> C:
   return config
 
 
+def is_given(name: str) -> bool:
+  """Whether a flag was given on the command line or by a preset."""
+  return bool(flags.FLAGS[name].present)
+
+
 def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
   """Builds a configuration from values by name, as flags or JSON have them.
 
@@ -177,6 +183,10 @@ def unread(config: Any, name: str) -> str | None:
   told = fields[name].metadata.get(_KEY)
   for other, allowed in (told.only if told else {}).items():
     value = getattr(config, other)
+    if allowed is GIVEN:
+      if value is None:
+        return f"without --{other}"
+      continue
     options = allowed if isinstance(allowed, tuple) else (allowed,)
     chosen = value if isinstance(value, tuple) else (value,)
     if not any(x in options for x in chosen):
@@ -229,7 +239,13 @@ def _article(base: Any) -> str:
 def _only_text(only: Mapping[str, Any]) -> str:
   parts = []
   for other, allowed in only.items():
+    if allowed is GIVEN:
+      parts.append(f"--{other}")
+      continue
     options = allowed if isinstance(allowed, tuple) else (allowed,)
+    if options == (None,):
+      parts.append(f"no --{other}")
+      continue
     parts.append(f"--{other}={' or '.join(_show(x) for x in options)}")
   return f" Only with {' and '.join(parts)}." if parts else ""
 

@@ -10,5 +10,5 @@ EXPERIMENT = "experiments.elkb"
 def sweep(add):
   """Adds the seeds, each with held-out facts of its own."""
   add.seeds(
-    8, below="bird.n.01", held_out=50, negatives=5, epochs=10, eval_every=5
+    8, below="bird.n.01", held_out=50, num_negatives=5, epochs=10, eval_every=5
   )

@@ -14,13 +14,23 @@ built-in models have those of the built-in kinds themselves.
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+  Callable,
+  Collection,
+  Iterable,
+  Mapping,
+  Sequence,
+)
 from typing import Any, NamedTuple
 
 from repr_jax import errors
 
 VARIABLES = ("x", "y", "z")
 _ATOM = re.compile(r"\s*(\w+)\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*")
+
+
+class Variable(str):
+  """A variable of an implication, which a name may equal as text."""
 
 
 class Atom(NamedTuple):
@@ -117,9 +127,39 @@ class RuleKind:
     given = dict(zip(self.letters, arguments, strict=True))
 
     def put(atom):
-      return Atom(*(given.get(letter, letter) for letter in atom))
+      return Atom(*(given.get(x, Variable(x)) for x in atom))
 
     return [put(atom) for atom in self.body], put(self.head)
+
+  def consequences(
+    self, arguments: Sequence[Any], facts: Collection[tuple[Any, Any, Any]]
+  ) -> set[tuple[Any, Any, Any]]:
+    """Facts that one rule derives from others in one step.
+
+    >>> sorted(KINDS["RevImp"].consequences(["r", "s"], [("a", "r", "b")]))
+    [('b', 's', 'a')]
+
+    Args:
+      arguments: names or ids, in the order of `letters`.
+      facts: head, relation and tail of each, as names or as ids.
+
+    Returns:
+      The heads of the rule for every body among the facts.
+    """
+    body, head = self.bind(arguments)
+    bindings: list[dict[str, Any]] = [{}]
+    for relation, *ends in body:
+      pairs = [(h, t) for h, r, t in facts if r == relation]
+      bindings = [
+        more
+        for bound in bindings
+        for pair in pairs
+        if (more := _extend(bound, ends, pair)) is not None
+      ]
+    return {
+      (_value(head.head, bound), head.relation, _value(head.tail, bound))
+      for bound in bindings
+    }
 
 
 KINDS: Mapping[str, RuleKind] = {
@@ -136,19 +176,32 @@ KINDS: Mapping[str, RuleKind] = {
 }
 
 
+def _value(term, bound):
+  return bound[term] if isinstance(term, Variable) else term
+
+
+def _extend(bound, ends, pair):
+  """Values of the variables under which an atom is a fact, or None."""
+  bound = dict(bound)
+  for term, entity in zip(ends, pair):
+    if isinstance(term, Variable):
+      term = bound.setdefault(term, entity)
+    if term != entity:
+      return None
+  return bound
+
+
 def match(
   kinds: Iterable[RuleKind],
   body: Sequence[Atom],
   head: Atom,
-  is_variable: Callable[[Any], bool],
 ) -> tuple[RuleKind, tuple[Any, ...]] | None:
   """The kind whose form an implication has, and its arguments.
 
   Args:
     kinds: those that are tried, the ones with the fewest arguments first.
-    body: the antecedents, in any order.
+    body: the antecedents, in any order; variables are `Variable`s.
     head: the consequent.
-    is_variable: tells variables from names.
 
   Returns:
     The kind and the arguments; None where no kind has this form.
@@ -157,13 +210,13 @@ def match(
     if len(kind.body) != len(body):
       continue
     for order in itertools.permutations(body):
-      given = _unify([*kind.body, kind.head], [*order, head], is_variable)
+      given = _unify([*kind.body, kind.head], [*order, head])
       if given is not None:
         return kind, tuple(given[letter] for letter in kind.letters)
   return None
 
 
-def _unify(form, atoms, is_variable):
+def _unify(form, atoms):
   """What each letter of a form stands for, or None.
 
   Different variables of the form are different variables of the atoms.
@@ -171,7 +224,7 @@ def _unify(form, atoms, is_variable):
   given: dict[str, Any] = {}
   for letters, terms in zip(form, atoms):
     for place, (letter, term) in enumerate(zip(letters, terms)):
-      variable = place > 0 and is_variable(term)
+      variable = place > 0 and isinstance(term, Variable)
       if (letter in VARIABLES) != variable:
         return None
       if given.setdefault(letter, term) != term:

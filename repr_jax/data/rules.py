@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Sequence
 from repr_jax import errors
 from repr_jax.data import rule_kinds
 from repr_jax.data.io import files
-from repr_jax.data.rule_kinds import KINDS, VARIABLES, Atom, RuleKind
+from repr_jax.data.rule_kinds import KINDS, VARIABLES, Atom, RuleKind, Variable
 
 _LONGEST = 200  # Characters of a name that is compared with others.
 _QUOTED = re.compile(r'(?:^|(?<=[(,&]))\s*"[^"]*"(?=\s*[(),])')
@@ -257,10 +257,6 @@ def write_rules(path: files.Path, rules: Sequence[Rule]) -> None:
       stream.write("\t".join(fields) + "\n")
 
 
-class _Variable(str):
-  """A variable of an implication; a quoted "x" is a name."""
-
-
 def _call(text: str) -> list[str]:
   """The fields of Kind(argument, ...)."""
   found = re.fullmatch(r"\s*([^\s(]+)\s*\((.*)\)\s*", text)
@@ -294,7 +290,7 @@ def _readings(text: str, known: tuple[Collection[str], ...]) -> list[Atom]:
   for atom in split_atom(text):
     relation = _name(atom[0], known[0])
     first, second = (
-      _Variable(name) if name in VARIABLES else _name(name, known[1])
+      Variable(name) if name in VARIABLES else _name(name, known[1])
       for name in atom[1:]
     )
     if relation and first and second:
@@ -320,9 +316,7 @@ def _name(text: str, known: Collection[str]) -> str | None:
 
 def _match(body: list[Atom], head: Atom) -> Rule | None:
   """The rule with this body and head, or None if no kind has that form."""
-  found = rule_kinds.match(
-    KINDS.values(), body, head, lambda term: isinstance(term, _Variable)
-  )
+  found = rule_kinds.match(KINDS.values(), body, head)
   return None if found is None else Rule(*found)
 
 

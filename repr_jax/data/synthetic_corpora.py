@@ -202,7 +202,11 @@ def forward_chain(
   """
   known = set(facts)
   while True:
-    new = {fact for rule in rules for fact in _consequences(rule, known)}
+    new = {
+      fact
+      for rule in rules
+      for fact in rule.kind.consequences(rule.arguments, known)
+    }
     if new <= known:
       return known
     known |= new
@@ -343,22 +347,3 @@ def _near_axes(
   vectors = axes[topic] + spread * rng.standard_normal((len(topic), topics))
   norms = np.linalg.norm(vectors, axis=1, keepdims=True)
   return (vectors / norms).astype(np.float32)
-
-
-def _consequences(rule: rules_lib.Rule, known: set[Fact]) -> list[Fact]:
-  """The heads of a rule for every body among known facts."""
-  a = rule.arguments
-  body = [(h, t) for h, r, t in known if r == a[0]]
-  if rule.kind == "RelImp":
-    return [(h, a[1], t) for h, t in body]
-  if rule.kind == "RevImp":
-    return [(t, a[1], h) for h, t in body]
-  if rule.kind == "Symm":
-    return [(t, a[0], h) for h, t in body]
-  if rule.kind == "TypeImp":
-    return [(h, a[2], a[1]) for h, _ in body]
-  if rule.kind == "Entail_A":
-    return [(a[3], a[2], t) for h, t in body if h == a[1]]
-  if rule.kind == "Entail_B":
-    return [(h, a[2], a[3]) for h, t in body if t == a[1]]
-  return [(h, a[3], a[4]) for h, t in body if (t, a[1], a[2]) in known]

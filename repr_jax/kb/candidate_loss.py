@@ -20,7 +20,6 @@ from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
 from repr_jax.kb import negatives, pair_training, scores
-from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 
@@ -39,7 +38,7 @@ class CandidateConfig:
     model: a score model or its name.
     dim: d, numbers per entity.
     loss: "softmax" or "bpr".
-    penalty: "n3" (cubed moduli) or "l2".
+    regularizer: "n3" (cubed moduli) or "l2" (squares).
     batch_size: facts in a step of a pass.
     num_candidates: entities drawn for each batch of a pass; 0 for all.
     dtype: of the tables.
@@ -49,10 +48,10 @@ class CandidateConfig:
 
   num_entities: int
   num_relations: int
-  model: ScoreModel | str = "complex"
+  model: Any = "complex"
   dim: int = 100
   loss: str = "softmax"
-  penalty: str = "n3"
+  regularizer: str = "n3"
   batch_size: int = 1000
   num_candidates: int = 0
   dtype: Any = jnp.float32
@@ -63,8 +62,10 @@ class CandidateConfig:
     pair_training.check_batch(self.batch_size, self.mesh)
     if self.loss not in ("softmax", "bpr"):
       raise InputError(f'loss must be "softmax" or "bpr", not {self.loss!r}')
-    if self.penalty not in ("n3", "l2"):
-      raise InputError(f'penalty must be "n3" or "l2", not {self.penalty!r}')
+    if self.regularizer not in ("n3", "l2"):
+      raise InputError(
+        f'regularizer must be "n3" or "l2", not {self.regularizer!r}'
+      )
 
 
 class CandidateBatch(NamedTuple):
@@ -262,7 +263,7 @@ def _bpr(logits, truth, ids, facts, side, known):
 
 def _penalty(config, rows):
   """What each number, or pair of a complex one, adds: [B, p] or [B, p / 2]."""
-  if config.penalty == "l2":
+  if config.regularizer == "l2":
     return rows * rows
   square = config.model.moduli(rows)
   # The floor keeps the root's slope finite at 0.

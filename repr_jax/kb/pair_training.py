@@ -25,7 +25,6 @@ from jax.sharding import Mesh
 from repr_jax.errors import InputError
 from repr_jax.kb import negatives, rule_projection, rule_start, scores
 from repr_jax.kb.rule_compiler import Constraints
-from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
@@ -43,7 +42,7 @@ class SGDConfig:
     num_relations: R.
     model: a score model or its name.
     dim: d, numbers per entity.
-    negatives: "any" draws from all unknown facts, as the thesis does;
+    negative_sampling: "any" draws from all unknown facts, as the thesis does;
       "corrupt" replaces the head or the tail of the fact.
     batch_size: facts in a step of a pass.
     steps_per_batch: steps on a batch of a pass before the next, each with
@@ -56,9 +55,9 @@ class SGDConfig:
 
   num_entities: int
   num_relations: int
-  model: ScoreModel | str = "B"
+  model: Any = "B"
   dim: int = 100
-  negatives: str = "any"
+  negative_sampling: str = "any"
   batch_size: int = 10
   steps_per_batch: int = 1
   dtype: Any = jnp.float32
@@ -71,7 +70,7 @@ class SGDConfig:
       raise InputError(
         f"steps_per_batch must be at least 1, not {self.steps_per_batch}"
       )
-    _check_negatives(self.negatives)
+    _check_sampling(self.negative_sampling)
 
 
 def check_batch(batch_size: int, mesh: Mesh | None) -> None:
@@ -131,12 +130,12 @@ def draw_pairs(
     known: table of known facts.
     facts: head, relation, tail, int32 [B, 3].
     key: random key.
-    kind: "any" or "corrupt", as in `SGDConfig.negatives`.
+    kind: "any" or "corrupt", as in `SGDConfig.negative_sampling`.
 
   Returns:
     Pairs, fields [., B]; `valid` is False where no unknown fact was drawn.
   """
-  _check_negatives(kind)
+  _check_sampling(kind)
   head, relation, tail = facts.T
   if kind == "corrupt":
     drawn, put_in, is_tail = negatives.corrupt(known, key, facts)
@@ -208,7 +207,7 @@ def update(
   loss, slope = jax.value_and_grad(objective)(
     params.relations[pairs.relations], rows
   )
-  relations = _step_relations(state, pairs.relations, slope)
+  relations = _step_relations(state, pairs, slope)
   params = params._replace(relations=relations)
   if constraints is not None:
     relations = rule_projection.project_relations(
@@ -311,7 +310,7 @@ def train_pass(
   first_time = jnp.arange(order.size) < count
 
   def run(state, facts, counted, key):  # any number of batches
-    pairs = draw_pairs(known, facts, key, config.negatives)
+    pairs = draw_pairs(known, facts, key, config.negative_sampling)
     pairs = pairs._replace(valid=pairs.valid & counted)
 
     def split(x):  # [..., steps * B] -> [steps, ..., B]
@@ -370,9 +369,9 @@ def train_passes(
 train = jax.jit(train_passes, static_argnums=0, donate_argnums=4)
 
 
-def _check_negatives(kind):
+def _check_sampling(kind):
   if kind not in ("any", "corrupt"):
-    raise InputError(f'negatives must be "any" or "corrupt", not {kind!r}')
+    raise InputError(f'negative sampling is "any" or "corrupt", not {kind!r}')
 
 
 def _loss(config, pairs, relations, entities):
@@ -390,17 +389,18 @@ def _loss(config, pairs, relations, entities):
   return jnp.sum(jnp.where(pairs.valid, jax.nn.softplus(-margin), 0))
 
 
-def _step_relations(state, ids, slope):
+def _step_relations(state, pairs, slope):
   """Moves each relation by the mean of its gradients in the batch."""
   table = state.params.relations
-  ids, slope = ids.reshape(-1), slope.reshape(-1, table.shape[1])
+  ids, slope = pairs.relations.reshape(-1), slope.reshape(-1, table.shape[1])
+  valid = jnp.tile(pairs.valid, pairs.relations.shape[0]).astype(table.dtype)
   size = table.shape[0]
   if size <= _ONE_HOT_LIMIT:
     one_hot = (ids == jnp.arange(size)[:, None]).astype(table.dtype)
-    total, count = one_hot @ slope, one_hot.sum(axis=1)
+    total, count = one_hot @ slope, one_hot @ valid
   else:
     total = jax.ops.segment_sum(slope, ids, size)
-    count = jax.ops.segment_sum(jnp.ones_like(slope[:, 0]), ids, size)
+    count = jax.ops.segment_sum(valid, ids, size)
   touched = (count > 0)[:, None]
   mean = total / jnp.maximum(count, 1)[:, None]
   penalty = 2 * state.penalty * table * touched

@@ -81,7 +81,7 @@ def entailed(facts: np.ndarray, indexed: rule_set.Indexed) -> np.ndarray:
   while True:
     new = set()
     for kind, ids in indexed:
-      new |= _consequences(*kind.bind(ids), holds)
+      new |= kind.consequences(ids, holds)
     if new <= holds:
       break
     holds |= new
@@ -186,32 +186,3 @@ def _solve(config, num_negatives, constraints, known, facts, keys, rates):
 
 
 _solve_jit = jax.jit(_solve, static_argnums=(0, 1))
-
-
-def _consequences(body, head, holds):
-  """Facts that one rule adds to those that hold."""
-  bindings: list[dict[str, int]] = [{}]
-  for relation, *ends in body:
-    facts = [(h, t) for h, r, t in holds if r == relation]
-    bindings = [
-      bound | more
-      for bound in bindings
-      for fact in facts
-      if (more := _bind(ends, fact, bound)) is not None
-    ]
-  return {
-    (bound.get(head.head, head.head), head.relation,
-     bound.get(head.tail, head.tail))
-    for bound in bindings
-  }  # fmt: skip
-
-
-def _bind(ends, fact, bound):
-  """Values of the variables under which an atom is a fact, or None."""
-  more: dict[str, int] = {}
-  for term, entity in zip(ends, fact):
-    if isinstance(term, str):
-      term = bound.get(term, more.setdefault(term, entity))
-    if term != entity:
-      return None
-  return more

@@ -8,7 +8,7 @@ without circles, which `rule_projection` projects onto jointly.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +99,7 @@ def compile_rules(
   entities: rule_set.Names,
   config: RuleConfig | None = None,
   nonnegative: bool = False,
+  dtype: Any = jnp.float32,
 ) -> Constraints:
   """Compiles rules for a model; names or kinds it lacks are errors.
 
@@ -119,6 +120,7 @@ def compile_rules(
     config: numbers of some conditions; the defaults where None.
     nonnegative: keep entities nonnegative even where the rules do not need
       it (the thesis does, in all models but T).
+    dtype: float type of the tables that will meet the rules.
 
   Returns:
     The constraints.
@@ -127,7 +129,13 @@ def compile_rules(
   indexed = rule_set.index_rules(rules, relations, entities)
   count = relations if isinstance(relations, int) else len(relations)
   build = _Builder(get_model(model), count, config)
-  return build.constraints(indexed, nonnegative)
+  built = build.constraints(indexed, nonnegative)
+
+  def cast(x):
+    floating = np.issubdtype(x.dtype, np.floating)
+    return jnp.asarray(x, dtype if floating else jnp.int32)
+
+  return jax.tree.map(cast, built)
 
 
 def conflict(
@@ -184,7 +192,7 @@ class _Builder:
       (ties.classes(self._flat(nodes)), _merge(entities, place), bound)
       for nodes, entities, bound in conditions.linear
     ]
-    floor = np.zeros(self.nodes, np.float32)
+    floor: Any = np.zeros(self.nodes, np.float64)
     for r in floors:
       least = self.config.floor / abs(ties.factor[r])
       floor[ties.root[r]] = max(floor[ties.root[r]], least)
@@ -193,9 +201,10 @@ class _Builder:
     lower = 0.0 if needs or kept else -np.inf
     upper = self.config.cap if conditions.box else np.inf
     radius = self.config.radius if floors else np.inf
-    region = None
+    region: Any = None
     if np.isfinite(lower) or np.isfinite(radius):
-      region = Region(*map(jnp.float32, (lower, upper, radius)))
+      limits: Any = [np.float64(x) for x in (lower, upper, radius)]
+      region = Region(*limits)
     planes = self._planes(conditions, ties, place)
     bounds: list = []
     if lower == 0:
@@ -206,17 +215,17 @@ class _Builder:
     turned = [(b, a, c) for a, b, c in linear + bounds if b]
     return Constraints(
       model=self.model,
-      class_of=jnp.asarray(ties.root, jnp.int32),
-      factor=jnp.asarray(ties.factor, jnp.float32),
-      floor=jnp.asarray(floor, jnp.float32) if floors else None,
+      class_of=ties.root,
+      factor=ties.factor,
+      floor=floor if floors else None,
       order=_system(order),
       relation_rows=_system(order + rows),
       entity_rows=_system(turned),
       joint_rows=_system(order + self._joint(linear) + self._joint(bounds)),
-      plane_class=jnp.asarray(planes[0]),
-      plane_named=jnp.asarray(planes[1]),
-      plane_coef=jnp.asarray(planes[2]),
-      named=jnp.asarray(named, jnp.int32),
+      plane_class=planes[0],
+      plane_named=planes[1],
+      plane_coef=planes[2],
+      named=_ids(named),
       region=region,
     )
 
@@ -288,7 +297,7 @@ class _Builder:
   def _planes(self, conditions, ties, place):
     shape = (len(conditions.bilinear), 2)
     classes, named = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-    coef = np.zeros(shape, np.float32)
+    coef = np.zeros(shape, np.float64)
     for i, terms in enumerate(conditions.bilinear):
       for j, (value, node, entity) in enumerate(terms):
         flat = self._node(node)
@@ -408,6 +417,10 @@ def _merge(terms, place=None):
   return [(value, key) for key, value in total.items() if abs(value) > 1e-12]
 
 
+def _ids(numbers) -> Any:
+  return np.array(numbers, np.int32)
+
+
 def _named(conditions):
   named = {e for _, entities, _ in conditions.linear for _, e in entities}
   named |= {e for terms in conditions.bilinear for _, _, e in terms}
@@ -420,13 +433,13 @@ def _system(rows) -> System:
   def pad(lists):
     width = max([len(terms) for terms in lists], default=1) or 1
     index = np.zeros((len(lists), width), np.int32)
-    coef = np.zeros((len(lists), width), np.float32)
+    coef = np.zeros((len(lists), width), np.float64)
     for i, terms in enumerate(lists):
       for j, (value, item) in enumerate(terms):
         index[i, j], coef[i, j] = item, value
-    return jnp.asarray(index), jnp.asarray(coef)
+    return index, coef
 
   index, coef = pad([row[0] for row in rows])
   other, other_coef = pad([row[1] for row in rows])
-  bound = jnp.asarray([row[2] for row in rows], jnp.float32)
+  bound: Any = np.array([row[2] for row in rows], np.float64)
   return System(index, coef, other, other_coef, bound)

@@ -207,7 +207,7 @@ def _entail_translation(near):
 
   def make(ids, config):
     r, e, s, f = ids
-    linear = []
+    linear: list = []
     for sign in (1, -1):
       turned = -sign if near else sign
       nodes = [(sign, (r, 0)), (-sign, (s, 0))]
@@ -233,7 +233,7 @@ def _bound_product(a, b, cap):
 def _prop_trans(ids, config):
   """A: r(x,y) and s(y,e) => t(x,f)."""
   first, second, conditions = _prop_trans_parts(ids, config)
-  linear = [
+  linear: list = [
     ([(-value, node) for value, node in nodes], [], 0.0)
     for nodes in (first, second)
   ]

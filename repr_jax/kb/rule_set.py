@@ -1,6 +1,8 @@
 """Rules as a user gives them: parsed, indexed, and turned into conditions."""
 
+import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from repr_jax import errors
 from repr_jax.data.rule_kinds import RuleKind
@@ -31,11 +33,12 @@ def parse_rules(
   """
   if isinstance(rules, str):
     raise errors.InputError(f"rules must be a list, not the text {rules!r}")
-  known = [None if isinstance(x, int) else x for x in (relations, entities)]
+  kinds = None if isinstance(relations, int) else relations
+  names = None if isinstance(entities, int) else entities
   parsed = []
   for rule in rules:
     if isinstance(rule, str):
-      rule = parse_rule(rule, *known)
+      rule = parse_rule(rule, kinds, names)
     elif not isinstance(rule, Rule):
       raise errors.InputError(
         f"a rule is a kb.Rule or text such as 'RelImp(r, s)', not {rule!r}"
@@ -92,6 +95,19 @@ def condition_of(model: ScoreModel, kind: RuleKind) -> Callable | None:
   return model.conditions.get(kind.name) or kind.conditions.get(model.name)
 
 
+def able(kind: RuleKind) -> list[str]:
+  """Names of the built-in models that have conditions for a kind of rule.
+
+  Args:
+    kind: the kind of rule.
+
+  Returns:
+    The names; "none" alone where there is none.
+  """
+  names = [x.name for x in MODELS.values() if condition_of(x, kind)]
+  return names or ["none"]
+
+
 def collect(
   model: ScoreModel, indexed: Indexed, config: RuleConfig
 ) -> Conditions:
@@ -109,21 +125,17 @@ def collect(
   for kind, ids in indexed:
     make = condition_of(model, kind)
     if make is None:
-      able = [x.name for x in MODELS.values() if condition_of(x, kind)]
       raise errors.InputError(
         f"model {model.name} has no sufficient condition for {kind.name}; the "
-        f"models that have one are {', '.join(able) or 'none'}"
+        f"models that have one are {', '.join(able(kind))}"
       )
     each.append(make(ids, config))
-  flags = {
-    name: any(getattr(one, name) for one in each) for name in ("box", "orthant")
-  }
-  lists = {
-    name: [item for one in each for item in getattr(one, name)]
-    for name in Conditions._fields
-    if name not in flags
-  }
-  return Conditions(**lists, **flags)
+  joined: dict[str, Any] = {}
+  for name in Conditions._fields:
+    values = [getattr(one, name) for one in each]
+    flags = name in ("box", "orthant")
+    joined[name] = any(values) if flags else list(itertools.chain(*values))
+  return Conditions(**joined)
 
 
 def _table(names: Names) -> dict[str, int]:

@@ -29,10 +29,16 @@ def init_params(
   num_entities: int,
   num_relations: int,
   dim: int,
-  scale: float = 0.1,
+  scale: jax.Array | float = 0.1,
   dtype: jnp.dtype = jnp.float32,
 ) -> Params:
-  """Random start: normal of standard deviation `scale`.
+  """Random tables: normal of standard deviation `scale`.
+
+  >>> import jax
+  >>> from repr_jax import kb
+  >>> params = kb.init_params("B", jax.random.key(0), 5, 2, dim=4)
+  >>> params.entities.shape, params.relations.shape
+  ((5, 4), (2, 8))
 
   Args:
     model: a score model or its name.

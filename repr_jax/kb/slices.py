@@ -76,7 +76,14 @@ def make_slices(
   *,
   dtype=np.float32,
 ) -> Slices:
-  """Puts relations on the device.
+  """Puts relations on the device, stored by the rows that they touch.
+
+  >>> import numpy as np, scipy.sparse
+  >>> from repr_jax import kb
+  >>> edges = scipy.sparse.csr_matrix([[0.0, 1.0], [0.0, 0.0]])
+  >>> both = kb.make_slices([edges], np.array([[1.0], [-1.0]]), [0.0, 1.0])
+  >>> print(both.norms)  # of the relation and of its complement
+  [1. 3.]
 
   Args:
     bases: matrices [v, v] in any scipy format.

@@ -10,8 +10,9 @@ from absl.testing import flagsaver
 
 from experiments.elkb import __main__ as elkb
 from experiments.elkb import combination, data, evaluate, puzzle, query
-from experiments.elkb import train as kb_training
-from experiments.run import runlib
+from experiments.elkb import train as kb_train
+from experiments.elkb.config import Config
+from experiments.run import config
 from repr_jax import errors
 from repr_jax.data import wordnet
 from repr_jax.data.rules import Rule
@@ -44,9 +45,10 @@ def _write(folder: pathlib.Path) -> dict[str, str]:
 
 
 _FAST = {
-  "model": "complex", "trainer": "many", "optimizer": "adagrad", "eta": 0.1,
-  "alpha": 1e-4, "batch": 8, "candidates": 8, "penalty": "n3", "dim": 16,
-  "epochs": 30, "eval_every": 10, "nonnegative": False, "scale": 0.1,
+  "model": "complex", "trainer": "candidate_softmax", "optimizer": "adagrad",
+  "learning_rate": 0.1, "penalty": 1e-4, "batch_size": 8, "num_candidates": 8,
+  "regularizer": "n3", "dim": 16, "epochs": 30, "eval_every": 10,
+  "nonnegative": False, "scale": 0.1,
 }  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert (tmp_path / "one" / "vectors.npz").exists()
   said = "".join(capsys.readouterr())
   assert "child(?, p3)" in said and "RevImp(child, parent)" in said
-  other = {**paths, **_FAST, "model": "T", "penalty": "l2", "epochs": 1}
+  other = {**paths, **_FAST, "model": "T", "regularizer": "l2", "epochs": 1}
   other["constrained"] = False
   again = _run(tmp_path / "two", **other, combine_with=str(tmp_path / "one"))
   merged = f"{tmp_path.name} T+complex"
@@ -83,11 +85,16 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert (tmp_path / "one" / "metrics.jsonl").read_bytes() == lines
   merged = f"{tmp_path.name} complex+T"
   assert rows.items() <= more.items() and (merged, "hits@3 raw tail") in more
-  said = capsys.readouterr().err.splitlines()
-  place = said.index(
-    next(x for x in said if "by complex + rules:" in x and x.endswith("by T:"))
-  )
-  assert said[place + 1].count("  1. p") == said[place + 3].count("  3. p") == 2
+  said = capsys.readouterr().out.splitlines()
+  assert said[0] == "child(?, p3):" and "by complex + rules" in said[1]
+  assert "by T" in said[1] and len(said[4].split()) == 5  # rank, two answers
+  assert said[5] == "rule: " + str(data.read(*paths.values()).rules[0])
+  _run(tmp_path / "one", **later, ask="child(?, p3)", top=3, json=True)
+  told = json.loads(capsys.readouterr().out)
+  assert [x["system"] for x in told["systems"]] == ["complex + rules", "T"]
+  first = told["systems"][0]["answers"]
+  assert len(first) == 3 and said[2].split()[1] == first[0]["entity"]
+  assert first[0]["score"] >= first[1]["score"] and len(told["rules"]) == 2
   results = (tmp_path / "one" / "results.json").read_bytes()
   _run(tmp_path / "one", **later)
   assert (tmp_path / "one" / "results.json").read_bytes() == results
@@ -107,8 +114,8 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
 
   # Two systems of one kind are both heard.
   _run(tmp_path / "two", **{**other, **later, **other}, ask="child(?, p3)")
-  said = capsys.readouterr().err
-  assert "by T:" in said and f"by T of {tmp_path / 'three'}:" in said
+  said = capsys.readouterr().out
+  assert "by T " in said and f"by T of {tmp_path / 'three'}" in said
   with open(paths["train"], "a") as out:
     out.write("p1\tparent\taa\n")
   with pytest.raises(errors.InputError, match="'aa' is only here"):
@@ -163,7 +170,7 @@ def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
 def test_pairs_trainer_under_rules(tmp_path, order):
   paths = _write(tmp_path)
   rows = _run(
-    tmp_path / "run", **paths, model="B", dim=8, batch=10, negatives=5,
+    tmp_path / "run", **paths, model="B", dim=8, batch_size=10, num_negatives=5,
     order=order, epochs=2, eval_every=1,
   )  # fmt: skip
   name = f"{tmp_path.name} B + rules"
@@ -178,11 +185,12 @@ def test_pairs_trainer_under_rules(tmp_path, order):
     ({"ask": "uncle(?, p2)"}, "unknown relation 'uncle'"),
     ({"ask": "child(?, nobody)"}, "unknown entity 'nobody'"),
     ({"combine_with": "/nowhere"}, "no finished run"),
-    ({"optimizer": "newton"}, "--optimizer=newton"),
-    ({"trainer": "pairs"}, "needs --trainer=many"),
-    ({"batch": 10_000}, "larger than"),
-    ({"dim": 7}, "--dim=7: complex takes an even"),
-    ({"train": None, "valid": None, "test": None, "columns": "t,h"}, "columns"),
+    ({"batch_size": 10_000}, "larger than"),
+    ({"dim": 7}, "complex takes an even dim"),
+    ({"model": "Z"}, "unknown score model 'Z'; there are A, R"),
+    ({"model": "nowhere:X"}, "--model: cannot import 'nowhere:X'"),
+    ({"model": "json:JSONDecoder"}, "not a ScoreModel"),
+    ({"cap": float("inf")}, "cap inf is not positive and finite"),
   ],
 )
 def test_bad_flags_are_named(tmp_path, change, message):
@@ -257,8 +265,98 @@ def test_repeated_facts_are_told(tmp_path):
    ("held_out", "-3"), ("patience", "0"), ("eval_limit", "0"), ("block", "0")],
 )  # fmt: skip
 def test_numbers_that_cannot_be_are_refused(name, value):
-  with pytest.raises(ValueError, match=r"integer"):
-    flags.FLAGS[name].parser.parse(value)
+  with pytest.raises(errors.InputError, match=f"--{name}={value}: give 1 or"):
+    config.from_values(Config, {name: value})
+
+
+@pytest.mark.parametrize(
+  ("given", "message"),
+  [
+    *[
+      (["--task=puzzle", flag], "is not read with --task=puzzle")
+      for flag in ("--model=A", "--dim=4", "--learning_rate=1", "--penalty=1",
+                   "--num_negatives=4", "--scale=1", "--order=stay",
+                   "--noconstrained")
+    ],
+    (["--trainer=candidate_softmax", "--order=stay"], "--order is not read"),
+    (["--optimizer=adam"], "is not read with --trainer=projected_sgd"),
+    (["--json"], "--json is not read without --ask"),
+    (["--columns=t,h,r"], "--columns is not read without --train"),
+    (["--train=x", "--below=y"], "--below is not read with --train=x"),
+  ],
+)  # fmt: skip
+def test_a_flag_that_is_not_read_is_refused(given, message):
+  parsed = flagsaver.as_parsed(**_parsed(given))
+  with parsed, pytest.raises(errors.InputError, match=message):
+    elkb.main([])
+
+
+def _parsed(given):
+  """Flags by name, as `flagsaver.as_parsed` takes them."""
+  pairs = [flag[2:].partition("=") for flag in given]
+  return {
+    name.removeprefix("no") if name == "noconstrained" else name: (
+      value or ("false" if name == "noconstrained" else "true")
+    )
+    for name, _, value in pairs
+  }
+
+
+def test_a_finished_run_goes_on_with_more_epochs(tmp_path):
+  paths = _write(tmp_path)
+  common = {**paths, **_FAST, "eval_every": 1, "patience": 9}
+  _run(tmp_path / "run", **{**common, "epochs": 2})
+  both = [
+    _run(tmp_path / name, **{**common, "epochs": 5})
+    for name in ("run", "whole")
+  ]
+  assert both[0] == both[1]
+  run, whole = (
+    [json.loads(x) for x in (folder / "metrics.jsonl").read_text().splitlines()]
+    for folder in (tmp_path / "run", tmp_path / "whole")
+  )
+  assert [x["step"] for x in run] == [0, 1, 2, 3, 4]
+  assert [x["loss"] for x in run] == [x["loss"] for x in whole]
+  with pytest.raises(errors.InputError, match="it may only grow"):
+    _run(tmp_path / "run", **{**common, "epochs": 3})
+
+
+_EXTENSION = """
+import jax.numpy as jnp
+from repr_jax import kb
+
+
+def _ask(relation, known):
+  return kb.Query(relation * known, jnp.zeros((), known.dtype))
+
+
+def _equal(ids, config):
+  return kb.Conditions(ties=[((ids[0], 0), (ids[1], 0), 1.0)])
+
+
+MODEL = kb.ScoreModel("twins", _ask, _ask)
+KIND = kb.RuleKind(
+  "Twin", "r(x,y) ==> s(y,x)", conditions={"twins": _equal}
+)
+"""
+
+
+def test_a_model_and_a_kind_of_rule_of_the_user_s_own(tmp_path, monkeypatch):
+  (tmp_path / "my_extension.py").write_text(_EXTENSION)
+  monkeypatch.syspath_prepend(str(tmp_path))
+  paths = _write(tmp_path)
+  pathlib.Path(paths["rules"]).write_text(
+    "my_extension:KIND\tparent\tchild\nmy_extension:KIND(child, parent)\n"
+  )
+  changes = {**paths, **_FAST, "model": "my_extension:MODEL"}
+  rows = _run(tmp_path / "run", **changes)
+  name = f"{tmp_path.name} twins + rules"
+  assert rows[name, "largest violation, sampled"] <= 1e-12
+  assert rows[name, "mrr filtered both"] > 0.5
+  assert _run(tmp_path / "run", **changes, ask="child(?, p3)") == rows
+  with pytest.raises(errors.InputError, match=r"rules.tsv:1.*my_extension:NO"):
+    pathlib.Path(paths["rules"]).write_text("my_extension:NO\tparent\tchild\n")
+    _run(tmp_path / "bad", **changes)
 
 
 def test_queries_name_anything(tmp_path):
@@ -320,10 +418,8 @@ def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
   relation, entity, side = query.parse_query(kb, "hypernym(?, bird)")
   assert kb.relations[relation] == "_hypernym" and side == "head"
   assert kb.shown[entity].startswith("bird.")
-  setting = kb_training.Setting(dim=4, batch=64, trainer="many")
-  system = kb_training.prepare(kb, setting)
-  assert system.constraints is not None
-  assert runlib.SEED.value == 0
+  asked = Config(dim=4, batch_size=64, trainer="candidate_softmax")
+  assert kb_train.prepare(kb, asked).constraints is not None
 
 
 def test_what_rules_imply_is_dropped_and_still_known(tmp_path):

@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from experiments.rescal import cells
+from experiments import thesis
+from experiments.rescal import data, train
+from experiments.rescal.config import Config
 from experiments.run import runlib
 from repr_jax.errors import InputError
 
@@ -16,19 +18,19 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _cell(size, dim, setting, roles=False):
-  (cell,) = cells.cells_of([cells.tree(size)], [dim], [setting], roles)
+  (cell,) = data.cells_of([data.tree(size)], [dim], [setting], roles)
   return cell
 
 
 def test_tree_has_the_thesis_numbers():
-  relation = cells.tree(2047)
+  relation = data.tree(2047)
   assert len(relation.pairs) == 18_434
   assert 2047**2 - len(relation.pairs) == 4_171_775
 
 
 def test_every_preset_cell_has_its_figure():
   for size in (2047, 4095, 8191):
-    for dim in cells.DIMENSIONS:
+    for dim in thesis.RESCAL_DIMS:
       for setting in ("full", "sub"):
         assert len(_cell(size, dim, setting).thesis) == 3
   assert _cell(2047, 100, "sub").thesis == (100, 78, 58)
@@ -37,22 +39,19 @@ def test_every_preset_cell_has_its_figure():
 
 
 def test_settings_see_what_they_should():
-  full = cells.slices_of(_cell(63, 4, "full"), 0, cells.Settings())
-  pairs = len(cells.tree(63).pairs)
+  full = data.slices_of(_cell(63, 4, "full"), 0, Config())
+  pairs = len(data.tree(63).pairs)
   np.testing.assert_allclose(full.norms, [pairs, 63**2 - pairs])
-  subs = [
-    cells.slices_of(_cell(63, 4, "sub"), run, cells.Settings())
-    for run in (0, 1)
-  ]
+  subs = [data.slices_of(_cell(63, 4, "sub"), run, Config()) for run in (0, 1)]
   np.testing.assert_allclose(subs[0].norms, [pairs, pairs])
   rows = [sub.by_row for sub in subs]
   assert not np.array_equal(rows[0].indices, rows[1].indices)
 
 
 def test_reversed_pairs_fail_in_the_sub_set_alone():
-  settings = cells.Settings(runs=2, listed=4)
-  full, none = cells.fit_cell(_cell(511, 12, "full"), settings)
-  sub, wrong = cells.fit_cell(_cell(511, 12, "sub"), settings)
+  settings = Config(runs=2, listed=4)
+  full, none = train.fit_cell(_cell(511, 12, "full"), settings)
+  sub, wrong = train.fit_cell(_cell(511, 12, "sub"), settings)
   assert full.shape == (2, 5) and not none
   assert np.all(full[:, 1:3] > 99) and np.all(sub[:, 0] > 99)
   assert np.all(sub[:, 2] < 75) and np.all(sub[:, 1] > sub[:, 2])
@@ -67,25 +66,25 @@ def test_what_is_not_finite_has_no_figures(monkeypatch):
   cell = _cell(15, 3, "sub")
   for ridge in (np.nan, np.inf, 1e39):  # the last one in float32
     with pytest.raises(InputError, match="--ridge"):
-      cells.fit_cell(cell, cells.Settings(ridge=ridge))
+      Config(ridge=ridge)
   broken = {"entities": np.array([[1.0, np.nan]])}, np.ones(1), np.ones(1)
-  monkeypatch.setattr(cells.rescal, "fit_runs", lambda *args, **more: broken)
+  monkeypatch.setattr(
+    train.rescal_als, "fit_runs", lambda *args, **more: broken
+  )
   with pytest.raises(runlib.NonFiniteError, match="d=3 SubSet"):
-    cells.fit_cell(cell, cells.Settings(runs=1))
+    train.fit_cell(cell, Config(runs=1))
 
 
 @pytest.mark.parametrize("size", [2, 100, 2048])
 def test_a_size_that_is_no_tree_is_named(size):
   with pytest.raises(InputError, match=r"--vertices: .* is not 2\^h - 1"):
-    cells.tree(size)
+    data.tree(size)
 
 
 def test_bad_cells_are_named():
-  relation = cells.tree(7)
+  relation = data.tree(7)
   with pytest.raises(InputError, match="--dims: 8"):
-    list(cells.cells_of([relation], [8], ["full"], False))
-  with pytest.raises(InputError, match="--settings: 'half'"):
-    list(cells.cells_of([relation], [4], ["half"], False))
+    list(data.cells_of([relation], [8], ["full"], False))
 
 
 def _run(directory, *arguments):
@@ -121,7 +120,21 @@ def test_a_run_leaves_results_and_resumes(tmp_path):
   )
 
 
-def test_bad_flags_end_with_one_line(tmp_path):
-  done = _run(tmp_path / "run", "--vertices=100")
+@pytest.mark.parametrize(
+  ("flags", "message"),
+  [
+    (["--vertices=100"], "2^h - 1"),
+    (["--vertices=x"], "--vertices: 'x' is not a whole number"),
+    (["--settings=half"], "--settings: 'half' is not one of full, sub"),
+    (["--root=x"], "--root is not read with --data=tree"),
+    (
+      ["--settings=sub", "--full_tolerance=0.1"],
+      "not read with --settings=sub",
+    ),
+  ],
+)
+def test_bad_flags_end_with_one_line(tmp_path, flags, message):
+  done = _run(tmp_path / "run", *flags)
   assert done.returncode == 2
-  assert "2^h - 1" in done.stderr and "Traceback" not in done.stderr
+  assert message in done.stderr and "Traceback" not in done.stderr
+  assert not (tmp_path / "run" / "results.json").exists()

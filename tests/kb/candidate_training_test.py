@@ -57,7 +57,7 @@ def _reference(config, facts, params, weight):
     for x in (e[h], e[t], r[k]):
       if config.model.name == "complex":
         x = np.hypot(*np.split(x, 2))
-      power = 3 if config.penalty == "n3" else 2
+      power = 3 if config.regularizer == "n3" else 2
       penalty += np.sum(np.abs(x) ** power)
   return (total / 2 + weight * penalty) / len(facts)
 
@@ -202,7 +202,7 @@ def test_training_learns_keeps_rules_and_compiles_once(candidates):
 def test_bad_config_are_refused():
   with pytest.raises(InputError, match="loss must be"):
     _config("T", 1, 0, "hinge")
-  with pytest.raises(InputError, match="penalty must be"):
+  with pytest.raises(InputError, match="regularizer must be"):
     _config("T", 1, 0, "bpr", "l1")
   with pytest.raises(InputError, match="needs known"):
     candidate_training.candidate_softmax(

@@ -252,6 +252,7 @@ def test_equal_to_pykeen(name):
 
 def test_scorers_that_do_not_fit_are_refused():
   table, triples, known = _setting()
+  table = jnp.asarray(table)
   tails = jax.tree_util.Partial(_tails, table)
   few = jax.tree_util.Partial(_heads, table[:, :-3])
   with pytest.raises(InputError, match="scores 34 entities and score_tails 37"):

@@ -103,7 +103,7 @@ def _oracle(model, rules, relations, entities, mutual=0):
   targets = [r.reshape(shape) for r in np.asarray(relations)]
   limits = []
 
-  def implies(a, b):
+  def implies(a, b, place):
     if place < mutual:
       limits.append(a == b)
       return
@@ -124,8 +124,8 @@ def _oracle(model, rules, relations, entities, mutual=0):
       other = _parts(model, x, ids[1])[
         :: 1 if rule.kind.name == "RelImp" else -1
       ]
-      implies(first, other[0])
-      implies(second, other[1])
+      implies(first, other[0], place)
+      implies(second, other[1], place)
     else:
       side = 0 if rule.kind.name == "Entail_B" else 1
       (r, s), (e, f) = ids[::2], entities[ids[1::2]]
@@ -134,7 +134,7 @@ def _oracle(model, rules, relations, entities, mutual=0):
       if model == "B":
         limits.append(other >= near + e - f)
       else:
-        implies(near, other)
+        implies(near, other, place)
       if model == "D":
         limits.append(near - other <= f - e)
       if model in ("A", "B"):

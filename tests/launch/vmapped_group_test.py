@@ -18,14 +18,15 @@ from experiments.run import runlib, vmapped_runs, workdir
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _MANY = {
-  "model": "complex", "trainer": "many", "optimizer": "adagrad", "batch": 8,
-  "candidates": 8, "penalty": "n3", "dim": 8, "nonnegative": False,
+  "model": "complex", "trainer": "candidate_softmax", "optimizer": "adagrad",
+  "batch_size": 8, "num_candidates": 8, "regularizer": "n3", "dim": 8,
+  "nonnegative": False,
 }  # fmt: skip
-_PAIRS = {"model": "B", "dim": 4, "batch": 10, "negatives": 2}
+_PAIRS = {"model": "B", "dim": 4, "batch_size": 10, "num_negatives": 2}
 _CHANGES = [
-  {"seed": 0, "eta": 0.1, "alpha": 1e-4},
-  {"seed": 1, "eta": 0.1, "alpha": 1e-3},
-  {"seed": 2, "eta": 0.03, "alpha": 1e-4},
+  {"seed": 0, "learning_rate": 0.1, "penalty": 1e-4},
+  {"seed": 1, "learning_rate": 0.1, "penalty": 1e-3},
+  {"seed": 2, "learning_rate": 0.03, "penalty": 1e-4},
 ]
 
 if not flags.FLAGS.is_parsed():
@@ -104,7 +105,7 @@ def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
 
 def test_one_program_equals_separate_runs(tmp_path, facts, alone):
   """Also where one of the runs diverges, and where one cannot begin."""
-  wrong = [{**_CHANGES[1], "eta": 1e30}, {"seed": 5}]
+  wrong = [{**_CHANGES[1], "learning_rate": 1e30}, {"seed": 5}]
   held = workdir.Lock(tmp_path / "4")
   told = _run_group(tmp_path, {**facts, **_MANY}, [*_CHANGES, *wrong])
   held.release()
@@ -131,14 +132,14 @@ def test_runs_at_different_checkpoints_go_on_together(
   whole = tmp_path / "all"
   shutil.copytree(alone[0], whole / "0")
   (whole / "0" / "results.json").unlink()
-  original = train.Watch.after
+  original = train.Validation.after
 
   def stops(self, epoch, state, loss):
     original(self, epoch, state, loss)
     if epoch == 1:
       raise KeyboardInterrupt
 
-  monkeypatch.setattr(train.Watch, "after", stops)
+  monkeypatch.setattr(train.Validation, "after", stops)
   with pytest.raises(KeyboardInterrupt):
     _alone(whole / "1", {**common, **_CHANGES[1]})
   monkeypatch.undo()
@@ -151,7 +152,11 @@ def test_runs_are_spread_over_devices(tmp_path, facts, alone):
   """Five runs on four devices by the program that the sweep starts."""
   common = {**facts, **_MANY}
   group = {"experiment": "experiments.elkb", "runs": []}
-  changes = [*_CHANGES, {"seed": 3, "eta": 0.1}, {"seed": 4, "eta": 0.1}]
+  changes = [
+    *_CHANGES,
+    {"seed": 3, "learning_rate": 0.1},
+    {"seed": 4, "learning_rate": 0.1},
+  ]
   for i, change in enumerate(changes):
     values = {**common, **change, "workdir": str(tmp_path / "all" / str(i))}
     run = {"directory": values["workdir"]}

@@ -221,19 +221,17 @@ def test_pairs_of_facts_over_devices():
   mesh = meshes.make_mesh("batch:8", ("batch",))
   facts, (entities, relations), known = _knowledge_base()
   rules = [rule_files.Rule("RelImp", ("r0", "r1"))]
-  compiled = kb.compile_rules("B", rules, relations, entities, kb.Settings())
+  compiled = kb.compile_rules("B", rules, relations, entities)
   keys = jax.random.split(jax.random.key(2), 2)
   found = []
   for where in (None, mesh):
     params = kb.init_params("B", jax.random.key(1), 29, 3, 6)
-    params = kb.project_tables("B", compiled, params)
-    options = pair_training.Options("B", 16, "any", where)
+    params = kb.project(compiled, params)
+    state = kb.SGDState(params, jnp.float32(0.1), jnp.float32(1e-3))
+    config = kb.SGDConfig(29, 3, "B", 6, batch_size=16, mesh=where)
     found.append(
-      pair_training.train(
-        options, compiled, known, facts, params, keys,
-        pair_training.Rates(0.1, 1e-3),
-      )
-    )  # fmt: skip
+      pair_training.train(config, compiled, known, facts, state, keys)
+    )
   for ours, theirs in zip(*map(jax.tree.leaves, found)):
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
@@ -246,13 +244,13 @@ def test_many_candidates_over_devices(candidates):
   found = []
   for where in (None, mesh):
     params = kb.init_params("complex", jax.random.key(1), 29, 3, 6)
-    options = candidate_training.Options(
-      "complex", 16, candidates, "softmax", "n3", where
+    config = kb.CandidateConfig(
+      29, 3, "complex", 6, batch_size=16, num_candidates=candidates, mesh=where
     )
-    state = candidate_training.init(optimizer, params)
+    state = candidate_training.from_params(config, optimizer, params, 1e-3)
     found.append(
       candidate_training.train(
-        options, optimizer, None, known, facts, state, jax.random.key(2), 1e-3
+        config, optimizer, None, known, facts, state, jax.random.key(2)
       )
     )
   for ours, theirs in zip(*map(jax.tree.leaves, found)):

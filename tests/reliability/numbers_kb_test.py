@@ -1,6 +1,6 @@
 """Knowledge bases at the edge: nothing unknown, one of each, ties, no rules.
 
-Rules that contradict one another are in `tests/kb/constraints_test.py`.
+Rules that contradict one another are in `tests/kb/rule_compiler_test.py`.
 """
 
 import jax
@@ -19,7 +19,6 @@ from repr_jax.kb import (
   negatives,
   pair_training,
   rescal_als,
-  rule_projection,
   scores,
   slices,
 )
@@ -39,24 +38,27 @@ def _same(found: scores.Params, expected: scores.Params) -> None:
     np.testing.assert_array_equal(one, other)
 
 
-def _trained(unknown, facts, known, params, alpha):
-  options = pair_training.Options("A", 4, unknown)
-  params = jax.tree.map(jnp.copy, params)  # Training takes the tables' memory.
-  rates = pair_training.Rates(0.1, alpha)
-  return pair_training.train(
-    options, None, known, jnp.asarray(facts), params, _KEYS, rates
+def _trained(kind, facts, known, params):
+  config = pair_training.SGDConfig(
+    *(len(x) for x in params), "A", 1, kind, batch_size=4
   )
+  params = jax.tree.map(jnp.copy, params)  # Training takes the tables' memory.
+  state = pair_training.SGDState(params, jnp.float32(0.1), jnp.float32(0))
+  state, losses = pair_training.train(
+    config, None, known, jnp.asarray(facts), state, _KEYS
+  )
+  return state.params, losses
 
 
-@pytest.mark.parametrize("unknown", ["any", "corrupt"])
+@pytest.mark.parametrize("kind", ["any", "corrupt"])
 @pytest.mark.parametrize("entities", [1, 2])
-def test_nothing_is_learned_where_every_fact_is_known(unknown, entities):
+def test_nothing_is_learned_where_every_fact_is_known(kind, entities):
   """The search for an unknown fact ends, and no pair counts."""
   facts = np.resize(_all_facts(entities, 1), (4, 3))
   known = kb.known_facts(facts, entities, 1)
-  assert not negatives.draw_any(known, _KEY, 8).fine.any()
+  assert not negatives.draw_any(known, _KEY, 8).valid.any()
   start = kb.init_params("A", _KEY, entities, 1, 1)
-  params, losses = _trained(unknown, facts, known, start, alpha=0.0)
+  params, losses = _trained(kind, facts, known, start)
   np.testing.assert_array_equal(losses, 0)
   _same(params, start)
 
@@ -68,7 +70,7 @@ def test_one_fact_many_times_is_that_fact():
   known = kb.known_facts(facts, 3, 2)
   np.testing.assert_array_equal(once.words, known.words)
   start = kb.init_params("A", _KEY, 3, 2, 1)
-  params, losses = _trained("corrupt", facts, known, start, alpha=0.0)
+  params, losses = _trained("corrupt", facts, known, start)
   assert np.isfinite(losses).all() and (np.asarray(losses) > 0).all()
   np.testing.assert_array_equal(params.relations[1], start.relations[1])
   ranks = kb.rank(*kb.scorers("A", params), facts[:1], facts)
@@ -79,12 +81,14 @@ def test_one_fact_many_times_is_that_fact():
 def test_one_entity_has_no_rival(loss):
   facts = np.zeros((2, 3), np.int32)
   known = kb.known_facts(facts, 1, 1)
-  options = candidate_training.Options("complex", 2, 0, loss)
+  config = kb.CandidateConfig(1, 1, "complex", 2, loss, batch_size=2)
   optimizer = optax.sgd(0.1)
   start = kb.init_params("complex", _KEY, 1, 1, 2)
-  state = candidate_training.init(optimizer, jax.tree.map(jnp.copy, start))
+  state = candidate_training.from_params(
+    config, optimizer, jax.tree.map(jnp.copy, start), 0.0
+  )
   state, value = candidate_training.train(
-    options, optimizer, None, known, jnp.asarray(facts), state, _KEY, 0.0
+    config, optimizer, None, known, jnp.asarray(facts), state, _KEY
   )
   np.testing.assert_array_equal(value, 0)
   _same(state.params, start)
@@ -94,15 +98,15 @@ def test_too_few_facts_are_named():
   known = kb.known_facts(np.zeros((0, 3), int), 3, 2)
   start = kb.init_params("A", _KEY, 3, 2, 1)
   with pytest.raises(InputError, match="no facts to train on"):
-    _trained("any", np.zeros((0, 3), np.int32), known, start, alpha=0.0)
-  options = candidate_training.Options("complex", 8)
+    _trained("any", np.zeros((0, 3), np.int32), known, start)
+  config = kb.CandidateConfig(3, 2, "complex", 2, batch_size=8)
   optimizer = optax.sgd(0.1)
-  state = candidate_training.init(
-    optimizer, kb.init_params("complex", _KEY, 3, 2, 2)
+  state = candidate_training.from_params(
+    config, optimizer, kb.init_params("complex", _KEY, 3, 2, 2)
   )
   with pytest.raises(InputError, match="a batch of 8 facts is larger than"):
     candidate_training.train_pass(
-      options, optimizer, None, known, jnp.zeros((4, 3), int), state, _KEY, 0.0
+      config, optimizer, None, known, jnp.zeros((4, 3), int), state, _KEY
     )
 
 
@@ -110,10 +114,8 @@ def test_too_few_facts_are_named():
 def test_no_rules_change_nothing(model):
   params = kb.init_params(model, _KEY, 3, 2, 4)
   compiled = kb.compile_rules(model, [], ["r", "s"], ["a", "b", "c"])
-  _same(rule_projection.project_tables(model, compiled, params), params)
-  started = kb.checked_start(
-    model, [], ["r", "s"], ["a", "b", "c"], compiled, params
-  )
+  _same(kb.project(compiled, params), params)
+  started = kb.checked_start(compiled, params, [], ["r", "s"], ["a", "b", "c"])
   _same(started, params)
 
 
@@ -165,7 +167,7 @@ def test_tables_that_are_not_finite_are_named(size, field, value):
     with pytest.raises(InputError, match=message):
       kb.check_rules("A", params, rules, *names, constraints)
   with pytest.raises(InputError, match=message):
-    kb.checked_start("A", rules, *names, compiled, params)
+    kb.checked_start(compiled, params, rules, *names)
   with pytest.raises(InputError, match=message):
     combine.sureness("A", params, np.array([[0, 0, 1]]), "tail")
 
@@ -173,7 +175,7 @@ def test_tables_that_are_not_finite_are_named(size, field, value):
 @pytest.mark.parametrize("scale", [np.nan, np.inf])
 def test_a_scale_that_is_not_finite_is_named(scale):
   with pytest.raises(InputError, match=f"start must be finite, not {scale}"):
-    kb.init_params("B", _KEY, 3, 2, 2, scale=scale)
+    scores.init_params("B", _KEY, 3, 2, 2, scale=scale)
 
 
 def test_the_worst_violation_is_a_nan_where_one_is():
@@ -232,3 +234,10 @@ def test_rescal_of_full_rank_and_of_one_entity():
 def test_relations_that_cannot_be_fitted_are_named(matrices, message):
   with pytest.raises(InputError, match=message):
     slices.make_slices(matrices)
+
+
+@pytest.mark.parametrize("name", ["mixing", "cap", "radius"])
+@pytest.mark.parametrize("value", [np.inf, np.nan, -1.0])
+def test_numbers_of_rules_that_are_not_finite_are_named(name, value):
+  with pytest.raises(InputError, match=name):
+    kb.RuleConfig(**{name: value})

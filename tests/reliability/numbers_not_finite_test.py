@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from repr_jax import evaluation, kb, linking, multiview, ops, setexp
 from repr_jax.data import relatedness, testsets
 from repr_jax.data.rules import Rule
-from repr_jax.kb import combine
 from repr_jax.linking import entity_vectors, posterior_means
 from repr_jax.multiview import host_views
 from repr_jax.ops import pca, spectral, topk
@@ -103,18 +102,22 @@ def _bases(rows: int) -> dict[str, _Case]:
   def on_tables(function):
     return _Case(lambda **x: function(kb.Params(**x)), tables)
 
+  def _step(params):
+    config = kb.SGDConfig(rows, 2, "A", 2, batch_size=2)
+    state = kb.SGDState(params, jnp.float32(0.1), jnp.float32(0))
+    known = kb.known_facts(facts, rows, 2)
+    pairs = kb.draw_pairs(known, facts, _KEY)
+    return kb.projected_sgd(config)[1](state, pairs)
+
   return {
     "kb.check_rules": on_tables(
       lambda p: kb.check_rules("A", p, rules, *named).worst
     ),
     "kb.checked_start": on_tables(
-      lambda p: kb.checked_start("A", rules, *named, compiled, p)
+      lambda p: kb.checked_start(compiled, p, rules, *named)
     ),
-    "kb.project_tables": on_tables(
-      lambda p: kb.project_tables(
-        "A", compiled, kb.Params(*(jnp.asarray(x) for x in p))
-      )
-    ),
+    "kb.project": on_tables(lambda p: kb.project(compiled, p)),
+    "kb.violation": on_tables(lambda p: kb.violation(compiled, p)),
     "kb.score": _Case(
       lambda relation, head, tail: kb.score("A", relation, head, tail),
       {"relation": _normal(4), "head": _normal(2), "tail": _normal(2)},
@@ -133,9 +136,16 @@ def _bases(rows: int) -> dict[str, _Case]:
     "kb.scorers": on_tables(
       lambda p: kb.rank(*kb.scorers("A", p), facts - [[1, 0, 1]], facts)
     ),
-    "combine.sureness": on_tables(
-      lambda p: combine.sureness("A", p, facts, "tail")
+    "kb.sureness": on_tables(lambda p: kb.sureness("A", p, facts, "tail")),
+    "kb.choice_features": _Case(
+      lambda sure: kb.choice_features(facts, 2, sure, np.ones((2, 2))),
+      {"sure": _normal(2, 2)},
     ),
+    "kb.make_slices": _Case(
+      lambda matrix: kb.make_slices([sp.csr_matrix(matrix)]),
+      {"matrix": _normal(5, 5)},
+    ),
+    "kb.projected_sgd": on_tables(_step),
     "kb.fit_logistic": _Case(
       kb.fit_logistic,
       {"features": x, "labels": labels, "weights": labels + 1, "ridge": 1.0},
@@ -446,8 +456,8 @@ _OTHERS = {
   "evaluation": "first_places leave_one_out index_words gold_queries "
   "accuracy_by evaluate_linking held_out_ranks pair_agreement rank_summary "
   "evaluate_expansion system_correlation compare grid",
-  "kb": "compile_rules known_facts merge_ranks per_relation rank summary "
-  "project_relations",
+  "kb": "compile_rules known_facts is_known draw_pairs merge_ranks better "
+  "per_relation rank summary candidate_softmax rescal fit",
   "linking": "contributions disambiguate disambiguator fit index_mentions "
   "init_params local_scores make_queries max_margin posterior_mean search",
   "multiview": "cca_transform combine explained_shares factor_view "

@@ -191,7 +191,7 @@ CASES: dict[str, Case] = {
   "elkb-pairs": Case(
     "experiments.elkb.__main__",
     lambda world, run: [
-      *_facts_of(world, run), "--model=B", "--negatives=2",
+      *_facts_of(world, run), "--model=B", "--num_negatives=2",
     ],
   ),
   "elkb-group": Case(
@@ -203,9 +203,9 @@ CASES: dict[str, Case] = {
   "elkb-many": Case(
     "experiments.elkb.__main__",
     lambda world, run: [
-      *_facts_of(world, run), "--model=complex", "--trainer=many",
-      "--optimizer=adagrad", "--penalty=n3", "--nonnegative=false",
-      "--batch=8", "--candidates=4",
+      *_facts_of(world, run), "--model=complex", "--trainer=candidate_softmax",
+      "--optimizer=adagrad", "--regularizer=n3", "--nonnegative=false",
+      "--batch_size=8", "--num_candidates=4",
     ],
   ),
   "elkb-puzzle": Case(

@@ -1,0 +1,246 @@
+"""The options of `experiments.elkb`, each declared once."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.run import config, extension, progress
+from repr_jax.data import rules as rule_files
+from repr_jax.data.rule_kinds import RuleKind
+from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.score_model import ScoreModel
+from repr_jax.kb.score_models import MODELS, get_model
+
+_LINK = {"task": "link"}
+_FILES = {"task": "link", "train": config.GIVEN}
+_WORDNET = {"task": "link", "train": None}
+_SGD = {"task": "link", "trainer": "projected_sgd"}
+_CANDIDATES = {"task": "link", "trainer": "candidate_softmax"}
+_ASK = {"task": "link", "ask": config.GIVEN}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Knowledge base, model, training and evaluation."""
+
+  task: str = config.flag(
+    "link", "Link prediction, or the puzzle.", choices=("link", "puzzle")
+  )
+  train: str | None = config.flag(
+    None,
+    "Training triples; WordNet's own relations where not given.",
+    only=_LINK,
+  )
+  valid: str | None = config.flag(None, "Validation triples.", only=_LINK)
+  test: str | None = config.flag(None, "Test triples.", only=_LINK)
+  columns: str = config.flag("h,r,t", "Order of the columns.", only=_FILES)
+  duplicates: str = config.flag(
+    "error",
+    "Whether a repeated triple is an error or counted and left out.",
+    choices=("error", "count"),
+    only=_FILES,
+  )
+  rules: str | None = config.flag(
+    None,
+    "File of rules; WordNet's own facts have some of their own. A kind of "
+    "rule is a built-in one or module:NAME.",
+    only=_LINK,
+  )
+  drop_implied: bool = config.flag(
+    False,
+    "Train without the facts that rules derive from others: what is known of "
+    "them comes from the rules.",
+    only=_LINK,
+  )
+  below: str | None = config.flag(
+    None, "Keep the synsets of WordNet below this one.", only=_WORDNET
+  )
+  held_out: int = config.flag(
+    2000,
+    "Facts of WordNet for validation and for test.",
+    minimum=1,
+    only=_WORDNET,
+  )
+  model: str = config.flag(
+    "B",
+    f"Score model: {', '.join(MODELS)}, or module:NAME of a kb.ScoreModel.",
+    only=_LINK,
+  )
+  dim: int = config.flag(100, "Numbers per entity.", minimum=1, only=_LINK)
+  constrained: bool = config.flag(
+    True, "Whether the rules hold by construction.", only=_LINK
+  )
+  nonnegative: bool = config.flag(
+    True,
+    "With rules, keep entities nonnegative even where they do not need it.",
+    only=_LINK,
+  )
+  trainer: str = config.flag(
+    "projected_sgd",
+    "projected_sgd: the thesis' algorithm 2; candidate_softmax: all or many "
+    "candidates per fact, with any optimizer.",
+    choices=("projected_sgd", "candidate_softmax"),
+    only=_LINK,
+  )
+  optimizer: str = config.flag(
+    "sgd",
+    "Optimizer.",
+    choices=("sgd", "adagrad", "adam", "rmsprop"),
+    only=_CANDIDATES,
+  )
+  batch_size: int = config.flag(10, "Facts in a step.", minimum=1, only=_LINK)
+  learning_rate: float = config.flag(0.125, "Step size.", minimum=0, only=_LINK)
+  penalty: float = config.flag(
+    0.001, "Weight of the regularizer.", minimum=0, only=_LINK
+  )
+  num_negatives: int = config.flag(
+    200, "Unknown facts for each fact in an epoch.", minimum=1, only=_SGD
+  )
+  negative_sampling: str = config.flag(
+    "any",
+    "any unknown fact, or the fact with one entity replaced (corrupt).",
+    choices=("any", "corrupt"),
+    only=_SGD,
+  )
+  order: str = config.flag(
+    "turns",
+    "Facts take turns, one unknown fact at a time, or, as in the thesis, each "
+    "batch stays until it has met all of its unknown facts.",
+    choices=("turns", "stay"),
+    only=_SGD,
+  )
+  num_candidates: int = config.flag(
+    0, "Entities drawn for each batch; 0 for all.", minimum=0, only=_CANDIDATES
+  )
+  loss: str = config.flag(
+    "softmax", "The loss.", choices=("softmax", "bpr"), only=_CANDIDATES
+  )
+  regularizer: str = config.flag(
+    "l2",
+    "Cubed moduli (n3) or squares (l2).",
+    choices=("n3", "l2"),
+    only=_CANDIDATES,
+  )
+  scale: float = config.flag(0.1, "Spread of the start.", only=_LINK)
+  mixing: float = config.flag(0.8, "lambda of PropTrans rules.")
+  cap: float = config.flag(0.2, "Box of B's PropTrans and TypeImp.")
+  radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_LINK)
+  epochs: int = config.flag(
+    20,
+    "Epochs at most; a finished run goes on where they are raised.",
+    minimum=1,
+    only=_LINK,
+  )
+  eval_every: int = config.flag(
+    2, "Epochs between validations.", minimum=1, only=_LINK
+  )
+  eval_limit: int = config.flag(
+    1000, "Validation facts ranked while training.", minimum=1, only=_LINK
+  )
+  patience: int = config.flag(
+    3,
+    "Validations without a better HITS@10 before training stops.",
+    minimum=1,
+    only=_LINK,
+  )
+  block: int = config.flag(
+    256,
+    "Queries scored at a time; memory is block * entities.",
+    minimum=1,
+    only=_LINK,
+  )
+  unseen: str = config.flag(
+    "last",
+    "Test facts with entities outside training: ranked last or left out.",
+    choices=("last", "drop"),
+    only=_LINK,
+  )
+  puzzle_runs: int = config.flag(
+    10, "Runs of the puzzle.", minimum=2, only={"task": "puzzle"}
+  )
+  combine_with: str | None = config.flag(
+    None, "Work directory of a finished run to combine with.", only=_LINK
+  )
+  ask: str | None = config.flag(
+    None,
+    "A query to answer: relation(?, entity) or relation(entity, ?).",
+    only=_LINK,
+  )
+  top: int = config.flag(5, "Answers to print.", minimum=1, only=_ASK)
+  json: bool = config.flag(False, "Print the answers as JSON.", only=_ASK)
+  mesh: str | None = config.flag(
+    None,
+    "Devices, as batch:8, that share each batch in training and the entities "
+    "in ranking; all of them or one.",
+    only=_LINK,
+  )
+  seed: int = 0
+
+  @property
+  def score_model(self) -> ScoreModel:
+    """The score model that `model` names."""
+    return load_model(self.model)
+
+  @property
+  def rule_config(self) -> RuleConfig:
+    """Numbers of the rules' conditions."""
+    return RuleConfig(self.mixing, self.cap, self.radius)
+
+
+def load_model(name: str) -> ScoreModel:
+  """A built-in score model, or one of a user's own module.
+
+  Args:
+    name: a key of `kb.MODELS`, or module:NAME.
+
+  Returns:
+    The model.
+  """
+  if ":" in name:
+    return extension.load(name, ScoreModel, "model")
+  return get_model(name)
+
+
+def load_kind(name: str) -> RuleKind:
+  """A built-in kind of rule, or one of a user's own module.
+
+  Args:
+    name: a key of `kb.RULE_KINDS`, or module:NAME.
+
+  Returns:
+    The kind.
+  """
+  if ":" in name:
+    return extension.load(name, RuleKind, "rules")
+  return rule_files.kind_by_name(name)
+
+
+def from_values(values: Mapping[str, Any]) -> Config:
+  """The configuration of one run of several, checked.
+
+  Args:
+    values: its flags by name.
+
+  Returns:
+    The configuration.
+  """
+  names = [field.name for field in dataclasses.fields(Config)]
+  return config.from_values(Config, {name: values[name] for name in names})
+
+
+def from_flags(seed: int) -> Config:
+  """The configuration of the parsed flags, checked.
+
+  Args:
+    seed: of the run.
+
+  Returns:
+    The configuration.
+  """
+  made = config.from_flags(Config, seed=seed)
+  if not made.constrained:
+    for name in ("nonnegative", "mixing", "cap", "radius"):
+      if config.is_given(name):
+        progress.say(f"--{name} is not read with --noconstrained")
+  _ = made.rule_config, made.score_model.relation_size(made.dim)
+  return made

@@ -1,0 +1,81 @@
+"""Figures of the cells: rows, a table and a plot."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from experiments.rescal import data
+from experiments.run import runlib, tables
+
+PARTS = ("E", "E^c", "E^rev")
+
+
+def rows_of(
+  run: runlib.Run, cells: Sequence[data.Cell], figures: np.ndarray
+) -> list[dict[str, Any]]:
+  """Writes the mean of each cell beside the figure of the thesis."""
+  rows = []
+  for cell, values_of in zip(cells, figures):
+    for part, name in enumerate(PARTS):
+      values = values_of[:, part]
+      # The thesis rounds to whole points; runs on absent pairs drawn at
+      # random are judged by their range, others by one point.
+      limits: dict[str, Any] = {"tolerance": 1.0}
+      if cell.setting == "sub":
+        limits = {"lower": values.min() - 0.5, "upper": values.max() + 0.5}
+      told = cell.thesis[part] if cell.thesis else None
+      rows.append(
+        run.row(
+          cell.label, f"{name}, % right", values.mean(), thesis=told, **limits
+        )
+      )
+  return rows
+
+
+def figure(cells: Sequence[data.Cell], figures: np.ndarray) -> Any:
+  """Accuracy on the three sets against d, a line for each size and setting."""
+  from matplotlib import figure as figures_lib
+
+  picture = figures_lib.Figure(figsize=(11, 3.6))
+  axes = picture.subplots(1, 3, sharey=True)
+  groups: dict[str, list[int]] = {}
+  for index, cell in enumerate(cells):
+    group = cell.label.replace(f" d={cell.dim}", "")
+    groups.setdefault(group, []).append(index)
+  for part, axis in enumerate(axes):
+    for color, (group, members) in enumerate(groups.items()):
+      dims = [cells[i].dim for i in members]
+      values = figures[members, :, part]
+      style = {"color": f"C{color % 10}"}
+      axis.errorbar(
+        dims, values.mean(1), values.std(1), marker="o", label=group, **style
+      )
+      told = [
+        (c.dim, c.thesis[part]) for i in members if (c := cells[i]).thesis
+      ]
+      if told:
+        axis.plot(*zip(*told), "x--", alpha=0.5, **style)
+    axis.set(xscale="log", xlabel="d", title=PARTS[part], ylim=(0, 103))
+    ticks = sorted({cell.dim for cell in cells})
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+  axes[0].set_ylabel("% right (crosses: thesis)")
+  axes[-1].legend(fontsize="small")
+  picture.tight_layout()
+  return picture
+
+
+def table(cells: Sequence[data.Cell], figures: np.ndarray) -> str:
+  """Mean and spread of each cell beside the thesis' figures, as text."""
+  columns = ["cell", *(f"{part}, % right" for part in PARTS), "thesis"]
+  rows = []
+  for cell, values in zip(cells, figures):
+    ours = [
+      f"{mean:.1f} ±{spread:.1f}"
+      for mean, spread in zip(values.mean(0)[:3], values.std(0)[:3])
+    ]
+    told = "/".join(map(str, cell.thesis)) if cell.thesis else None
+    rows.append([cell.label, *ours, told, values[:, 4].mean()])
+  return tables.to_text([*columns, tables.Column("updates", ".1f")], rows)
