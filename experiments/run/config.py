@@ -19,6 +19,7 @@ that read it. A flag that the chosen mode does not read is refused.
 """
 
 import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -112,6 +113,10 @@ def define(kind: type, skip: Sequence[str] = ()) -> None:
       flags.DEFINE_enum(field.name, default, list(told.choices), text)
     else:
       flags.DEFINE_string(field.name, default, text)
+    # --help lists the flags of the program that defines them.
+    flags.FLAGS.register_key_flag_for_module(
+      sys.argv[0], flags.FLAGS[field.name]
+    )
 
 
 def from_flags(kind: type[C], **fixed: Any) -> C:

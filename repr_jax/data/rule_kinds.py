@@ -63,13 +63,13 @@ class RuleKind:
 
   def __post_init__(self):
     body, arrow, head = self.form.partition("==>")
-    found = [_ATOM.fullmatch(part) for part in (*body.split("&"), head)]
-    if not arrow or None in found:
+    parts = [_ATOM.fullmatch(part) for part in (*body.split("&"), head)]
+    if not arrow or None in parts:
       raise errors.InputError(
         f"rule kind {self.name}: the form {self.form!r} is not like "
         "r(x,y) & s(y,z) ==> t(x,z)"
       )
-    atoms = [Atom(*match.groups()) for match in found if match]
+    atoms = [Atom(*match.groups()) for match in parts if match]
     bound = {term for atom in atoms[:-1] for term in atom[1:]}
     free = (set(atoms[-1][1:]) & set(VARIABLES)) - bound
     if free:
@@ -95,8 +95,8 @@ class RuleKind:
   @property
   def head(self) -> Atom:
     """The consequent."""
-    (found,) = _ATOM.finditer(self.form.partition("==>")[2])
-    return Atom(*found.groups())
+    (atom,) = _ATOM.finditer(self.form.partition("==>")[2])
+    return Atom(*atom.groups())
 
   @property
   def signature(self) -> str:
@@ -217,7 +217,7 @@ def match(
 
 
 def _unify(form, atoms):
-  """What each letter of a form stands for, or None.
+  """Terms that the letters of a form stand for, or None.
 
   Different variables of the form are different variables of the atoms.
   """

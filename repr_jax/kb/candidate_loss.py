@@ -91,7 +91,7 @@ class Rows(NamedTuple):
 
 
 class _Asked(NamedTuple):
-  """What a batch of facts asks.
+  """Queries and scores of a batch of facts.
 
   Attributes:
     queries: of heads and of tails, each [B, d] and [B].
@@ -262,7 +262,7 @@ def _bpr(logits, truth, ids, facts, side, known):
 
 
 def _penalty(config, rows):
-  """What each number, or pair of a complex one, adds: [B, p] or [B, p / 2]."""
+  """Penalty of each number, or pair of a complex one: [B, p] or [B, p / 2]."""
   if config.regularizer == "l2":
     return rows * rows
   square = config.model.moduli(rows)

@@ -199,7 +199,7 @@ def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
 
 
 def test_runs_with_their_own_keys_and_rates_in_one_program():
-  """What each run gives alone, and the rules hold in all of them."""
+  """Each run gives the same alone, and the rules hold in all of them."""
   rules = ["RelImp(0, 1)", "RevImp(1, 2)"]
   compiled = rule_compiler.compile_rules("B", rules, 3, 12)
   init, update = pair_training.projected_sgd(_config("B", 4), compiled)

@@ -1,5 +1,6 @@
 """Runs in one program leave what runs alone leave."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ from absl.testing import flagsaver
 
 from experiments.elkb import __main__ as elkb
 from experiments.elkb import train
+from experiments.elkb.config import Config
 from experiments.run import runlib, vmapped_runs, workdir
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -88,8 +90,7 @@ def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
     assert ours["value"] == pytest.approx(theirs["value"], abs=1e-3)
   stored = [json.loads((x / "flags.json").read_text()) for x in (one, two)]
   # Other tests of this process may have brought the flags of their programs.
-  own = flags.FLAGS.flags_by_module_dict()["experiments.elkb.__main__"]
-  names = {flag.name for flag in own} | {"seed"}
+  names = {field.name for field in dataclasses.fields(Config)}
   ours, theirs = ({k: x["flags"][k] for k in names} for x in stored)
   assert ours == theirs
   lines = [(x / "metrics.jsonl").read_text().splitlines() for x in (one, two)]

@@ -1,0 +1,156 @@
+"""Losses over many candidates against plain counts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from repr_jax.kb import (
+  candidate_loss,
+  negatives,
+  scores,
+)
+from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
+from repr_jax.ops import precision
+
+RELATIONS = ["r0", "r1", "r2"]
+ENTITIES = [f"e{i}" for i in range(30)]
+
+
+def _config(model, batch_size, candidates=0, loss="softmax", penalty="n3"):
+  return CandidateConfig(30, 3, model, 4, loss, penalty, batch_size, candidates)
+
+
+def _facts(seed=0, count=40):
+  rng = np.random.default_rng(seed)
+  facts = rng.integers(30, size=(count, 3))
+  facts[:, 1] %= 3
+  return np.unique(facts, axis=0).astype(np.int32)
+
+
+def _reference(config, facts, params, weight):
+  """Both sides by loops over facts and entities, in float64."""
+  e, r = (np.asarray(x, np.float64) for x in params)
+  listed = {tuple(f) for f in facts.tolist()}
+  total, penalty = 0.0, 0.0
+
+  def score(h, k, t):
+    return float(scores.score(config.model, r[k], e[h], e[t]))
+
+  for h, k, t in facts.tolist():
+    truth = score(h, k, t)
+    for side in (0, 2):
+      rows = [(z, k, t) if side == 0 else (h, k, z) for z in range(len(e))]
+      values = np.array([score(*row) for row in rows])
+      if config.loss == "softmax":
+        total += np.log(np.sum(np.exp(values))) - truth
+      else:
+        valid = [row not in listed for row in rows]
+        total += np.mean(np.log1p(np.exp(values[valid] - truth)))
+    for x in (e[h], e[t], r[k]):
+      if config.model.name == "complex":
+        x = np.hypot(*np.split(x, 2))
+      power = 3 if config.regularizer == "n3" else 2
+      penalty += np.sum(np.abs(x) ** power)
+  return (total / 2 + weight * penalty) / len(facts)
+
+
+@pytest.mark.parametrize("model", ["B", "T", "R", "complex"])
+@pytest.mark.parametrize("loss", ["softmax", "bpr"])
+@pytest.mark.parametrize("penalty", ["n3", "l2"])
+def test_loss_equals_a_plain_count(model, loss, penalty):
+  config = _config(model, 1, 0, loss, penalty)
+  facts = _facts()[:1]  # one fact: BPR's mean over a batch is a plain mean
+  with precision.enable_x64(True):
+    params = scores.init_params(
+      model, jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
+    )
+    known = negatives.known_facts(facts, 30, 3)
+    got = candidate_loss.batch_loss(
+      config, known, params, CandidateBatch(jnp.asarray(facts)), 0.1
+    )
+    want = _reference(config, facts, params, 0.1)
+  np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("candidates", [None, np.array([4, 7, 1, 2, 9])])
+def test_matrices_at_once_give_the_slopes_of_a_matrix_for_each_fact(
+  monkeypatch, candidates
+):
+  config = _config("R", 20)
+  facts = _facts()[:20]
+  with precision.enable_x64(True):
+    params = scores.init_params(
+      "R", jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
+    )
+    known = negatives.known_facts(facts, 30, 3)
+
+    def loss(params):
+      return candidate_loss.batch_loss(
+        config,
+        known,
+        params,
+        CandidateBatch(jnp.asarray(facts), candidates),
+        0.1,
+      )
+
+    at_once = jax.value_and_grad(loss)(params)
+    monkeypatch.setattr(candidate_loss, "_TOGETHER", 0)
+    for_each = jax.value_and_grad(loss)(params)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12),
+    at_once,
+    for_each,
+  )
+
+
+def test_a_sample_estimates_the_full_softmax():
+  config = _config("complex", 8)
+  facts = jnp.asarray(_facts()[:8])
+  params = scores.init_params("complex", jax.random.key(1), 30, 3, 4, 0.5)
+  known = negatives.known_facts(np.asarray(facts), 30, 3)
+  full = candidate_loss.batch_loss(
+    config, known, params, CandidateBatch(facts), 0.0
+  )
+  draws = jax.random.randint(jax.random.key(2), (200, 20), 0, 30)
+  sampled = jax.vmap(
+    lambda ids: candidate_loss.batch_loss(
+      config, known, params, CandidateBatch(facts, ids), 0.0
+    )
+  )(draws)
+  np.testing.assert_allclose(sampled.mean(), full, rtol=0.03)
+
+
+@pytest.mark.parametrize("model", ["T", "R", "complex"])
+@pytest.mark.parametrize("head, tail", [(4, 7), (4, 4)])
+def test_a_sample_counts_the_entity_of_the_other_place_once(model, head, tail):
+  config = _config(model, 1, 5)
+  fact = np.array([[head, 1, tail]], np.int32)
+  drawn, others = np.array([4, 7, 1, 2, 9]), {7, 1, 2, 9} - {tail}
+  with precision.enable_x64(True):
+    params = scores.init_params(
+      model, jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
+    )
+    known = negatives.known_facts(fact, 30, 3)
+    got = candidate_loss.batch_loss(
+      config,
+      known,
+      params,
+      CandidateBatch(jnp.asarray(fact), jnp.asarray(drawn)),
+      0.0,
+    )
+    e, r = (np.asarray(x) for x in params)
+
+    def weight(h, t):
+      return np.exp(float(scores.score(model, r[1], e[h], e[t])))
+
+    truth, want = weight(head, tail), 0.0
+    for own, way in (
+      (tail, lambda z: weight(z, tail)),
+      (head, lambda z: weight(head, z)),
+    ):
+      # Each entity that is drawn stands for six; these two for themselves.
+      rest = 30 / 5 * sum(way(z) for z in others)
+      rest += way(own) if head != tail else 0
+      want += np.log1p(rest / truth) / 2
+  np.testing.assert_allclose(got, want, rtol=1e-6)

@@ -1,0 +1,68 @@
+"""The one call: names in, predictions by name out."""
+
+import pytest
+
+from repr_jax import kb
+from repr_jax.data import triples
+from repr_jax.errors import InputError
+
+_FACTS = [
+  ("oak", "is_a", "tree"),
+  ("elm", "is_a", "tree"),
+  ("rose", "is_a", "flower"),
+  ("tree", "has_kind", "oak"),
+]
+_RULES = ["RevImp(is_a, has_kind)"]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+  return kb.fit(_FACTS, _RULES, dim=16, epochs=60, penalty=0.001)
+
+
+def test_rules_answer_what_no_fact_says(fitted):
+  best = fitted.predict("has_kind", head="tree", top=2)
+  assert {x.entity for x in best} == {"oak", "elm"}
+  heads = fitted.predict("is_a", tail="flower", top=1)
+  assert heads[0].entity == "rose"
+  assert fitted.violations().keys() == {"RevImp(is_a, has_kind)"}
+  assert max(fitted.violations().values()) <= 1e-5
+
+
+def test_scores_are_those_of_predictions(fitted):
+  for answer in fitted.predict("is_a", head="oak"):
+    score = fitted.score("oak", "is_a", answer.entity)
+    assert score == pytest.approx(answer.score, rel=1e-4, abs=1e-5)
+  assert len(fitted.predict("is_a", head="oak", top=100)) == 5
+
+
+def test_triples_of_a_file_are_taken():
+  listed = triples.from_named(_FACTS)
+  fitted = kb.fit(listed, model=kb.DISTMULT, dim=4, epochs=1)
+  assert fitted.entities == listed.entities and not fitted.violations()
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    ({"model": "Z"}, "unknown score model 'Z'"),
+    ({"rules": ["RelImp(is_a, part_of)"]}, "unknown relation 'part_of'"),
+    ({"rules": "Symm(is_a)"}, "must be a list"),
+    ({"rules": ["Symmetric(is_a)"]}, "unknown kind of rule"),
+    ({"rules": [3]}, "not 3"),
+    ({"triples": []}, "no triples"),
+    ({"dim": 3}, "even"),
+  ],
+)
+def test_bad_input_is_named(change, message):
+  with pytest.raises(InputError, match=message):
+    kb.fit(**{"triples": _FACTS, "epochs": 1, **change})
+
+
+def test_bad_questions_are_named(fitted):
+  with pytest.raises(InputError, match="head or tail"):
+    fitted.predict("is_a")
+  with pytest.raises(InputError, match="no relation 'kind_of'"):
+    fitted.predict("kind_of", head="oak")
+  with pytest.raises(InputError, match="no entity 'ash'"):
+    fitted.score("ash", "is_a", "tree")
