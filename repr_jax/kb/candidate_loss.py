@@ -119,9 +119,9 @@ def batch_loss(
   Args:
     config: static part.
     known: table of known facts, which BPR leaves out as candidates.
-    params: the tables.
-    batch: facts and candidates.
-    penalty: its weight.
+    params: entities [E, d] and relations [R, p].
+    batch: facts [B, 3] and candidates [S].
+    penalty: its weight, scalar.
 
   Returns:
     Scalar.

@@ -435,7 +435,10 @@ class _Known:
 def _width(name: str, score: Callable, block: int) -> int:
   """Entities that a scorer scores; its result must be [block, E]."""
   query = jax.ShapeDtypeStruct((block,), jnp.int32)
-  result = jax.eval_shape(_partial(score), query, query)
+  # The scorer is an argument, so that its tables are traced.
+  result = jax.eval_shape(
+    lambda score, *asked: score(*asked), _partial(score), query, query
+  )
   shape = getattr(result, "shape", None)
   if shape is None or len(shape) != 2 or shape[0] != block:
     raise InputError(
