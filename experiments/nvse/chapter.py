@@ -10,21 +10,20 @@ import pathlib
 from experiments.nvse import (
   comparison,
   data,
-  evaluate,
+  figures,
   findings,
   protocols,
   query,
-  session,
   train,
 )
-from experiments.nvse.config import Options
+from experiments.nvse.config import Config
 from experiments.run import progress, report, runlib
 from experiments.run.expander import Expander
 from repr_jax.data.entities import features
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.setexp import from_scipy, systems
 
-_QUICK = Options()
+_QUICK = Config()
 _FULL = dataclasses.replace(_QUICK, epochs=2 * _QUICK.epochs)
 _DRAWN = ("nvse", "bm25", "nvse-members", "setexpan", "word2vecf", "bernoulli")
 _PER_SET = {"quick": 1, "full": 5}
@@ -41,22 +40,21 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     preset: "quick" or "full".
     workdir: where features and model go.
   """
-  options = _QUICK if preset == "quick" else _FULL
-  options = dataclasses.replace(options, store=str(workdir / "store"))
+  config = _QUICK if preset == "quick" else _FULL
+  config = dataclasses.replace(config, store=str(workdir / "store"))
 
   def say(text: str) -> None:
     progress.say(f"nvse: {text}")
 
-  table = data.open_table(options, say)
-  with train.open_run(workdir, options) as run:
-    trained = train.train(run, options, table)
+  table = data.open_table(config, say)
+  with train.open_run(workdir, config) as run:
+    trained = train.train(run, config, table)
     model = from_scipy.model_from_scipy(
       trained.config, trained.params, trained.inputs, table.counts
     )
-    opened = session.of_model(options, table, model)
-    opened.relative = True
+    opened = train.expander_of(config, table, model)
     tasks = protocols.gold_tasks(
-      table, data.gold_sets(options, None), per_set=_PER_SET[preset]
+      table, data.gold_sets(config, None), per_set=_PER_SET[preset]
     )
     own = comparison.label("nvse", opened.ranking)
     found = comparison.compare(
@@ -64,7 +62,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
       {own: lambda: opened.system("nvse")},
       [
         *(opened.system(name) for name in systems.BASELINES),
-        *systems.ablations(model, options.pooling),
+        *systems.ablations(model, config.pooling),
       ],
       protocols.GOLD,
       fixed=own,
@@ -73,7 +71,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     )
     rows = _rows(run, trained, found)
     _plot(run, trained, found)
-  header, lines = evaluate.rows_of(found.lines, protocols.GOLD)
+  header, lines = figures.rows_of(found.lines, protocols.GOLD)
   means, ranks = (
     {line.system: line.means[measure] for line in found.lines}
     for measure in ("map", "recip_rank")
@@ -164,9 +162,7 @@ def _answer(
 ) -> report.Table:
   """A query with its answers and the sentence that speaks for each."""
   members = parse_members(table, text, 10)
-  found = query.answer(
-    table, opened.system("nvse"), members, query.Wish(results=8)
-  )
+  found = query.answer(table, opened.system("nvse"), members, results=8)
   why = ", ".join(query.show_feature(x.name) for x in found.rationale)
   rows = [
     [x.name, x.score, "; ".join(j.sentence for j in x.justifications)]

@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from experiments.nvse import evaluate
+from experiments.nvse import figures as figure_lib
 from experiments.run import workdir
 from repr_jax.data import trec
 from repr_jax.data.entities import features
@@ -47,9 +47,9 @@ class Comparison(NamedTuple):
   best: systems.System
   share: float
   tried: dict[str, float]
-  lines: list[evaluate.Line]
-  figures: dict[str, evaluate.Figures]
-  tasks: list[evaluate.Task]
+  lines: list[figure_lib.Line]
+  figures: dict[str, figure_lib.Figures]
+  tasks: list[figure_lib.Task]
 
 
 def candidates(
@@ -92,8 +92,8 @@ def label(model: str, ranking: systems.RankingConfig) -> str:
 
 
 def compare(
-  tasks: Sequence[evaluate.Task],
-  options: Mapping[str, Callable[[], systems.System]],
+  tasks: Sequence[figure_lib.Task],
+  choices: Mapping[str, Callable[[], systems.System]],
   baselines: Sequence[systems.System],
   measures: Sequence[str],
   *,
@@ -105,7 +105,7 @@ def compare(
 
   Args:
     tasks: of one protocol.
-    options: NVSE's candidates by label.
+    choices: NVSE's candidates by label.
     baselines: other systems; with "bm25" among them there is an ensemble too.
     measures: the columns of the table; the first decides the choice.
     fixed: a candidate's label, where nothing is to be chosen.
@@ -115,13 +115,13 @@ def compare(
   Returns:
     The comparison.
   """
-  first, second = evaluate.halves(tasks)
+  first, second = figure_lib.halves(tasks)
   chosen = fixed
   tried: dict[str, float] = {}
   if chosen is None:
-    chosen, tried = evaluate.choose(options, first, measures[0])
+    chosen, tried = figure_lib.choose(choices, first, measures[0])
     say(f"chosen of {len(tried)}: {chosen}, {tried[chosen]:.4f}")
-  best = options[chosen]()
+  best = choices[chosen]()
   shown = [best]
   lexical = next((x for x in baselines if x.name == "bm25"), None)
   if lexical is not None:
@@ -132,16 +132,16 @@ def compare(
         )
         for x in SHARES
       }
-      label, blended = evaluate.choose(blends, first, measures[0])
+      label, blended = figure_lib.choose(blends, first, measures[0])
       tried |= blended
       share = float(label.rpartition(" ")[2])
     shown.append(systems.fuse(best, lexical, share))
   figures = {}
   for system in (*shown, *baselines):
-    found = evaluate.measure(system, second, measures, _KEEP)
+    found = figure_lib.measure(system, second, measures, _KEEP)
     figures[system.name] = found
     say(f"{system.name}: {measures[0]} {found.values[measures[0]].mean():.4f}")
-  lines = evaluate.compare(second, figures, best.name)
+  lines = figure_lib.compare(second, figures, best.name)
   return Comparison(chosen, best, share or 0.0, tried, lines, figures, second)
 
 

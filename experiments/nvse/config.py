@@ -1,108 +1,309 @@
-"""Everything that a model of set expansion can be told."""
+"""The configuration of set expansion: every flag, declared once."""
 
 import dataclasses
-from collections.abc import Sequence
 
+from experiments.run import config
 from repr_jax.data.documents import corpus_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import autoencoder, fitting, systems, train
+from repr_jax.setexp import (
+  POOLINGS,
+  SCORES,
+  Hyper,
+  autoencoder,
+  fitting,
+)
+from repr_jax.setexp import systems as system_lib
+
+MODES = ("train", "query", "evaluate", "export")
+_TRAINED = {"model": None}  # flags of a model that is trained here
+_WORDNET = {**_TRAINED, "corpus": "wordnet"}
+_FEATURES = {"ranking": "features"}
+_QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
+_ASKED = {"mode": ("query", "evaluate", "export")}
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
-  """Corpus, model, training and ranking; each field is a flag of its name.
+class Config:
+  """Flags of `python -m experiments.nvse`; each field is a flag."""
 
-  The flags' help says what each means.
-  """
-
-  corpus: Sequence[str] = ("wordnet",)
-  form: str = "auto"
-  wordnet_path: str | None = None
-  link: str = "none"
-  with_name: bool = False
-  drop_most_frequent: int = 30
-  min_count: int = 2
-  min_entities: int = 2
-  max_sentences: int = 0
-  store: str = "runs/nvse-features"
-  dim: int = 100
-  hidden: Sequence[int] = (500,)
-  decoder: str = "multinomial"
-  beta: float = 0.1
-  lower_bounded_variance: bool = False
-  label_smoothing: float = 0.0
-  weighting: str = "bm25"
-  prior_variance: float = 1.0
-  sampled: int = 0
-  proposal: str = "unigram"
-  word_vectors: str | None = None
-  epochs: int = 15
-  learning_rate: float = 2e-3
-  batch_size: int = 64
-  z_samples: int = 1
-  validation: float = 0.0
-  patience: int = 3
-  ranking: str = "features"
-  power: float = 0.75
-  member_share: float = 0.5
-  pooling: str = "mean"
-  normalize: bool = False
-  word2vecf_epochs: int = 100
-  mesh: str | None = None
+  mode: str = config.flag(
+    "train", "Train a model, ask it, evaluate it, or export it.", choices=MODES
+  )
+  model: str | None = config.flag(
+    None,
+    "Exported directory to ask; by default the model of --workdir, which is "
+    "trained where there is none.",
+    only=_ASKED,
+  )
+  corpus: tuple[str, ...] = config.flag(
+    ("wordnet",),
+    "wordnet, synthetic (the thesis' size, no text), or files: JSON lines of "
+    "sentences with mentions, of entities or of linked documents, Wikipedia "
+    "dumps.",
+    only=_TRAINED,
+  )
+  form: str = config.flag(
+    "auto",
+    "Form of the files of --corpus.",
+    choices=corpus_files.FORMS,
+    only=_TRAINED,
+  )
+  wordnet_path: str | None = config.flag(
+    None, "Folder of WordNet; by default the usual places.", only=_WORDNET
+  )
+  link: str = config.flag(
+    "none",
+    "Glosses that are searched for names of instances.",
+    choices=("none", "instances", "all"),
+    only=_WORDNET,
+  )
+  with_name: bool = config.flag(
+    False, "Glosses start with the name.", only=_WORDNET
+  )
+  drop_most_frequent: int = config.flag(
+    30,
+    "Features to drop, the most frequent (thesis: 100).",
+    minimum=0,
+    only=_TRAINED,
+  )
+  min_count: int = config.flag(
+    2,
+    "Features seen fewer times are dropped (thesis: 5).",
+    minimum=0,
+    only=_TRAINED,
+  )
+  min_entities: int = config.flag(
+    2,
+    "Features that fewer entities have are dropped (thesis: 1).",
+    minimum=0,
+    only=_TRAINED,
+  )
+  max_sentences: int = config.flag(
+    0,
+    "Sentences of an entity that count; 0 for all.",
+    minimum=0,
+    only=_TRAINED,
+  )
+  store: str = config.flag(
+    "runs/nvse-features",
+    "Directory where features are kept and found again.",
+    only=_TRAINED,
+  )
+  dim: int = config.flag(
+    100, "Numbers in a concept (thesis: 50).", minimum=1, only=_TRAINED
+  )
+  hidden: tuple[int, ...] = config.flag(
+    (500,), "Widths of the encoder's layers.", minimum=1, only=_TRAINED
+  )
+  decoder: str = config.flag(
+    "multinomial",
+    "Distribution of the features.",
+    choices=("multinomial", "multilabel"),
+    only=_TRAINED,
+  )
+  beta: float = config.flag(
+    0.1, "Weight of the KL term (thesis: 1).", minimum=0, only=_TRAINED
+  )
+  lower_bounded_variance: bool = config.flag(
+    False, "Keep every variance in [1, e].", only=_TRAINED
+  )
+  label_smoothing: float = config.flag(
+    0.0, "Share of the targets that is spread evenly.", minimum=0, only=_TRAINED
+  )
+  weighting: str = config.flag(
+    "bm25",
+    "Weights of the inputs.",
+    choices=("raw", "log1p", "l1", "bm25"),
+    only=_TRAINED,
+  )
+  prior_variance: float = config.flag(
+    1.0, "Variance of the prior.", above=0, only=_TRAINED
+  )
+  sampled: int = config.flag(
+    0,
+    "Features drawn for a sampled softmax; 0 for the exact one.",
+    minimum=0,
+    only=_TRAINED,
+  )
+  proposal: str = config.flag(
+    "unigram",
+    "Distribution that --sampled draws from.",
+    choices=("unigram", "log_uniform"),
+    only=_TRAINED,
+  )
+  word_vectors: str | None = config.flag(
+    None,
+    "File of word vectors that the first layer starts from.",
+    only=_TRAINED,
+  )
+  epochs: int = config.flag(
+    15,
+    "Passes over the entities, at most; 0 for a random encoder.",
+    minimum=0,
+    only=_TRAINED,
+  )
+  learning_rate: float = config.flag(
+    2e-3, "Step size of Adam (thesis: 5e-5).", above=0, only=_TRAINED
+  )
+  batch_size: int = config.flag(
+    64, "Entities in a step.", minimum=1, only=_TRAINED
+  )
+  z_samples: int = config.flag(
+    1,
+    "Samples of the concept for each entity in training.",
+    minimum=1,
+    only=_TRAINED,
+  )
+  validation: float = config.flag(
+    0.0,
+    "Share of the entities held out for early stopping.",
+    minimum=0,
+    only=_TRAINED,
+  )
+  patience: int = config.flag(
+    3,
+    "Epochs without a better validation bound before stopping.",
+    minimum=1,
+    only=_TRAINED,
+  )
+  mesh: str | None = config.flag(
+    None,
+    "Devices, as batch:2,features:4, that share the training.",
+    only=_TRAINED,
+  )
+  ranking: str = config.flag(
+    "features",
+    "Score that entities are ranked by; features: those that the decoder "
+    "makes of the query.",
+    choices=SCORES,
+  )
+  power: float = config.flag(
+    0.75, "Exponent of the features' weights.", above=0, only=_FEATURES
+  )
+  member_share: float = config.flag(
+    0.5,
+    "Share of the members' own features; 0: the decoder alone.",
+    minimum=0,
+    maximum=1,
+    only=_FEATURES,
+  )
+  pooling: str = config.flag(
+    "mean",
+    "How the members of a query make one concept.",
+    choices=POOLINGS,
+    only=_FEATURES,
+  )
+  normalize: bool = config.flag(
+    False,
+    "Divide a query's weights by the sum of their sizes.",
+    only={"ranking": SCORES[1:]},
+  )
+  word2vecf_epochs: int = config.flag(
+    100,
+    "Passes of word2vecf over all pairs (thesis: 100).",
+    minimum=0,
+    only=_ASKED,
+  )
+  fusion: float = config.flag(
+    0.5, "Share of nvse in nvse+bm25.", minimum=0, maximum=1, only=_ASKED
+  )
+  query: str | None = config.flag(
+    None,
+    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.5"; a prompt where it '
+    "is not given.",
+    only=_QUERY,
+  )
+  system: str = config.flag(
+    "nvse",
+    f"System to ask: {', '.join(system_lib.SYSTEMS)} or MODULE:NAME.",
+    only=_QUERY,
+  )
+  new_entity: tuple[str, ...] = config.flag(
+    (),
+    "Files of new entities: JSON lines with name and sentences, or text with "
+    "one sentence on each line.",
+    only=_QUERY,
+  )
+  json: bool = config.flag(False, "Print JSON.", only=_QUERY)
+  rationale: str = config.flag(
+    "contributions",
+    "Reasons of an answer: contributions, the parts of the score that ranked, "
+    "summed over the results; or decoder, the thesis' decoder at the query's "
+    "concept (a baseline's weights of the query's features).",
+    choices=("contributions", "decoder"),
+    only=_QUERY,
+  )
+  relative: bool = config.flag(
+    False,
+    "Rationale relative to what any entity has.",
+    only={**_QUERY, "rationale": "decoder"},
+  )
+  results: int = config.flag(10, "Answers.", minimum=1, only=_QUERY)
+  features: int = config.flag(
+    10, "Features of the rationale.", minimum=0, only=_QUERY
+  )
+  sentences: int = config.flag(
+    1, "Sentences for each answer.", minimum=0, only=_QUERY
+  )
+  max_members: int = config.flag(
+    100, "Entities in a query at most.", minimum=1, maximum=1000, only=_QUERY
+  )
+  gold: str | None = config.flag(
+    None, "JSON file of gold sets; else WordNet's classes.", only=_EVALUATE
+  )
+  judged: str | None = config.flag(
+    None, "File of judged queries.", only=_EVALUATE
+  )
+  sizes: tuple[int, ...] = config.flag(
+    (3, 5), "Members of queries.", minimum=1, only=_EVALUATE
+  )
+  per_set: int = config.flag(
+    3, "Queries of each set, size and stratum.", minimum=1, only=_EVALUATE
+  )
+  variants: tuple[str, ...] = config.flag(
+    (),
+    "Other models to train and choose from, as beta=0.3:dim=50.",
+    only=_EVALUATE,
+  )
+  fixed: bool = config.flag(
+    False, "Take --ranking as it is instead of choosing.", only=_EVALUATE
+  )
+  systems: tuple[str, ...] = config.flag(
+    system_lib.BASELINES,
+    "Systems to compare with; MODULE:NAME for a Baseline of your own.",
+    only=_EVALUATE,
+  )
+  export: str | None = config.flag(
+    None, "Where to; by default export/ in --workdir.", only={"mode": "export"}
+  )
   seed: int = 0
 
   def __post_init__(self):
-    object.__setattr__(self, "corpus", tuple(self.corpus))
-    object.__setattr__(self, "hidden", tuple(int(x) for x in self.hidden))
     if not self.corpus:
       raise InputError("--corpus: name at least one corpus")
-    for name in ("batch_size", "z_samples", "patience"):
-      if getattr(self, name) < 1:
-        raise InputError(f"--{name} must be 1 or more")
-    for name in (
-      "drop_most_frequent",
-      "min_count",
-      "min_entities",
-      "max_sentences",
-      "epochs",
-      "word2vecf_epochs",
-    ):
-      if getattr(self, name) < 0:
-        raise InputError(f"--{name} must not be negative")
-    if not 0 <= self.validation < 1:
-      raise InputError(f"--validation must be in [0, 1), not {self.validation}")
-    if not 0 < self.learning_rate < float("inf"):
-      raise InputError(
-        f"--learning_rate must be positive, not {self.learning_rate}"
-      )
-    if self.form not in corpus_files.FORMS:
-      raise InputError(f"--form must be one of {', '.join(corpus_files.FORMS)}")
-    if not 0 < self.power < float("inf"):
-      raise InputError(f"--power must be positive, not {self.power}")
-    if not 0 <= self.member_share <= 1:
-      raise InputError(
-        f"--member_share must be in [0, 1], not {self.member_share}"
-      )
-    self.ranking_config().traced()  # which checks the others
-    fitting.check_hyper(self.config(), self.hyper())
+    if not self.validation < 1:
+      raise InputError(f"--validation={self.validation}: give less than 1")
+    if self.patience != 3 and not self.validation:
+      raise InputError("--patience is not read with --validation=0")
+    if self.proposal != "unigram" and not self.sampled:
+      raise InputError("--proposal is not read with --sampled=0")
+    fitting.check_hyper(self.model_config(), self.hyper())
 
-  def hyper(self) -> train.Hyper:
+  def hyper(self) -> Hyper:
     """Hyperparameters of the training."""
-    return train.Hyper(
-      self.learning_rate, self.beta, self.label_smoothing or None
-    )
+    return Hyper(self.learning_rate, self.beta, self.label_smoothing or None)
 
-  def ranking_config(self) -> systems.RankingConfig:
+  def ranking_config(self) -> system_lib.RankingConfig:
     """How the model ranks."""
-    return systems.RankingConfig(
+    return system_lib.RankingConfig(
       self.ranking, self.power, self.member_share, self.pooling, self.normalize
     )
 
-  def config(self) -> autoencoder.Config:
-    """The model's configuration."""
+  def model_config(self) -> autoencoder.Config:
+    """The autoencoder's configuration."""
     return autoencoder.Config(
       dim=self.dim,
-      hidden=tuple(self.hidden),
+      hidden=self.hidden,
       decoder=self.decoder,
       lower_bounded_variance=self.lower_bounded_variance,
       weighting=self.weighting,
@@ -112,36 +313,46 @@ class Options:
     )
 
 
-def variant(options: Options, text: str) -> Options:
-  """Options with some of them changed.
+# A trained model depends on these fields, and on no other.
+TRAINING = (
+  "corpus", "form", "wordnet_path", "link", "with_name", "drop_most_frequent",
+  "min_count", "min_entities", "max_sentences", "dim", "hidden", "decoder",
+  "beta", "lower_bounded_variance", "label_smoothing", "weighting",
+  "prior_variance", "sampled", "proposal", "word_vectors", "epochs",
+  "learning_rate", "batch_size", "z_samples", "validation", "patience", "seed",
+)  # fmt: skip
+VOLATILE = tuple(
+  field.name
+  for field in dataclasses.fields(Config)
+  if field.name not in TRAINING
+)
+
+
+def variant(base: Config, text: str) -> Config:
+  """A configuration with some training options changed.
 
   Args:
-    options: where the others come from.
-    text: changes as "dim=200,beta=0.3"; widths of layers as "500x200".
+    base: the other options.
+    text: changes as "dim=200:beta=0.3"; widths of layers as "500x200".
 
   Returns:
-    The changed options.
+    The changed configuration.
   """
-  kinds = {field.name: field.type for field in dataclasses.fields(Options)}
-  changes = {}
-  for part in text.split(","):
+  changes: dict[str, object] = {}
+  for part in text.split(":"):
     name, equals, value = (x.strip() for x in part.partition("="))
-    if not equals or name not in kinds or name in ("corpus", "store"):
+    if not equals or name not in TRAINING or name in ("corpus", "seed"):
       raise InputError(
-        f"--variants: {part!r} is not OPTION=VALUE with an option of the model"
+        f"--variants: {part!r} is not OPTION=VALUE with an option of training"
       )
-    changes[name] = _value(name, value, getattr(options, name))
-  return dataclasses.replace(options, **changes)
-
-
-def _value(name: str, text: str, old):
+    if isinstance(getattr(base, name), bool):
+      if value.lower() not in ("true", "false"):
+        raise InputError(f"--variants: {name} is true or false, not {value!r}")
+      changes[name] = value.lower() == "true"
+    else:
+      changes[name] = value.split("x") if name == "hidden" else value
+  values = {x.name: getattr(base, x.name) for x in dataclasses.fields(base)}
   try:
-    if name == "hidden":
-      return tuple(int(x) for x in text.split("x"))
-    if isinstance(old, bool):
-      return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-    if isinstance(old, (int, float)):
-      return type(old)(text)
-  except (ValueError, KeyError) as error:
-    raise InputError(f"--variants: {name} cannot be {text!r}") from error
-  return text
+    return config.from_values(Config, values | changes)
+  except InputError as error:
+    raise InputError(f"--variants={text}: {error}") from error

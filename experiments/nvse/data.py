@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from experiments.nvse.config import Options
+from experiments.nvse.config import Config
 from repr_jax.data import entities, synthetic_corpora, wordnet
 from repr_jax.data.documents import corpus_files
 from repr_jax.data.entities import features, sentences
@@ -21,28 +21,28 @@ _NAMED = ("wordnet", "synthetic")
 
 
 def open_table(
-  options: Options, say: Callable[[str], None] = lambda text: None
+  config: Config, say: Callable[[str], None] = lambda text: None
 ) -> features.FeatureTable:
   """The features of the corpus, from the store if they are there.
 
   Args:
-    options: of the run.
+    config: of the run.
     say: called with a line of text when something was done.
 
   Returns:
     The table.
   """
-  folder = table_folder(options)
+  folder = table_folder(config)
   if folder.is_dir():
     table = features.load(folder)
     say(f"features of {len(table.entities):,} entities from {folder}")
     return table
-  if options.corpus == ("synthetic",):
-    table = _synthetic(options.seed)
+  if config.corpus == ("synthetic",):
+    table = _synthetic(config.seed)
   else:
-    table = _build(options)
-    _check(table, options)
-    table = _shared(table, options.min_entities)
+    table = _build(config)
+    _check(table, config)
+    table = _shared(table, config.min_entities)
   features.save(folder, table)
   say(
     f"{len(table.entities):,} entities, {len(table.features):,} features, "
@@ -51,16 +51,16 @@ def open_table(
   return table
 
 
-def table_folder(options: Options) -> pathlib.Path:
+def table_folder(config: Config) -> pathlib.Path:
   """The folder of the store that holds the features of a corpus."""
-  return pathlib.Path(options.store) / _key(options)
+  return pathlib.Path(config.store) / _key(config)
 
 
-def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
+def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
   """The sets that protocol (a) draws its queries from.
 
   Args:
-    options: of the run.
+    config: of the run.
     path: a JSON object with the entity ids of each class; by default the
       classes of WordNet's instances.
 
@@ -68,12 +68,12 @@ def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
     Entity ids by class.
   """
   if path is None:
-    if "wordnet" not in options.corpus:
+    if "wordnet" not in config.corpus:
       raise InputError(
         "--gold: gold sets are known for --corpus=wordnet only; give a JSON "
         'file {"class": ["entity id", ...]}, or --judged with judged queries'
       )
-    opened = wordnet.load(options.wordnet_path)
+    opened = wordnet.load(config.wordnet_path)
     return instances.wordnet_instance_sets(opened)
   found = json_files.read_json(path)
   if not isinstance(found, dict) or not all(
@@ -84,27 +84,27 @@ def gold_sets(options: Options, path: str | None) -> dict[str, list[str]]:
   return found
 
 
-def _build(options: Options) -> features.FeatureTable:
+def _build(config: Config) -> features.FeatureTable:
   names: dict[str, str] = {}
-  streams = [_stream(source, options, names) for source in options.corpus]
+  streams = [_stream(source, config, names) for source in config.corpus]
   return features.build(
     itertools.chain.from_iterable(streams),
     names,
-    drop_most_frequent=options.drop_most_frequent,
-    min_count=options.min_count,
-    max_sentences=options.max_sentences or None,
+    drop_most_frequent=config.drop_most_frequent,
+    min_count=config.min_count,
+    max_sentences=config.max_sentences or None,
   )
 
 
 def _stream(
-  source: str, options: Options, names: dict[str, str]
+  source: str, config: Config, names: dict[str, str]
 ) -> Iterator[entities.Sentence]:
   """Sentences of one source; display names are filled in on the way."""
   if source == "wordnet":
-    opened = wordnet.load(options.wordnet_path)
-    pairs = instances.wordnet_instances(opened, options.link, options.with_name)
+    opened = wordnet.load(config.wordnet_path)
+    pairs = instances.wordnet_instances(opened, config.link, config.with_name)
   else:
-    form = corpus_files.form_of(source, options.form)
+    form = corpus_files.form_of(source, config.form)
     if form != "entities":
       yield from corpus_files.read_linked(source, form)
       return
@@ -114,12 +114,12 @@ def _stream(
     yield from found
 
 
-def _check(table: features.FeatureTable, options: Options) -> None:
+def _check(table: features.FeatureTable, config: Config) -> None:
   """Refuses a corpus that cannot relate any two entities."""
   shared = np.bincount(table.counts.indices, minlength=len(table.features)) > 1
   if len(table.entities) < 2 or not shared.any():
     raise InputError(
-      f"--corpus={','.join(options.corpus)}: no two of its "
+      f"--corpus={','.join(config.corpus)}: no two of its "
       f"{len(table.entities):,} entities share a feature, so that there is "
       "nothing to learn; give more text, or lower --min_count and "
       "--drop_most_frequent"
@@ -157,22 +157,22 @@ def _synthetic(seed: int) -> features.FeatureTable:
   return features.FeatureTable(made.counts, ids, ids, named, held)
 
 
-def _key(options: Options) -> str:
+def _key(config: Config) -> str:
   """A name for the table, other for other sources, contents and pruning."""
   parts: list = [
-    options.form,
-    options.drop_most_frequent,
-    options.min_count,
-    options.min_entities,
-    options.max_sentences,
+    config.form,
+    config.drop_most_frequent,
+    config.min_count,
+    config.min_entities,
+    config.max_sentences,
   ]
-  for source in options.corpus:
+  for source in config.corpus:
     if source in _NAMED:
-      extra = (options.wordnet_path, options.link, options.with_name)
-      parts.append((source, extra if source == "wordnet" else options.seed))
+      extra = (config.wordnet_path, config.link, config.with_name)
+      parts.append((source, extra if source == "wordnet" else config.seed))
     else:
       found = os.stat(source)
       parts.append((os.path.abspath(source), found.st_size, found.st_mtime_ns))
-  label = pathlib.Path(options.corpus[0]).name.partition(".")[0]
+  label = pathlib.Path(config.corpus[0]).name.partition(".")[0]
   digest = hashlib.sha256(repr(parts).encode()).hexdigest()
   return f"{label}-{digest[:12]}"

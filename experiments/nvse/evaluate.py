@@ -1,242 +1,218 @@
-"""Figures of systems over many queries, and which differences are real.
+"""The evaluation of a model: all protocols, files, tables and plots."""
 
-Configurations are chosen on one half of the queries and reported on the
-other; a hash of the query's id says which half it is in, so that it is the
-same for every system and every run.
-"""
-
+import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+import pathlib
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from repr_jax.evaluation import retrieval, significance
-from repr_jax.setexp import systems
-from repr_jax.setexp.query import Query
-
-_BLOCK = 64
-_CURVE = 50
-
-
-class Task(NamedTuple):
-  """A query with what it should bring up.
-
-  Attributes:
-    id: unique.
-    unit: what a bootstrap draws: tasks of one unit are averaged.
-    stratum: of the number of sentences.
-    query: the query.
-    relevant: rows that should come first.
-    hidden: rows that are not ranked, the query's own among them.
-  """
-
-  id: str
-  unit: str
-  stratum: str
-  query: Query
-  relevant: np.ndarray
-  hidden: np.ndarray
+from experiments import thesis
+from experiments.nvse import comparison, data, figures, protocols, train
+from experiments.nvse.config import Config, variant
+from experiments.run import runlib, tables
+from experiments.run.expander import Expander
+from repr_jax.data.entities import features
+from repr_jax.data.entities import judged as judged_files
+from repr_jax.data.io import files
+from repr_jax.evaluation import judgments
+from repr_jax.setexp import expansion, from_scipy, systems
 
 
-class Figures(NamedTuple):
-  """Figures of one system.
+class Prepared(NamedTuple):
+  """An evaluation whose input is read and checked, before any training.
 
   Attributes:
-    values: of each measure, one for each task, [n].
-    curve: precision at 1, 2, ... averaged over the tasks.
-    runs: best entities and scores of each task, if they were kept.
+    config: of the run.
+    gold: tasks from gold sets; empty for none.
+    judged: judged queries; empty for none.
+    judged_tasks: hidden members of those.
+    variants: other models to train, by label.
   """
 
-  values: dict[str, np.ndarray]
-  curve: np.ndarray
-  runs: list[tuple[np.ndarray, np.ndarray]]
+  config: Config
+  gold: list[figures.Task]
+  judged: list[judged_files.JudgedQuery]
+  judged_tasks: list[figures.Task]
+  variants: dict[str, Config]
 
 
-class Line(NamedTuple):
-  """One system in one table.
-
-  Attributes:
-    system: its name.
-    means: value, lower and upper end of the interval by measure.
-    against: difference of the reference system to it, by measure.
-  """
-
-  system: str
-  means: dict[str, tuple[float, float, float]]
-  against: dict[str, significance.Difference]
-
-
-def in_first_half(unit: str) -> bool:
-  """Whether a query belongs to the half that configurations are chosen on."""
-  return hashlib.sha256(unit.encode()).digest()[0] % 2 == 0
-
-
-def halves(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
-  """Tasks to choose on and tasks to report."""
-  first = [task for task in tasks if in_first_half(task.unit)]
-  return first, [task for task in tasks if not in_first_half(task.unit)]
-
-
-def measure(
-  system: systems.System,
-  tasks: Sequence[Task],
-  measures: Sequence[str],
-  keep: int = 0,
-) -> Figures:
-  """Asks a system all queries.
+def prepare(config: Config, table: features.FeatureTable) -> Prepared:
+  """Reads everything that an evaluation needs.
 
   Args:
-    system: the system.
-    tasks: n of them.
-    measures: as `retrieval.evaluate_run` names them.
-    keep: best entities of each task to remember.
+    config: of the run.
+    table: the entities.
 
   Returns:
-    Its figures.
+    The tasks.
+
+  Raises:
+    InputError: a file, system or variant cannot be used, or no query names an
+      entity of the table.
   """
-  values: dict[str, list[float]] = {name: [] for name in measures}
-  curve, runs = np.zeros(_CURVE), []
-  for start in range(0, len(tasks), _BLOCK):
-    block = tasks[start : start + _BLOCK]
-    scores = np.array(system.score_batch([task.query for task in block]))
-    for task, row in zip(block, scores):
-      row[task.hidden] = -np.inf
-      order = np.argsort(-row, kind="stable")[: len(row) - len(task.hidden)]
-      ranked = np.isin(order, task.relevant)
-      for name in measures:
-        values[name].append(_value(name, ranked, len(task.relevant)))
-      hits = np.cumsum(ranked[:_CURVE])
-      hits = np.pad(hits, (0, _CURVE - len(hits)), "edge")
-      curve += hits / np.arange(1, _CURVE + 1)
-      if keep:
-        runs.append((order[:keep], row[order[:keep]]))
-  arrays = {name: np.array(x) for name, x in values.items()}
-  return Figures(arrays, curve / max(len(tasks), 1), runs)
+  for name in config.systems:
+    systems.find_baseline(name)
+  variants = {text: variant(config, text) for text in config.variants}
+  gold, judged, judged_tasks = [], [], []
+  if config.judged is not None:
+    judged = judged_files.read_judged_queries(config.judged)
+    judged_tasks = protocols.judged_tasks(table, judged)
+  if config.gold is not None or config.judged is None:
+    sets = data.gold_sets(config, config.gold)
+    gold = protocols.gold_tasks(
+      table, sets, config.sizes, config.per_set, seed=config.seed
+    )
+  return Prepared(config, gold, judged, judged_tasks, variants)
 
 
-def by_unit(tasks: Sequence[Task], values: np.ndarray) -> np.ndarray:
-  """Means over the tasks of each unit, in the order of first appearance."""
-  units = {
-    unit: i for i, unit in enumerate(dict.fromkeys(t.unit for t in tasks))
-  }
-  place = np.array([units[task.unit] for task in tasks], np.int64)
-  return np.bincount(place, values) / np.bincount(place)
-
-
-def choose(
-  candidates: Mapping[str, Callable[[], systems.System]],
-  tasks: Sequence[Task],
-  name: str,
-) -> tuple[str, dict[str, float]]:
-  """The candidate with the best mean of a measure.
+def evaluate(
+  run: runlib.Run,
+  opened: Expander,
+  prepared: Prepared,
+  say: Callable[[str], None] = lambda text: None,
+) -> dict[str, comparison.Comparison]:
+  """Runs the protocols that there are tasks for.
 
   Args:
-    candidates: systems by label, made when they are asked.
-    tasks: of the first half.
-    name: the measure.
+    run: gets rows; evaluation-.../ in its directory gets tables, run files
+      and plots.
+    opened: the model and its entities.
+    prepared: the tasks.
+    say: called with a line of text when something was done.
 
   Returns:
-    The best one's label, and the means of all.
+    Comparisons by protocol, "gold" and "judged"; none where the same
+    evaluation has ended before.
   """
-  means = {}
-  for label, make in candidates.items():
-    found = measure(make(), tasks, [name]).values[name]
-    means[label] = float(by_unit(tasks, found).mean())
-  return max(means, key=lambda label: means[label]), means
+  config = prepared.config
+  values = dataclasses.asdict(config)
+  # These change no figure.
+  for name in ("store", "mode", "model", "mesh"):
+    del values[name]
+  values |= dataclasses.asdict(opened.ranking)
+  mark = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()[:8]
+  folder = run.directory / f"evaluation-{mark}"
+  path = folder / "tables.txt"
+  if run.finished:
+    if path.exists():
+      print(path.read_text(encoding="utf-8") + f"Files: {folder}")
+      return {}
+    train.keep_rows(run)
+  folder.mkdir(parents=True, exist_ok=True)
+  models = _models(run.directory, opened, prepared)
+  peers = [opened.system(name) for name in config.systems]
+  peers += systems.ablations(opened.model, opened.ranking.pooling)
+  compared, texts = {}, []
+  for name, tasks, measures in (
+    ("gold", prepared.gold, protocols.GOLD),
+    ("judged", prepared.judged_tasks, protocols.JUDGED),
+  ):
+    if tasks:
+      say(f"{len(tasks):,} queries, {name}")
+      result = _compare(tasks, models, peers, opened, config, say, measures)
+      texts += _record(run, folder, name, opened, result, measures)
+      compared[name] = result
+  if prepared.judged:
+    texts += _judges(run, opened, compared["judged"], peers, prepared.judged)
+  with files.atomic_write(path) as out:
+    out.write("\n".join(texts) + "\n")
+  print("\n".join(texts))
+  print(f"Files: {folder}")
+  return compared
 
 
-def compare(
-  tasks: Sequence[Task],
-  figures: Mapping[str, Figures],
-  reference: str,
-  seed: int = 0,
-  samples: int = 10_000,
-) -> list[Line]:
-  """A table: means with intervals, and differences by paired bootstrap.
-
-  Args:
-    tasks: that the figures belong to.
-    figures: by system.
-    reference: the system that the others are compared with.
-    seed: of the resamples.
-    samples: how many resamples.
-
-  Returns:
-    One line for each system, in the order given.
-  """
-  rng = np.random.default_rng(seed)
-  lines = []
-  for system, found in figures.items():
-    means, against = {}, {}
-    for name, values in found.values.items():
-      own = by_unit(tasks, values)
-      alone = significance.paired_bootstrap(
-        np.zeros_like(own), own, rng, samples=samples
-      )
-      means[name] = alone.value, alone.lower, alone.upper
-      if system != reference:
-        other = by_unit(tasks, figures[reference].values[name])
-        against[name] = significance.paired_bootstrap(
-          own, other, rng, samples=samples
-        )
-    lines.append(Line(system, means, against))
-  return lines
-
-
-def rows_of(
-  lines: Sequence[Line], measures: Sequence[str]
-) -> tuple[list[str], list[list[str]]]:
-  """Header and cells of a table for people.
-
-  Args:
-    lines: from `compare`.
-    measures: the columns; the first two also show the difference and its p.
-
-  Returns:
-    Header and rows.
-  """
-  header = ["system", *measures]
-  header += [f"difference in {name} (p)" for name in measures[:2]]
-  rows = []
-  for line in lines:
-    cells = [line.system]
-    for name in measures:
-      value, lower, upper = line.means[name]
-      cells.append(f"{value:.3f} [{lower:.3f}, {upper:.3f}]")
-    for name in measures[:2]:
-      found = line.against.get(name)
-      if found is None:
-        cells.append("")
-        continue
-      few = np.isnan(found.p_value)
-      shown = "one query, no p" if few else f"{found.p_value:.4f}"
-      cells.append(f"{found.value:+.3f} ({shown})")
-    rows.append(cells)
-  return header, rows
-
-
-def to_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-  """A table in columns."""
-  table = [list(header), *map(list, rows)]
-  widths = [max(map(len, column)) for column in zip(*table)]
-  return "\n".join(
-    "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-    for row in table
+def _compare(
+  tasks, models, peers, opened, config, say, measures
+) -> comparison.Comparison:
+  fixed = share = None
+  if config.fixed:
+    fixed = comparison.label("nvse", opened.ranking)
+    share = opened.fusion
+  candidates = comparison.candidates(models, opened.ranking)
+  return comparison.compare(
+    tasks, candidates, peers, measures, fixed=fixed, share=share, say=say
   )
 
 
-def _value(name: str, ranked: np.ndarray, relevant: int) -> float:
-  """A measure of one list in which each place is relevant or not."""
-  if name == "map":
-    return retrieval.average_precision(ranked, relevant)
-  if name == "recip_rank":
-    return retrieval.reciprocal_rank(ranked)
-  if name == "Rprec":
-    return retrieval.r_precision(ranked, relevant)
-  if name == "ndcg":
-    return retrieval.ndcg(ranked, np.ones(relevant))
-  stem, _, cut = name.rpartition("_")
-  if stem == "recall":
-    return retrieval.recall(ranked, relevant, int(cut))
-  return retrieval.precision(ranked, int(cut))
+def _models(
+  directory: pathlib.Path, opened: Expander, prepared: Prepared
+) -> dict[str, expansion.Model]:
+  """The opened model and those of the variants, by label."""
+  models = {"nvse": opened.model}
+  for text, changed in prepared.variants.items():
+    name = hashlib.sha256(text.encode()).hexdigest()[:8]
+    loaded = train.run_training(
+      directory / "variants" / name, changed, opened.table
+    )
+    models[text] = from_scipy.model_from_scipy(*loaded, opened.table.counts)
+  return models
+
+
+def _record(
+  run: runlib.Run,
+  folder: pathlib.Path,
+  name: str,
+  opened: Expander,
+  found: comparison.Comparison,
+  measures: Sequence[str],
+) -> list[str]:
+  """Rows, files and plot of one protocol; returns the table as text."""
+  for line in found.lines:
+    for measure, (value, lower, upper) in line.means.items():
+      run.row(
+        f"{name}: {line.system}", measure, value, lower=lower, upper=upper
+      )
+    for measure, difference in line.against.items():
+      label = f"{name}: nvse less {line.system}"
+      run.row(
+        label, measure, difference.value, lower=difference.lower,
+        upper=difference.upper,
+      )  # fmt: skip
+      if not math.isnan(difference.p_value):  # one query has no p
+        run.row(label, f"p, {measure}", difference.p_value)
+  comparison.write(folder, name, opened.table, found)
+  picture = comparison.precision_plot(found)
+  if picture is not None:
+    run.plot(f"precision-{name}", picture)
+  header, rows = figures.rows_of(found.lines, measures)
+  strata = comparison.strata(found)
+  labels = list(next(iter(strata.values())))
+  return [
+    f"{name}: {len(found.tasks):,} queries of the second half; nvse is "
+    f"{found.chosen}; share in nvse+bm25 {found.share}",
+    tables.to_text(header, rows),
+    f"{measures[0]} by number of sentences",
+    tables.to_text(
+      ["system", *labels],
+      [[s, *(f"{v[x]:.3f}" for x in labels)] for s, v in strata.items()],
+    ),
+    "",
+  ]
+
+
+def _judges(run, opened, found, peers, queries) -> list[str]:
+  """Protocol (c): places given by judges, and who agrees with them."""
+  texts = ["first places given by judges"]
+  for group, counts in sorted(judgments.first_places(queries).items()):
+    for system, count in counts.items():
+      published = thesis.FIRST_PLACES.get((group, system))
+      run.row(
+        f"group {group}: {system}", "first places", count, thesis=published
+      )
+    shown = ", ".join(f"{k} {v}" for k, v in counts.items())
+    texts.append(f"  group {group}: {shown}")
+  texts.append("share of judged pairs of lists ordered as by the judges")
+  best = found.best
+  lexical = [x for x in peers if x.name == "bm25"]
+  fused = [systems.fuse(best, x, found.share) for x in lexical]
+  for system in (best, *fused, *peers):
+    result = protocols.agreement(opened.table, system, queries)
+    value, lower, upper = (
+      0.5 + x for x in (result.value, result.lower, result.upper)
+    )
+    run.row(
+      f"agreement: {system.name}", "share", value, lower=lower, upper=upper
+    )
+    texts.append(f"  {system.name}: {value:.3f} [{lower:.3f}, {upper:.3f}]")
+  return texts

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from experiments.nvse.evaluate import Task
+from experiments.nvse.figures import Task
 from repr_jax.data.entities import features
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.errors import InputError

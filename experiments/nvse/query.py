@@ -20,40 +20,31 @@ from repr_jax.setexp.query import Query, best, exclude, make_query
 
 
 class Result(NamedTuple):
-  """One answer with the sentences that speak for it."""
+  """One answer with its reasons and the sentences that speak for it."""
 
   id: str
   name: str
   score: float
+  reasons: list[explain.Named]
   justifications: list[explain.Justification]
 
 
 class Answer(NamedTuple):
-  """What a system says to a query."""
+  """A system's answer to a query.
+
+  Attributes:
+    system: its name.
+    members: of the query.
+    rationale: reasons of all results together.
+    kind: of the rationale, "contributions" or "decoder".
+    results: best first.
+  """
 
   system: str
   members: list[Member]
   rationale: list[explain.Named]
+  kind: str
   results: list[Result]
-
-
-class Wish(NamedTuple):
-  """How much of an answer is wanted.
-
-  Attributes:
-    results: entities.
-    features: of the rationale.
-    sentences: for each result.
-    members: of a query, at most.
-  """
-
-  results: int = 10
-  features: int = 10
-  sentences: int = 1
-  members: int = 100
-
-
-_WISH = Wish()
 
 
 def read_new(
@@ -121,12 +112,27 @@ def build(
   return make_query(table.counts, rows, weights, stacked)
 
 
+def with_new(
+  members: Sequence[Member], new: dict[str, sp.csr_array]
+) -> list[Member]:
+  """Members, and new entities that they do not name with weight 1."""
+  named = {member.name.casefold() for member in members}
+  return [*members] + [
+    Member(name, 1.0) for name in new if name.casefold() not in named
+  ]
+
+
 def answer(
   table: features.FeatureTable,
   system: systems.System,
   members: Sequence[Member],
-  wish: Wish = _WISH,
+  *,
   new: dict[str, sp.csr_array] | None = None,
+  results: int = 10,
+  reasons: int = 10,
+  sentences: int = 1,
+  rationale: str = "contributions",
+  dimensions: Sequence[str] = (),
 ) -> Answer:
   """Asks a system.
 
@@ -134,31 +140,54 @@ def answer(
     table: the entities.
     system: the system.
     members: names or ids with weights.
-    wish: how much is wanted.
     new: features of new entities by name; those that the members do not name
       join them with weight 1.
+    results: entities in the answer.
+    reasons: features of the rationale and of each result.
+    sentences: for each result.
+    rationale: "contributions", the parts of the score summed over the results,
+      or "decoder", the system's weights of the query's features.
+    dimensions: names of latent dimensions.
 
   Returns:
     The answer; members are never among the results.
   """
-  new = new or {}
-  named = {member.name.casefold() for member in members}
-  members = [*members] + [
-    Member(name, 1.0) for name in new if name.casefold() not in named
-  ]
-  query = build(table, members, new)
+  members = with_new(members, new or {})
+  query = build(table, members, new or {})
   scores = np.asarray(system.score_batch([query])[0])
-  rows = best(exclude(scores, query), wish.results)
-  results = []
-  for row in rows.tolist():
-    found = _justify(table, system, query, row, wish.sentences)
-    results.append(
-      Result(table.entities[row], table.names[row], float(scores[row]), found)
+  rows = best(exclude(scores, query), results)
+  parts = [system.contributions(query, row) for row in rows.tolist()]
+  why = [
+    explain.named_parts([part], table.features, reasons, dimensions)
+    for part in parts
+  ]
+  answers = [
+    Result(
+      table.entities[row],
+      table.names[row],
+      float(scores[row]),
+      reason,
+      _justify(table, system, query, row, sentences),
     )
-  weights = system.rationale(query)
-  heaviest = explain.top_features(weights, table.features, wish.features)
-  why = [feature for feature in heaviest if feature.weight]
-  return Answer(system.name, list(members), why, results)
+    for row, reason in zip(rows.tolist(), why)
+  ]
+  if rationale == "decoder":
+    weights = system.rationale(query)
+    heaviest = explain.top_features(weights, table.features, reasons)
+    whole = [feature for feature in heaviest if feature.weight]
+  else:
+    whole = explain.named_parts(parts, table.features, reasons, dimensions)
+  return Answer(system.name, members, whole, rationale, answers)
+
+
+def dimension_names(
+  decoder: np.ndarray, names: Sequence[str], count: int = 3
+) -> list[str]:
+  """Latent dimensions of the autoencoder by the features they stand for."""
+  return [
+    f"dimension {j} ({', '.join(show_feature(x.name) for x in side.positive)})"
+    for j, side in enumerate(explain.concept_table(decoder, names, count))
+  ]
 
 
 def _justify(table, system, query, row, count) -> list[explain.Justification]:
@@ -180,7 +209,8 @@ def to_text(answer: Answer) -> str:
   )
   lines = [f"{answer.system}: {asked}"]
   shown = [f"{show_feature(x.name)} {x.weight:.3g}" for x in answer.rationale]
-  lines.append("because of: " + ", ".join(shown))
+  label = "because of" if answer.kind == "contributions" else "decoded"
+  lines.append(f"{label}: " + ", ".join(shown))
   for place, result in enumerate(answer.results, 1):
     lines.append(f"{place:4d}. {result.name}  {result.score:.4g}")
     lines += [f"        {x.sentence}" for x in result.justifications]
@@ -193,8 +223,13 @@ def to_json(answer: Answer) -> str:
     "system": answer.system,
     "query": [x._asdict() for x in answer.members],
     "rationale": [x._asdict() for x in answer.rationale],
+    "rationale_kind": answer.kind,
     "results": [
-      {**x._asdict(), "justifications": [j._asdict() for j in x.justifications]}
+      {
+        **x._asdict(),
+        "reasons": [reason._asdict() for reason in x.reasons],
+        "justifications": [j._asdict() for j in x.justifications],
+      }
       for x in answer.results
     ],
   }

@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,18 +13,32 @@ import scipy.sparse as sp
 from jax.sharding import Mesh
 
 from experiments.nvse import data
-from experiments.nvse.config import Options
-from experiments.run import expander, progress, runlib
+from experiments.nvse.config import VOLATILE, Config
+from experiments.run import (
+  early_stopping,
+  expander,
+  memory,
+  progress,
+  runlib,
+)
 from repr_jax.data import vectors as vector_files
 from repr_jax.data.entities import features
+from repr_jax.data.io import json_files
 from repr_jax.errors import InputError
 from repr_jax.ops import mesh as meshes
-from repr_jax.setexp import autoencoder, fitting, model_files, sharding
+from repr_jax.setexp import (
+  autoencoder,
+  expansion,
+  fitting,
+  from_scipy,
+  model_files,
+  sharding,
+)
 from repr_jax.setexp import train as steps
 
 _MODEL = "model"
 _LOOK = 2_000  # Entities of the training set whose bound is measured.
-_LOWEST = -1e30
+_CAPACITY = 1024  # Epochs whose history a checkpoint has room for, in steps.
 
 
 class Trained(NamedTuple):
@@ -45,19 +60,18 @@ class Trained(NamedTuple):
   bounds: dict[str, fitting.Bound]
 
 
-class _Progress(NamedTuple):
-  """What a checkpoint holds."""
+class _Checkpoint(NamedTuple):
+  """Contents of a checkpoint."""
 
   state: steps.State
   best: autoencoder.Params
-  elbo: float
-  idle: int
+  stopping: early_stopping.State
   history: np.ndarray
 
 
 def train(
   run: runlib.Run,
-  options: Options,
+  config: Config,
   table: features.FeatureTable,
   save_every: int = 0,
 ) -> Trained:
@@ -65,53 +79,55 @@ def train(
 
   Args:
     run: open; its directory gets checkpoints, the log and `model/`.
-    options: of the run.
+    config: of the run.
     table: features of the entities.
     save_every: epochs between checkpoints; 0 for about ten in all.
 
   Returns:
     The best model by validation, or the last without.
   """
-  config = options.config()
-  chosen, held_out = split(table.counts, options.validation, options.seed)
-  problem = fitting.prepare(config, table.counts[chosen])
-  start, train_key, look_key = jax.random.split(jax.random.key(options.seed), 3)
-  words = _word_vectors(options, table)
-  params = autoencoder.init(config, start, problem.statistics, words)
-  inputs, hyper = problem.statistics.inputs, options.hyper()
-  mesh = meshes.make_mesh(options.mesh, sharding.AXES)
-  state = steps.init_state(config, optax.adam, params, inputs)
+  model, hyper = config.model_config(), config.hyper()
+  chosen, held_out = split(table.counts, config.validation, config.seed)
+  problem = fitting.prepare(model, table.counts[chosen])
+  inputs = problem.statistics.inputs
+  start, train_key, look_key = jax.random.split(jax.random.key(config.seed), 3)
+  words = _word_vectors(config, table)
+  params = autoencoder.init(model, start, problem.statistics, words)
+  mesh = meshes.make_mesh(config.mesh, sharding.AXES)
+  state = steps.init_state(model, optax.adam, params, inputs)
   if mesh is not None:
     state = sharding.place_state(mesh, state, hyper.smoothing)
-  done = _Progress(
+  capacity = -(-max(config.epochs, 1) // _CAPACITY) * _CAPACITY
+  done = _Checkpoint(
     state,
     jax.tree.map(np.array, params),
-    _LOWEST,
-    0,
-    np.zeros((options.epochs, 3), np.float32),
+    early_stopping.State(),
+    np.zeros((capacity, 3), np.float32),
   )
   del params, state
   first, done = run.restore(done) or (-1, done)
-  save_every = save_every or max(1, options.epochs // 10)
+  stopping = early_stopping.EarlyStopping(config.patience, state=done.stopping)
+  save_every = save_every or max(1, config.epochs // 10)
   validation = table.counts[held_out] if held_out.size else None
-  for epoch in run.progress(range(first + 1, options.epochs), "epoch"):
-    if done.idle >= options.patience:
+  for epoch in run.progress(range(first + 1, config.epochs), "epoch"):
+    if stopping.should_stop:
       break
     done = _epoch(
-      problem, options, done, epoch, train_key, look_key, validation, mesh
-    )
+      problem, config, done, epoch, train_key, look_key, validation, mesh,
+      stopping,
+    )  # fmt: skip
     loss, bound, seconds = done.history[epoch].tolist()
     shown = {"loss": loss, "seconds_of_epoch": seconds}
     if validation is not None:
       shown["validation_elbo"] = bound
     run.log(epoch, **shown)
-    last = epoch + 1 == options.epochs or done.idle >= options.patience
+    last = epoch + 1 == config.epochs or stopping.should_stop
     if last or (epoch + 1) % save_every == 0:
       run.save(epoch, done)
   best = done.best
   if validation is None:
     size = table.counts.shape[1]
-    best = sharding.on_host(steps.parameters(config, done.state), size)
+    best = sharding.on_host(steps.parameters(model, done.state), size)
   bounds = {}
   for name, counts in (
     ("training", problem.counts[:_LOOK]),
@@ -119,19 +135,19 @@ def train(
   ):
     if counts is not None:
       bounds[name] = fitting.bound(
-        config, inputs, best, counts, look_key, samples=5
+        model, inputs, best, counts, look_key, samples=5
       )
   history = done.history[done.history[:, 2] > 0]
   model_files.save(
-    run.directory / _MODEL, config, best, inputs, table.fingerprint
+    run.directory / _MODEL, model, best, inputs, table.fingerprint
   )
   expander.save_notes(
     run.directory,
-    data.table_folder(options),
-    options.ranking_config(),
-    options.seed,
+    data.table_folder(config),
+    config.ranking_config(),
+    config.seed,
   )
-  return Trained(config, best, inputs, history, bounds)
+  return Trained(model, best, inputs, history, bounds)
 
 
 def load(
@@ -158,47 +174,97 @@ def record(run: runlib.Run, trained: Trained) -> None:
     run.row("training", "seconds per epoch", seconds)
 
 
-# What a trained model does not depend on.
-_RANKING = (
-  "store", "ranking", "normalize", "power", "member_share", "pooling",
-  "word2vecf_epochs", "mesh",
-)  # fmt: skip
-
-
-def open_run(directory: pathlib.Path, options: Options) -> runlib.Run:
-  """The run of a training: the same options find its directory again.
+def open_run(
+  directory: pathlib.Path, config: Config, *, from_flags: bool = False
+) -> runlib.Run:
+  """The run of a training: the same config find its directory again.
 
   Args:
     directory: of the run.
-    options: of the run; a new ranking needs no new training.
+    config: of the run; a new ranking needs no new training, and more epochs
+      go on with the last.
+    from_flags: whether the configuration is that of the program's flags, which
+      are then recorded as they are.
   """
   return runlib.Run(
     "nvse",
     directory=directory,
-    config=dataclasses.asdict(options),
-    volatile=_RANKING,
+    config=None if from_flags else dataclasses.asdict(config),
+    volatile=VOLATILE,
+    extendable=("epochs",),
   )
 
 
-def run_training(
-  directory: pathlib.Path, options: Options, table: features.FeatureTable
+def trained_model(
+  run: runlib.Run, config: Config, table: features.FeatureTable
 ) -> tuple[autoencoder.Config, autoencoder.Params, autoencoder.Inputs]:
-  """A training in a directory of its own, found again if it has finished.
+  """The model of an open run, trained and recorded where it is not yet.
 
   Args:
-    directory: of the run.
-    options: of the run.
+    run: the run.
+    config: of the run.
     table: features of the entities.
 
   Returns:
     Configuration, parameters and statistics.
   """
-  with open_run(directory, options) as run:
-    if run.finished and is_trained(directory):
-      return load(directory, table.fingerprint)
-    trained = train(run, options, table)
-    record(run, trained)
+  if run.finished and is_trained(run.directory):
+    return load(run.directory, table.fingerprint)
+  trained = train(run, config, table)
+  record(run, trained)
+  run.row("training", "peak memory, GB", memory.peak_bytes() / 1e9)
+  picture = curve(trained.history, config.validation > 0)
+  if picture is not None:
+    run.plot("training", picture)
   return trained.config, trained.params, trained.inputs
+
+
+def keep_rows(run: runlib.Run) -> None:
+  """Adds the rows of a finished run again, since new ones replace them."""
+  path = run.directory / "results.json"
+  for row in json_files.read_json(path)["rows"]:
+    run.row(row.pop("name"), row.pop("metric"), row.pop("value"), **row)
+
+
+def run_training(
+  directory: pathlib.Path, config: Config, table: features.FeatureTable
+) -> tuple[autoencoder.Config, autoencoder.Params, autoencoder.Inputs]:
+  """`trained_model` in a directory of its own."""
+  with open_run(directory, config) as run:
+    return trained_model(run, config, table)
+
+
+def train_expander(
+  directory: pathlib.Path,
+  config: Config,
+  say: Callable[[str], None] = lambda text: None,
+) -> expander.Expander:
+  """The model of a work directory, trained first where there is none.
+
+  Args:
+    directory: of the training.
+    config: of the run.
+    say: called with a line of text when something was done.
+  """
+  table = data.open_table(config, say)
+  loaded = run_training(directory, config, table)
+  model = from_scipy.model_from_scipy(*loaded, table.counts)
+  return expander_of(config, table, model)
+
+
+def expander_of(
+  config: Config, table: features.FeatureTable, model: expansion.Model
+) -> expander.Expander:
+  """A model with how the configuration ranks."""
+  return expander.Expander(
+    table,
+    model,
+    config.ranking_config(),
+    fusion=config.fusion,
+    relative=config.relative,
+    seed=config.seed,
+    word2vecf_epochs=config.word2vecf_epochs,
+  )
 
 
 def split(
@@ -227,67 +293,67 @@ def split(
 
 def _epoch(
   problem: fitting.Problem,
-  options: Options,
-  done: _Progress,
+  config: Config,
+  done: _Checkpoint,
   epoch: int,
   train_key: jax.Array,
   look_key: jax.Array,
   validation: sp.csr_array | None,
   mesh: Mesh | None,
-) -> _Progress:
+  stopping: early_stopping.EarlyStopping,
+) -> _Checkpoint:
   began = time.monotonic()
   state, info = fitting.epoch(
     problem,
     done.state,
     jax.random.fold_in(train_key, epoch),
-    hyper=options.hyper(),
-    batch_size=options.batch_size,
-    samples=options.z_samples,
+    hyper=config.hyper(),
+    batch_size=config.batch_size,
+    samples=config.z_samples,
     mesh=mesh,
   )
   seconds = max(time.monotonic() - began, 1e-6)
-  best = fitting.Best(done.best, done.elbo, done.idle)
-  bound = 0.0
+  best, bound = done.best, 0.0
   if validation is not None:
     params = steps.parameters(problem.config, state)
-    found = fitting.bound(
+    bound = fitting.bound(
       problem.config, problem.statistics.inputs, params, validation, look_key,
-      samples=options.z_samples,
-    )  # fmt: skip
-    bound = found.elbo
-    params = sharding.on_host(params, problem.counts.shape[1])
-    best = fitting.keep_best(best, params, bound)
+      samples=config.z_samples,
+    ).elbo  # fmt: skip
+    if stopping.update(epoch, bound):
+      whole = sharding.on_host(params, problem.counts.shape[1])
+      best = jax.tree.map(lambda x: np.array(x, copy=True), whole)
   history = done.history.copy()
   history[epoch] = float(info.loss), bound, seconds
-  return _Progress(state, best.params, best.elbo, best.idle, history)
+  return _Checkpoint(state, best, stopping.state, history)
 
 
 def _word_vectors(
-  options: Options, table: features.FeatureTable
+  config: Config, table: features.FeatureTable
 ) -> np.ndarray | None:
   """The first layer from word vectors, random where a word has none."""
-  if options.word_vectors is None:
+  if config.word_vectors is None:
     return None
-  given = vector_files.read_vectors(options.word_vectors)
+  given = vector_files.read_vectors(config.word_vectors)
   width = given.array.shape[1]
-  if width != options.hidden[0]:
+  if width != config.hidden[0]:
     raise InputError(
       f"--word_vectors has vectors of {width} numbers, the first layer of "
-      f"--hidden {options.hidden[0]}: set --hidden={width}"
+      f"--hidden {config.hidden[0]}: set --hidden={width}"
     )
   places: dict[str, int] = {}
   for i, word in enumerate(given.words):
     places.setdefault(word.lower(), i)
   words = [feature.partition(":")[2] for feature in table.features]
-  found = np.array([places.get(word, -1) for word in words])
-  if (found < 0).all():
-    raise InputError("has no word of the corpus", path=options.word_vectors)
+  place = np.array([places.get(word, -1) for word in words])
+  if (place < 0).all():
+    raise InputError("has no word of the corpus", path=config.word_vectors)
   scale = float(given.array.std()) or 1.0
-  rng = np.random.default_rng(options.seed)
+  rng = np.random.default_rng(config.seed)
   array = rng.normal(0, scale, (len(words), width)).astype(np.float32)
-  array[found >= 0] = given.array[found[found >= 0]]
+  array[place >= 0] = given.array[place[place >= 0]]
   progress.say(
-    f"nvse: {(found >= 0).sum():,} of {len(words):,} features start at a "
+    f"nvse: {(place >= 0).sum():,} of {len(words):,} features start at a "
     "word vector"
   )
   # As the drawn ones: a sum over an entity's features has a spread of 1.

@@ -2,6 +2,7 @@
 
 | door | what it does |
 |---|---|
+| `fit` | train on counts, then `.expand(names)` with reasons |
 | `vae` | the autoencoder's training as a pair (init, update) |
 | `init`, `encode`, `elbo` | parameters, q(z given x), the ELBO |
 | `make_model`, `model_from_scipy` | all entities encoded, ready for queries |
@@ -39,15 +40,18 @@ from repr_jax.setexp.expansion import (
 from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.feature_scores import POOLINGS, Entries
 from repr_jax.setexp.from_scipy import model_from_scipy, pad_queries
+from repr_jax.setexp.high_level import Answer, SetExpander, fit
 from repr_jax.setexp.query import Query, make_query
 from repr_jax.setexp.rows import Rows, rows_from_scipy
 from repr_jax.setexp.rows import rows_from_dense as _rows_from_dense
+from repr_jax.setexp.systems import RankingConfig
 from repr_jax.setexp.train import VAE, Hyper, Info, State, vae
 
 __all__ = [
   "POOLINGS",
   "SCORES",
   "VAE",
+  "Answer",
   "Batch",
   "Config",
   "Contributions",
@@ -63,7 +67,9 @@ __all__ = [
   "Posterior",
   "Query",
   "Ranking",
+  "RankingConfig",
   "Rows",
+  "SetExpander",
   "State",
   "Statistics",
   "contributions",
@@ -72,6 +78,7 @@ __all__ = [
   "elbo",
   "encode",
   "expand",
+  "fit",
   "init",
   "make_model",
   "make_query",

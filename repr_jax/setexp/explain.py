@@ -84,6 +84,39 @@ def top_features(
   return [Named(names[i], float(weights[i])) for i in _first(weights, k)]
 
 
+def named_parts(
+  parts: Sequence[Contributions],
+  names: Sequence[str],
+  k: int = 10,
+  dimensions: Sequence[str] = (),
+) -> list[Named]:
+  """The largest parts of scores by name, summed over several entities.
+
+  Args:
+    parts: of the scores of some entities.
+    names: of the features, F of them.
+    k: how many.
+    dimensions: names of latent dimensions; their numbers by default.
+
+  Returns:
+    Features, the largest part first; then dimensions by their size.
+  """
+  if not parts:
+    return []
+  total = np.sum([part.by_feature(len(names)) for part in parts], axis=0)
+  chosen = [x for x in top_features(total, names, k) if x.weight]
+  latent = np.sum([part.dimensions for part in parts], axis=0)
+  order = np.argsort(-np.abs(latent), kind="stable")[: k - len(chosen)]
+  return chosen + [
+    Named(
+      dimensions[j] if j < len(dimensions) else f"dimension {j}",
+      float(latent[j]),
+    )
+    for j in order.tolist()
+    if latent[j]
+  ]
+
+
 def justifications(
   score_rows: Callable[[sp.csr_array], np.ndarray],
   featurize: Callable[[str], sp.csr_array],

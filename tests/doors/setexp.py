@@ -206,6 +206,7 @@ DOORS = [
   Door("setexp.make_query", host=_CONSTRUCTOR),
   Door("setexp.pad_queries", host=_CONSTRUCTOR),
   Door("setexp.make_ranking", host="checks names"),
+  Door("setexp.fit", host="trains by epochs and looks names up"),
   Door(
     "setexp.dense_batch",
     lambda seed, dtype: (_counts(seed, dtype),),

@@ -14,13 +14,12 @@ from experiments.nvse import (
   comparison,
   data,
   evaluate,
+  figures,
   protocols,
-  reporting,
-  session,
   train,
 )
 from experiments.nvse import query as querying
-from experiments.nvse.config import Options, variant
+from experiments.nvse.config import TRAINING, Config, variant
 from experiments.run import expander
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
@@ -80,8 +79,8 @@ def world(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def options(world):
-  return Options(
+def config(world):
+  return Config(
     corpus=(str(world / "entities.jsonl"),),
     drop_most_frequent=2,
     min_count=2,
@@ -97,12 +96,12 @@ def options(world):
 
 
 @pytest.fixture(scope="module")
-def opened(world, options):
-  return session.from_run(world / "run", options)
+def opened(world, config):
+  return train.train_expander(world / "run", config)
 
 
 def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
-  world, options, opened, monkeypatch
+  world, config, opened, monkeypatch
 ):
   rows = json.loads((world / "run" / "results.json").read_text())["rows"]
   found = {(row["name"], row["metric"]): row["value"] for row in rows}
@@ -114,23 +113,20 @@ def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   ]
   assert losses[-1] < losses[0]
   monkeypatch.setattr(train, "train", None)
-  again = session.from_run(world / "run", options)
+  again = train.train_expander(world / "run", config)
   np.testing.assert_array_equal(again.model.entities, opened.model.entities)
 
 
 def test_a_finished_run_is_opened_without_its_options(world, opened):
-  found = expander.load(world / "run")
-  assert found.ranking == opened.ranking
   query = make_query(opened.table.counts, [1, 2])
-  for name in ("nvse", "bm25"):
-    np.testing.assert_array_equal(
-      *(x.system(name).score_batch([query]) for x in (found, opened))
-    )
+  both = expander.load(world / "run"), opened
+  scores = [x.system("nvse").score_batch([query]) for x in both]
+  np.testing.assert_array_equal(*scores)
 
 
-def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
-  table = data.open_table(options)
-  changed = dataclasses.replace(options, epochs=3)
+def test_a_stopped_training_ends_as_one_that_was_not(world, config, tmp_path):
+  table = data.open_table(config)
+  changed = dataclasses.replace(config, epochs=3)
   whole = train.run_training(tmp_path / "whole", changed, table)
 
   class Stop(Exception):
@@ -150,25 +146,37 @@ def test_a_stopped_training_ends_as_one_that_was_not(world, options, tmp_path):
   np.testing.assert_array_equal(whole[1].decoder, parts[1].decoder)
 
 
-def test_other_options_are_refused_and_other_rankings_are_not(world, options):
+def test_other_config_are_refused_and_other_rankings_are_not(world, config):
   with pytest.raises(InputError, match="beta"):
-    session.from_run(world / "run", dataclasses.replace(options, beta=0.7))
-  changed = dataclasses.replace(options, ranking="xi")
-  assert session.from_run(world / "run", changed).ranking.score == "xi"
+    train.train_expander(world / "run", dataclasses.replace(config, beta=0.7))
+  changed = dataclasses.replace(config, ranking="xi")
+  assert train.train_expander(world / "run", changed).ranking.score == "xi"
 
 
 @pytest.mark.parametrize("name", systems.SYSTEMS)
 def test_every_system_answers_with_reasons(opened, name):
   members = parse_members(opened.table, "Composer 1, composer2, composer 3", 9)
-  wish = querying.Wish(results=9, features=4, sentences=1)
-  found = querying.answer(opened.table, opened.system(name), members, wish)
+  wish = {"results": 9, "reasons": 4}
+  found = querying.answer(opened.table, opened.system(name), members, **wish)
   ids = [x.id for x in found.results]
   assert not {"composer1", "composer2", "composer3"} & set(ids)
   assert sum(x.startswith("composer") for x in ids) >= 7
   assert all(x.justifications for x in found.results)
   words = {x.name.partition(":")[2] for x in found.rationale}
-  if name != "word2vecf":  # So little text gives its rare words any vector.
+  if name != "word2vecf":  # Its score is a sum over dimensions.
     assert words & set(_CLASSES["composer"].split())
+  # Reasons of a result are the largest parts of its score.
+  query = querying.build(opened.table, members, {})
+  row = opened.table.rows[ids[0]]
+  parts = opened.system(name).contributions(query, row)
+  assert parts.total == pytest.approx(found.results[0].score, rel=1e-4)
+  largest = parts.by_feature(len(opened.table.features)).max()
+  if name != "word2vecf":
+    assert found.results[0].reasons[0].weight == pytest.approx(largest)
+  decoded = querying.answer(
+    opened.table, opened.system(name), members, rationale="decoder"
+  )
+  assert decoded.kind == "decoder" and decoded.rationale
   assert json.loads(querying.to_json(found))["results"][0]["id"] == ids[0]
   assert found.results[0].name in querying.to_text(found)
 
@@ -198,9 +206,9 @@ def test_weights_and_names_are_read(opened):
 def test_a_negative_member_pushes_away(opened):
   def share(text):
     members = parse_members(opened.table, text, 9)
-    wish = querying.Wish(results=8)
+    wish = {"results": 8}
     system = opened.system("bm25")
-    found = querying.answer(opened.table, system, members, wish)
+    found = querying.answer(opened.table, system, members, **wish)
     return sum(x.id.startswith("river") for x in found.results)
 
   mixed = share("River 1, Composer 1")
@@ -231,7 +239,7 @@ def test_names_are_completed():
   assert complete(names, "wash", 0) == '"Washington, D.C."'
 
 
-def test_an_export_answers_alone(opened, options, tmp_path):
+def test_an_export_answers_alone(opened, config, tmp_path):
   opened.train_vectors()
   target = tmp_path / "export"
   expander.save(target, opened)
@@ -249,11 +257,11 @@ def test_an_export_answers_alone(opened, options, tmp_path):
     expander.load(tmp_path)
 
 
-def test_measures_are_those_of_the_evaluation_of_runs(opened, options, world):
-  sets = data.gold_sets(options, str(world / "gold.json"))
+def test_measures_are_those_of_the_evaluation_of_runs(opened, config, world):
+  sets = data.gold_sets(config, str(world / "gold.json"))
   tasks = protocols.gold_tasks(opened.table, sets, (3,), per_set=2)
   assert len(tasks) == 6
-  found = evaluate.measure(
+  found = figures.measure(
     opened.system("bernoulli"), tasks, protocols.GOLD, keep=1000
   )
   ids = opened.table.entities
@@ -270,8 +278,8 @@ def test_measures_are_those_of_the_evaluation_of_runs(opened, options, world):
       assert found.values[name][i] == pytest.approx(expected[task.id][name])
 
 
-def test_the_ensemble_lies_between_its_parts(opened, options, world):
-  sets = data.gold_sets(options, str(world / "gold.json"))
+def test_the_ensemble_lies_between_its_parts(opened, config, world):
+  sets = data.gold_sets(config, str(world / "gold.json"))
   queries = [
     t.query for t in protocols.gold_tasks(opened.table, sets, (3,), per_set=1)
   ]
@@ -289,60 +297,102 @@ def test_the_ensemble_lies_between_its_parts(opened, options, world):
     )
 
 
-def test_evaluation_writes_tables_runs_and_choices(opened, options, world):
-  plan = reporting.Plan(
+def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
+  asked = dataclasses.replace(
+    config,
+    mode="evaluate",
     gold=str(world / "gold.json"),
     judged=str(world / "judged.jsonl"),
     sizes=(3,),
     per_set=6,
-    variants=("beta=0.5,epochs=2",),
-    baselines=("bm25", "poisson"),
+    variants=("beta=0.5:epochs=2",),
+    systems=("bm25", "poisson"),
   )
-  found = reporting.evaluate(world / "run", opened, options, plan)
-  gold = found["gold"]
+  prepared = evaluate.prepare(asked, opened.table)
+  with train.open_run(world / "run", asked) as run:
+    compared = evaluate.evaluate(run, opened, prepared)
+  gold = compared["gold"]
   assert set(gold.figures) == {
     "nvse", "nvse+bm25", "bm25", "poisson", "nvse-decoder",
     "nvse-members", "nvse-xi",
   }  # fmt: skip
-  assert all(not evaluate.in_first_half(t.unit) for t in gold.tasks)
+  assert all(not figures.in_first_half(t.unit) for t in gold.tasks)
   # Seven scores, each plain and normalized, four ways by three poolings,
   # for two models; nine shares.
   assert len(gold.tried) == 2 * 26 + len(comparison.SHARES)
   best = max(
-    (x for x in gold.tried if "share" not in x), key=gold.tried.__getitem__
+    (x for x in gold.tried if "share 0" not in x or "power" in x),
+    key=gold.tried.__getitem__,
   )
   assert gold.chosen == best
   assert gold.figures["nvse"].values["map"].mean() > 0.7
   (folder,) = (world / "run").glob("evaluation-*")
-  rows = json.loads((folder / "results.json").read_text())["rows"]
+  rows = json.loads((world / "run" / "results.json").read_text())["rows"]
   values = {(x["name"], x["metric"]): x["value"] for x in rows}
   assert values["group 1: GOOD", "first places"] == 12
   assert values["agreement: bm25", "share"] == 1.0
   assert ("judged: nvse less bm25", "p, recip_rank") in values
+  assert ("training", "epochs") in values  # from the training before
   assert (folder / "runs" / "gold-nvse_bm25.run.gz").exists()
+  # The same evaluation is not made again.
+  with train.open_run(world / "run", asked) as run:
+    assert evaluate.evaluate(run, opened, prepared) == {}
+  again = json.loads((world / "run" / "results.json").read_text())["rows"]
+  assert again == rows
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"judged": "judged"}, "no member of a judged query"),
+    ({"gold": "gold"}, "no gold set"),
+    ({"systems": ("cosine",)}, "no system 'cosine'"),
+    ({"variants": ("beta=x",)}, "beta"),
+    ({"gold": "missing"}, "missing"),
+  ],
+)
+def test_bad_input_is_refused_before_training(
+  opened, config, tmp_path, changes, message
+):
+  (tmp_path / "gold").write_text('{"c": ["x1", "x2"]}')
+  record = {
+    "qid": 1, "group": 1, "stratum": "2-10", "category": "c",
+    "entities": [
+      {"name": f"x{i}", "candidate_ids": [f"x{i}"]} for i in range(2)
+    ],
+    "systems": {}, "judgement": {},
+  }  # fmt: skip
+  (tmp_path / "judged").write_text(json.dumps(record) + "\n")
+  changes = {
+    name: str(tmp_path / value) if isinstance(value, str) else value
+    for name, value in changes.items()
+  }
+  asked = dataclasses.replace(config, mode="evaluate", **changes)
+  with pytest.raises(InputError, match=message):
+    evaluate.prepare(asked, opened.table)
 
 
 def test_units_are_averaged_before_the_bootstrap():
   tasks = [
-    evaluate.Task(f"{u}{i}", u, "", None, None, None)
+    figures.Task(f"{u}{i}", u, "", None, None, None)
     for i, u in enumerate("aab")
   ]
-  values = evaluate.by_unit(tasks, np.array([0.0, 1.0, 0.25]))
+  values = figures.by_unit(tasks, np.array([0.0, 1.0, 0.25]))
   np.testing.assert_allclose(values, [0.5, 0.25])
 
 
 def test_one_unit_has_no_p():
-  tasks = [evaluate.Task("a", "a", "", None, None, None)]
-  figures = {
-    name: evaluate.Figures({"map": np.array([value])}, np.zeros(1), [])
+  tasks = [figures.Task("a", "a", "", None, None, None)]
+  measured = {
+    name: figures.Figures({"map": np.array([value])}, np.zeros(1), [])
     for name, value in (("nvse", 1.0), ("bm25", 0.5))
   }
-  lines = evaluate.compare(tasks, figures, "nvse")
-  _, rows = evaluate.rows_of(lines, ["map"])
+  lines = figures.compare(tasks, measured, "nvse")
+  _, rows = figures.rows_of(lines, ["map"])
   assert rows[1][-1] == "+0.500 (one query, no p)"
 
 
-def test_linked_documents_are_a_corpus(options, tmp_path):
+def test_linked_documents_are_a_corpus(config, tmp_path):
   path = tmp_path / "documents.jsonl"
   text = "Bach wrote fugues. Nobody came. Krebs wrote fugues."
   places = ((0, 4, "bach"), (32, 37, "krebs"))
@@ -352,63 +402,106 @@ def test_linked_documents_are_a_corpus(options, tmp_path):
   record = {"doc_id": "d", "text": text, "mentions": mentions}
   path.write_text(json.dumps(record) + "\n")
   changed = dataclasses.replace(
-    options, corpus=(str(path),), drop_most_frequent=0, min_count=1,
+    config, corpus=(str(path),), drop_most_frequent=0, min_count=1,
     store=str(tmp_path),
   )  # fmt: skip
   assert data.open_table(changed).entities == ["Bach", "Krebs"]
 
 
-def test_bad_corpora_and_options_are_refused(options, tmp_path):
+def test_bad_corpora_and_config_are_refused(config, tmp_path):
   path = tmp_path / "alone.jsonl"
   lines = [
     {"id": "a", "sentences": ["red red", "red"]},
     {"id": "b", "sentences": ["blue blue", "blue"]},
   ]
   path.write_text("\n".join(map(json.dumps, lines)))
-  alone = dataclasses.replace(
-    options, corpus=(str(path),), drop_most_frequent=0
-  )
+  alone = dataclasses.replace(config, corpus=(str(path),), drop_most_frequent=0)
   with pytest.raises(InputError, match="share a feature"):
     data.open_table(alone)
-  for changes in (
-    {"validation": 1.0},
-    {"ranking": "x"},
-    {"learning_rate": 0.0},
-  ):
+  for changes in ({"validation": 1.0}, {"beta": -1.0}, {"corpus": ()}):
     with pytest.raises(InputError):
-      dataclasses.replace(options, **changes)
-  assert variant(options, "hidden=8x4, beta=0.5").hidden == (8, 4)
+      dataclasses.replace(config, **changes)
+  assert variant(config, "hidden=8x4: beta=0.5").hidden == (8, 4)
   for text in ("beta", "beta=x", "store=y"):
     with pytest.raises(InputError, match="variants"):
-      variant(options, text)
+      variant(config, text)
 
 
-def test_the_program_suggests_names_and_exits_with_2(world, options, opened):
-  del opened  # Trained beforehand.
-  values = dataclasses.asdict(options)
+def _command(world, config, mode):
+  """The command line of a configuration: what differs from the defaults."""
+  plain = dataclasses.asdict(Config())
   given = [
     f"--{name}={','.join(map(str, x)) if isinstance(x, tuple) else x}"
-    for name, x in values.items()
-    if x is not None
+    for name, x in dataclasses.asdict(config).items()
+    if x != plain[name]
   ]
-  command = [
+  return [
     sys.executable, "-m", "experiments.nvse", f"--workdir={world / 'run'}",
-    "--mode=query", *given,
+    f"--mode={mode}", *given,
   ]  # fmt: skip
 
-  def run(query):
-    return subprocess.run(
-      [*command, f"--query={query}", "--json"],
-      cwd=_ROOT,
-      env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-      capture_output=True,
-      text=True,
-      timeout=120,
-    )
 
-  ended = run("Compser 1, Composer 2")
+def _run(command):
+  return subprocess.run(
+    command,
+    cwd=_ROOT,
+    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
+    capture_output=True,
+    text=True,
+    timeout=120,
+  )
+
+
+def test_the_program_suggests_names_and_exits_with_2(config, tmp_path):
+  command = _command(tmp_path, config, "query")
+  ended = _run([*command, "--query=Compser 1, Composer 2"])
   assert ended.returncode == 2
   assert "'Composer 1'" in ended.stderr and "Traceback" not in ended.stderr
-  ended = run("Composer 1, Composer 2:2")
+  assert not (tmp_path / "run").exists()  # nothing was trained
+  ended = _run([*command, "--query=Composer 1, Composer 2:2", "--json"])
   assert ended.returncode == 0, ended.stderr
-  assert len(json.loads(ended.stdout)["results"]) == 10
+  answer = json.loads(ended.stdout)
+  assert len(answer["results"]) == 10
+  assert answer["rationale_kind"] == "contributions"
+  ended = _run([*command, "--query=Composer 1", "--judged=x"])
+  assert ended.returncode == 2
+  assert "--judged is not read with --mode=query" in ended.stderr
+
+
+def test_judged_queries_of_another_corpus_stop_the_program_first(
+  world, config, tmp_path
+):
+  record = {
+    "qid": 1, "group": 1, "stratum": "2-10", "category": "c",
+    "entities": [{"name": "x", "candidate_ids": ["x"]}] * 2,
+    "systems": {}, "judgement": {},
+  }  # fmt: skip
+  path = tmp_path / "judged.jsonl"
+  path.write_text(json.dumps(record) + "\n")
+  fresh = _command(tmp_path, config, "evaluate")
+  ended = _run([*fresh, f"--judged={path}"])
+  assert ended.returncode == 2
+  assert "no member of a judged query" in ended.stderr
+  assert not (tmp_path / "run").exists()  # nothing was trained
+
+
+def test_a_run_records_the_flags_of_the_program(world, config, tmp_path):
+  small = dataclasses.replace(config, epochs=1, patience=3, validation=0.0)
+  command = _command(tmp_path, small, "train")
+  assert _run(command).returncode == 0
+  stored = json.loads((tmp_path / "run" / "flags.json").read_text())["flags"]
+  names = {field.name for field in dataclasses.fields(Config)}
+  assert names <= set(stored) and stored["mode"] == "train"
+  before = (tmp_path / "run" / "results.json").stat().st_mtime_ns
+  ended = _run(command)
+  assert ended.returncode == 0 and "finished before" in ended.stderr
+  assert (tmp_path / "run" / "results.json").stat().st_mtime_ns == before
+  # More epochs go on where the run ended.
+  longer = dataclasses.replace(small, epochs=2)
+  assert _run(_command(tmp_path, longer, "train")).returncode == 0
+  lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+  assert [json.loads(line)["step"] for line in lines] == [0, 1]
+
+
+def test_every_field_is_of_training_or_not():
+  assert set(TRAINING) <= {x.name for x in dataclasses.fields(Config)}

@@ -39,7 +39,7 @@ _IMPORTED = (
   "experiments.mvlsa.studies",
   "experiments.cmr.comparison",
   "experiments.ned.chapter",
-  "experiments.nvse.reporting",
+  "experiments.nvse.evaluate",
   "experiments.run.runlib",
   "repr_jax.data.synthetic",
   "repr_jax.ops.svd_updates",

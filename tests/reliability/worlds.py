@@ -223,7 +223,7 @@ CASES: dict[str, Case] = {
     "experiments.nvse.__main__",
     lambda world, run: [
       *_nvse(world, run), "--mode=evaluate", f"--gold={world / 'gold.json'}",
-      "--sizes=2", "--per_set=1", "--baselines=bm25,word2vecf",
+      "--sizes=2", "--per_set=1", "--systems=bm25,word2vecf",
     ],
     early=_SLOW,
   ),

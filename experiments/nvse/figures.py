@@ -1,0 +1,232 @@
+"""Figures of systems over many queries, and which differences are real.
+
+Configurations are chosen on one half of the queries and reported on the
+other; a hash of the query's id says which half it is in, so that it is the
+same for every system and every run.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from repr_jax.evaluation import retrieval, significance
+from repr_jax.setexp import systems
+from repr_jax.setexp.query import Query
+
+_BLOCK = 64
+_CURVE = 50
+
+
+class Task(NamedTuple):
+  """A query with what it should bring up.
+
+  Attributes:
+    id: unique.
+    unit: what a bootstrap draws: tasks of one unit are averaged.
+    stratum: of the number of sentences.
+    query: the query.
+    relevant: rows that should come first.
+    hidden: rows that are not ranked, the query's own among them.
+  """
+
+  id: str
+  unit: str
+  stratum: str
+  query: Query
+  relevant: np.ndarray
+  hidden: np.ndarray
+
+
+class Figures(NamedTuple):
+  """Figures of one system.
+
+  Attributes:
+    values: of each measure, one for each task, [n].
+    curve: precision at 1, 2, ... averaged over the tasks.
+    runs: best entities and scores of each task, if they were kept.
+  """
+
+  values: dict[str, np.ndarray]
+  curve: np.ndarray
+  runs: list[tuple[np.ndarray, np.ndarray]]
+
+
+class Line(NamedTuple):
+  """One system in one table.
+
+  Attributes:
+    system: its name.
+    means: value, lower and upper end of the interval by measure.
+    against: difference of the reference system to it, by measure.
+  """
+
+  system: str
+  means: dict[str, tuple[float, float, float]]
+  against: dict[str, significance.Difference]
+
+
+def in_first_half(unit: str) -> bool:
+  """Whether a query belongs to the half that configurations are chosen on."""
+  return hashlib.sha256(unit.encode()).digest()[0] % 2 == 0
+
+
+def halves(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
+  """Tasks to choose on and tasks to report."""
+  first = [task for task in tasks if in_first_half(task.unit)]
+  return first, [task for task in tasks if not in_first_half(task.unit)]
+
+
+def measure(
+  system: systems.System,
+  tasks: Sequence[Task],
+  measures: Sequence[str],
+  keep: int = 0,
+) -> Figures:
+  """Asks a system all queries.
+
+  Args:
+    system: the system.
+    tasks: n of them.
+    measures: as `retrieval.evaluate_run` names them.
+    keep: best entities of each task to remember.
+
+  Returns:
+    Its figures.
+  """
+  values: dict[str, list[float]] = {name: [] for name in measures}
+  curve, runs = np.zeros(_CURVE), []
+  for start in range(0, len(tasks), _BLOCK):
+    block = tasks[start : start + _BLOCK]
+    scores = np.array(system.score_batch([task.query for task in block]))
+    for task, row in zip(block, scores):
+      row[task.hidden] = -np.inf
+      order = np.argsort(-row, kind="stable")[: len(row) - len(task.hidden)]
+      ranked = np.isin(order, task.relevant)
+      for name in measures:
+        values[name].append(_value(name, ranked, len(task.relevant)))
+      hits = np.cumsum(ranked[:_CURVE])
+      hits = np.pad(hits, (0, _CURVE - len(hits)), "edge")
+      curve += hits / np.arange(1, _CURVE + 1)
+      if keep:
+        runs.append((order[:keep], row[order[:keep]]))
+  arrays = {name: np.array(x) for name, x in values.items()}
+  return Figures(arrays, curve / max(len(tasks), 1), runs)
+
+
+def by_unit(tasks: Sequence[Task], values: np.ndarray) -> np.ndarray:
+  """Means over the tasks of each unit, in the order of first appearance."""
+  units = {
+    unit: i for i, unit in enumerate(dict.fromkeys(t.unit for t in tasks))
+  }
+  place = np.array([units[task.unit] for task in tasks], np.int64)
+  return np.bincount(place, values) / np.bincount(place)
+
+
+def choose(
+  candidates: Mapping[str, Callable[[], systems.System]],
+  tasks: Sequence[Task],
+  name: str,
+) -> tuple[str, dict[str, float]]:
+  """The candidate with the best mean of a measure.
+
+  Args:
+    candidates: systems by label, made when they are asked.
+    tasks: of the first half.
+    name: the measure.
+
+  Returns:
+    The best one's label, and the means of all.
+  """
+  means = {}
+  for label, make in candidates.items():
+    found = measure(make(), tasks, [name]).values[name]
+    means[label] = float(by_unit(tasks, found).mean())
+  return max(means, key=lambda label: means[label]), means
+
+
+def compare(
+  tasks: Sequence[Task],
+  figures: Mapping[str, Figures],
+  reference: str,
+  seed: int = 0,
+  samples: int = 10_000,
+) -> list[Line]:
+  """A table: means with intervals, and differences by paired bootstrap.
+
+  Args:
+    tasks: that the figures belong to.
+    figures: by system.
+    reference: the system that the others are compared with.
+    seed: of the resamples.
+    samples: how many resamples.
+
+  Returns:
+    One line for each system, in the order given.
+  """
+  rng = np.random.default_rng(seed)
+  lines = []
+  for system, found in figures.items():
+    means, against = {}, {}
+    for name, values in found.values.items():
+      own = by_unit(tasks, values)
+      alone = significance.paired_bootstrap(
+        np.zeros_like(own), own, rng, samples=samples
+      )
+      means[name] = alone.value, alone.lower, alone.upper
+      if system != reference:
+        other = by_unit(tasks, figures[reference].values[name])
+        against[name] = significance.paired_bootstrap(
+          own, other, rng, samples=samples
+        )
+    lines.append(Line(system, means, against))
+  return lines
+
+
+def rows_of(
+  lines: Sequence[Line], measures: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+  """Header and cells of a table for people.
+
+  Args:
+    lines: from `compare`.
+    measures: the columns; the first two also show the difference and its p.
+
+  Returns:
+    Header and rows.
+  """
+  header = ["system", *measures]
+  header += [f"difference in {name} (p)" for name in measures[:2]]
+  rows = []
+  for line in lines:
+    cells = [line.system]
+    for name in measures:
+      value, lower, upper = line.means[name]
+      cells.append(f"{value:.3f} [{lower:.3f}, {upper:.3f}]")
+    for name in measures[:2]:
+      found = line.against.get(name)
+      if found is None:
+        cells.append("")
+        continue
+      few = np.isnan(found.p_value)
+      shown = "one query, no p" if few else f"{found.p_value:.4f}"
+      cells.append(f"{found.value:+.3f} ({shown})")
+    rows.append(cells)
+  return header, rows
+
+
+def _value(name: str, ranked: np.ndarray, relevant: int) -> float:
+  """A measure of one list in which each place is relevant or not."""
+  if name == "map":
+    return retrieval.average_precision(ranked, relevant)
+  if name == "recip_rank":
+    return retrieval.reciprocal_rank(ranked)
+  if name == "Rprec":
+    return retrieval.r_precision(ranked, relevant)
+  if name == "ndcg":
+    return retrieval.ndcg(ranked, np.ones(relevant))
+  stem, _, cut = name.rpartition("_")
+  if stem == "recall":
+    return retrieval.recall(ranked, relevant, int(cut))
+  return retrieval.precision(ranked, int(cut))

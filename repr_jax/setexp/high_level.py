@@ -1,0 +1,162 @@
+"""Set expansion in one call: from counts to answers by name, with reasons."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import scipy.sparse as sp
+
+from repr_jax.data.entities import features as feature_lib
+from repr_jax.data.entities.names import resolve_names
+from repr_jax.errors import InputError
+from repr_jax.setexp import autoencoder, explain, fitting, from_scipy, systems
+from repr_jax.setexp.expansion import Model
+from repr_jax.setexp.query import Query, best, exclude, make_query
+from repr_jax.setexp.train import Hyper
+
+_HYPER = Hyper(2e-3, beta=0.1)
+_CONFIG = autoencoder.Config(dim=100, weighting="bm25")
+_RANKING = systems.RankingConfig()
+
+
+class Answer(NamedTuple):
+  """One entity of an expanded set.
+
+  Attributes:
+    name: of the entity.
+    score: of the ranking.
+    reasons: features that added most to the score, or for a score between
+      Gaussians the dimensions.
+  """
+
+  name: str
+  score: float
+  reasons: list[explain.Named]
+
+
+@dataclasses.dataclass(frozen=True)
+class SetExpander:
+  """A trained model over named entities.
+
+  Attributes:
+    model: the model with all entities encoded.
+    counts: features of the entities, [X, F].
+    names: of the entities.
+    features: names of the features.
+    ranking: what entities are ranked by.
+    table: the entities' table, if they came with one: it finds names.
+  """
+
+  model: Model
+  counts: sp.csr_array
+  names: Sequence[str]
+  features: Sequence[str]
+  ranking: systems.RankingConfig
+  table: feature_lib.FeatureTable | None
+
+  def query(
+    self, names: Sequence[str], weights: Sequence[float] | None = None
+  ) -> Query:
+    """The query of named entities; an unknown name is an `InputError`."""
+    if self.table is not None:
+      return make_query(self.counts, resolve_names(self.table, names), weights)
+    places = {name: i for i, name in enumerate(self.names)}
+    missing = [name for name in names if name not in places]
+    if missing:
+      raise InputError(f"there is no entity {missing[0]!r}")
+    return make_query(self.counts, [places[x] for x in names], weights)
+
+  def expand(
+    self,
+    names: Sequence[str],
+    weights: Sequence[float] | None = None,
+    k: int = 10,
+    reasons: int = 5,
+  ) -> list[Answer]:
+    """The entities that complete a set.
+
+    Args:
+      names: members of the set.
+      weights: signed influence of each; 1 by default.
+      k: entities to return.
+      reasons: for each.
+
+    Returns:
+      Answers, best first, without the members.
+    """
+    query = self.query(names, weights)
+    system = systems.nvse(self.model, self.ranking)
+    scores = system.score_batch([query])[0]
+    answers = []
+    for row in best(exclude(scores, query), k).tolist():
+      parts = system.contributions(query, row)
+      why = explain.named_parts([parts], self.features, reasons)
+      answers.append(Answer(self.names[row], float(scores[row]), why))
+    return answers
+
+
+def fit(
+  counts: Any,
+  *,
+  names: Sequence[str] | None = None,
+  features: Sequence[str] | None = None,
+  config: autoencoder.Config = _CONFIG,
+  hyper: Hyper = _HYPER,
+  ranking: systems.RankingConfig = _RANKING,
+  epochs: int = 15,
+  batch_size: int = 64,
+  key: jax.Array | int = 0,
+) -> SetExpander:
+  """Trains an autoencoder and makes its entities ready for queries.
+
+  >>> import numpy as np
+  >>> from repr_jax import setexp
+  >>> counts = np.kron(np.eye(2), np.ones((5, 4)))
+  >>> names = ["Bach", "Haydn", "Mozart", "Verdi", "Bizet",
+  ...          "Po", "Rhine", "Nile", "Elbe", "Oder"]
+  >>> sets = setexp.fit(counts, names=names, epochs=2,
+  ...                   config=setexp.Config(dim=2, hidden=(8,)))
+  >>> sorted(x.name for x in sets.expand(["Nile", "Elbe"], k=3))
+  ['Oder', 'Po', 'Rhine']
+
+  Args:
+    counts: how often each entity has each feature, [X, F], dense or scipy's; or
+      a `FeatureTable`, which brings names and features.
+    names: of the entities; their numbers by default.
+    features: names of the features; their numbers by default.
+    config: the model.
+    hyper: learning rate, beta and smoothing.
+    ranking: what to rank by.
+    epochs: passes over the entities.
+    batch_size: entities in a step.
+    key: random key, or a seed.
+
+  Returns:
+    The model, to be asked by name.
+  """
+  table = counts if isinstance(counts, feature_lib.FeatureTable) else None
+  if table is not None:
+    counts, names, features = table.counts, table.names, table.features
+  matrix = from_scipy.check_rows(sp.csr_array(counts))
+  names = list(map(str, range(matrix.shape[0]))) if names is None else names
+  if features is None:
+    features = list(map(str, range(matrix.shape[1])))
+  if (len(names), len(features)) != matrix.shape:
+    raise InputError(
+      f"{len(names)} names and {len(features)} features cannot name counts of "
+      f"shape {matrix.shape}"
+    )
+  if len(set(names)) < len(names) and table is None:
+    raise InputError("two entities have one name: make names distinct")
+  key = jax.random.key(key) if isinstance(key, int) else key
+  used = np.flatnonzero(np.diff(matrix.indptr))
+  fitted = fitting.fit(
+    sp.csr_array(matrix[used]), config, key, epochs=epochs, hyper=hyper,
+    batch_size=batch_size,
+  )  # fmt: skip
+  model = from_scipy.model_from_scipy(
+    config, fitted.params, fitted.inputs, matrix
+  )
+  return SetExpander(model, matrix, names, features, ranking, table)

@@ -1,0 +1,76 @@
+"""Set expansion in one call."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from repr_jax import setexp
+from repr_jax.data import entities, synthetic_corpora
+from repr_jax.data.entities import features
+from repr_jax.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def world():
+  return synthetic_corpora.entity_sets(
+    np.random.default_rng(0), clusters=3, members=12, shared_features=20
+  )
+
+
+@pytest.mark.parametrize("score", ["features", "xi"])
+def test_members_bring_up_their_set_with_reasons(world, score):
+  names = [f"e{i}" for i in range(36)]
+  sets = setexp.fit(
+    world.counts,
+    names=names,
+    features=[f"f{i}" for i in range(world.counts.shape[1])],
+    config=setexp.Config(dim=6, hidden=(16,), weighting="bm25"),
+    hyper=setexp.Hyper(1e-2, beta=0.1),
+    ranking=setexp.RankingConfig(score, normalize=score == "xi"),
+    key=jax.random.key(0),
+  )
+  answers = sets.expand(["e0", "e1", "e20"], [1.0, 1.0, -0.2], k=8)
+  own = [world.cluster[names.index(x.name)] for x in answers]
+  assert np.mean(np.array(own) == world.cluster[0]) >= 0.75
+  first = answers[0]
+  assert not {"e0", "e1", "e20"} & {x.name for x in answers}
+  prefix = "f" if score == "features" else "dimension"
+  assert first.reasons and first.reasons[0].name.startswith(prefix)
+  row = world.counts[[names.index(first.name)]].indices
+  if score == "features":
+    assert {int(x.name[1:]) for x in first.reasons} <= set(row.tolist())
+
+
+def test_a_table_brings_its_names(tmp_path):
+  texts = {
+    "Bach": ["He wrote fugues.", "A fugue by Bach."],
+    "Haydn": ["He wrote symphonies and fugues."],
+    "Rhine": ["A river with water."],
+    "Nile": ["The water of a river."],
+  }
+  lines = [
+    json.dumps({"id": x.lower(), "name": x, "sentences": y})
+    for x, y in texts.items()
+  ]
+  (tmp_path / "entities.jsonl").write_text("\n".join(lines) + "\n")
+  table = features.build_from_entities(
+    entities.read_entity_file(tmp_path / "entities.jsonl"),
+    drop_most_frequent=0,
+    min_count=1,
+  )
+  sets = setexp.fit(table, config=setexp.Config(dim=2, hidden=(4,)), epochs=1)
+  assert sets.expand(["rhine"], k=1)[0].name == "Nile"
+
+
+def test_wrong_names_are_refused(world):
+  small = setexp.Config(dim=2, hidden=(4,))
+  with pytest.raises(InputError, match="cannot name counts"):
+    setexp.fit(world.counts, names=["a"], config=small)
+  with pytest.raises(InputError, match="one name"):
+    setexp.fit(np.eye(2), names=["a", "a"], config=small)
+  sets = setexp.fit(sp.csr_array(np.eye(3) + 1), config=small, epochs=0)
+  with pytest.raises(InputError, match="no entity 'x'"):
+    sets.expand(["x"])
