@@ -141,8 +141,8 @@ def choose(
   """
   means = {}
   for label, make in candidates.items():
-    found = measure(make(), tasks, [name]).values[name]
-    means[label] = float(by_unit(tasks, found).mean())
+    result = measure(make(), tasks, [name]).values[name]
+    means[label] = float(by_unit(tasks, result).mean())
   return max(means, key=lambda label: means[label]), means
 
 
@@ -167,9 +167,9 @@ def compare(
   """
   rng = np.random.default_rng(seed)
   lines = []
-  for system, found in figures.items():
+  for system, result in figures.items():
     means, against = {}, {}
-    for name, values in found.values.items():
+    for name, values in result.values.items():
       own = by_unit(tasks, values)
       alone = significance.paired_bootstrap(
         np.zeros_like(own), own, rng, samples=samples
@@ -205,13 +205,13 @@ def rows_of(
       value, lower, upper = line.means[name]
       cells.append(f"{value:.3f} [{lower:.3f}, {upper:.3f}]")
     for name in measures[:2]:
-      found = line.against.get(name)
-      if found is None:
+      result = line.against.get(name)
+      if result is None:
         cells.append("")
         continue
-      few = np.isnan(found.p_value)
-      shown = "one query, no p" if few else f"{found.p_value:.4f}"
-      cells.append(f"{found.value:+.3f} ({shown})")
+      few = np.isnan(result.p_value)
+      shown = "one query, no p" if few else f"{result.p_value:.4f}"
+      cells.append(f"{result.value:+.3f} ({shown})")
     rows.append(cells)
   return header, rows
 

@@ -156,7 +156,7 @@ def answer(
   query = build(table, members, new or {})
   scores = np.asarray(system.score_batch([query])[0])
   rows = best(exclude(scores, query), results)
-  parts = [system.contributions(query, row) for row in rows.tolist()]
+  parts = system.contributions(query, rows.tolist())
   why = [
     explain.named_parts([part], table.features, reasons, dimensions)
     for part in parts

@@ -3,7 +3,6 @@
 import dataclasses
 import pathlib
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -30,7 +29,6 @@ from repr_jax.setexp import (
   autoencoder,
   expansion,
   fitting,
-  from_scipy,
   model_files,
   sharding,
 )
@@ -232,24 +230,6 @@ def run_training(
   """`trained_model` in a directory of its own."""
   with open_run(directory, config) as run:
     return trained_model(run, config, table)
-
-
-def train_expander(
-  directory: pathlib.Path,
-  config: Config,
-  say: Callable[[str], None] = lambda text: None,
-) -> expander.Expander:
-  """The model of a work directory, trained first where there is none.
-
-  Args:
-    directory: of the training.
-    config: of the run.
-    say: called with a line of text when something was done.
-  """
-  table = data.open_table(config, say)
-  loaded = run_training(directory, config, table)
-  model = from_scipy.model_from_scipy(*loaded, table.counts)
-  return expander_of(config, table, model)
 
 
 def expander_of(

@@ -17,7 +17,7 @@ functions propagate NaN; constructors on the host refuse it.
 
 import jax
 
-from repr_jax.setexp import autoencoder, expansion, train
+from repr_jax.setexp import autoencoder, expansion, models, train
 from repr_jax.setexp.autoencoder import (
   Config,
   Elbo,
@@ -104,8 +104,8 @@ statistics = jax.jit(autoencoder.statistics, static_argnames="config")
 parameters = jax.jit(train.parameters, static_argnames="config")
 rows_from_dense = jax.jit(_rows_from_dense)
 dense_batch = jax.jit(_dense_batch)
-make_model = jax.jit(expansion.make_model, static_argnames="config")
-query_of_rows = jax.jit(expansion.query_of_rows)
+make_model = jax.jit(models.make_model, static_argnames="config")
+query_of_rows = jax.jit(models.query_of_rows)
 query_posterior = jax.jit(expansion.query_posterior)
 score_entities = jax.jit(expansion.score_entities)
 score_rows = jax.jit(expansion.score_rows)

@@ -14,11 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec
 
 from repr_jax import errors
 from repr_jax.ops import gaussian, topk
-from repr_jax.ops import mesh as meshes
 from repr_jax.setexp import autoencoder, feature_scores, gaussian_scores
 from repr_jax.setexp import rows as row_lib
 from repr_jax.setexp.explain import Contributions
@@ -153,63 +151,6 @@ def make_ranking(
   )
 
 
-def make_model(
-  config: autoencoder.Config,
-  params: autoencoder.Params,
-  inputs: autoencoder.Inputs,
-  rows: Rows,
-) -> Model:
-  """Encodes all entities.
-
-  >>> import jax, jax.numpy as jnp
-  >>> from repr_jax import setexp
-  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
-  >>> config = setexp.Config(dim=2, hidden=(4,))
-  >>> statistics = setexp.statistics(config, counts)
-  >>> params = setexp.init(config, jax.random.key(0), statistics)
-  >>> rows = setexp.rows_from_dense(counts)
-  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
-  >>> model.entities.xi.shape
-  (2, 2)
-
-  Args:
-    config: the configuration (static).
-    params: the parameters.
-    inputs: statistics of the training counts.
-    rows: features of the entities, fields [X, m].
-
-  Returns:
-    The model.
-  """
-  features = params.table.shape[0]
-  valid = (rows.indices >= 0) & (rows.indices < features)
-  counts = jnp.where(valid, rows.counts, 0).astype(params.table.dtype)
-  place = jnp.where(valid, rows.indices, features)
-  rows = Rows(place, counts)
-
-  def natural(row):
-    posterior = autoencoder.encode(config, params, inputs, row)
-    return autoencoder.natural_parameters(posterior)
-
-  encoded = jax.vmap(natural)(rows)
-  size = counts.shape[0]
-  df = jnp.zeros(features, counts.dtype)
-  df = df.at[place].add((counts > 0).astype(df.dtype), mode="drop")
-  lexical = autoencoder.Inputs(
-    jnp.log1p((size - df + 0.5) / (df + 0.5)),
-    jnp.maximum(counts.sum() / size, 1e-6),
-  )
-  weighted = jax.vmap(lambda row: _lexical_row(lexical, row))(rows)
-  return Model(
-    params,
-    inputs,
-    gaussian_scores.entity_side(gaussian.Natural(*(x.T for x in encoded))),
-    row_lib.table_from_rows(weighted, features),
-    lexical,
-    config,
-  )
-
-
 def query_members(model: Model, query: PaddedQuery) -> gaussian.Natural:
   """Natural parameters of a query's members, fields [q, d]."""
   place = jnp.maximum(query.ids, 0)
@@ -252,37 +193,6 @@ def query_posterior(
   total = jnp.sum(jnp.abs(weights))
   total = jnp.where(jnp.logical_and(normalize, total > 0), total, 1)
   return gaussian.product_of_experts(members, weights / total)
-
-
-def query_of_rows(
-  rows: Rows, ids: jax.Array, weights: jax.Array
-) -> PaddedQuery:
-  """A query of entities of a table.
-
-  >>> import jax.numpy as jnp
-  >>> from repr_jax import setexp
-  >>> rows = setexp.rows_from_dense(jnp.eye(3))
-  >>> query = setexp.query_of_rows(rows, jnp.array([2]), jnp.array([1.0]))
-  >>> query.entries.count.tolist()
-  [0.0, 0.0, 1.0]
-
-  Args:
-    rows: features of all entities, fields [X, m].
-    ids: rows of the members, int32 [q]; any row for padding.
-    weights: of the members, [q]; 0 for padding.
-
-  Returns:
-    The query, with q m entries.
-  """
-  own = Rows(*(x[ids] for x in rows))
-  member = jnp.arange(ids.shape[0], dtype=jnp.int32)[:, None]
-  entries = Entries(
-    jnp.broadcast_to(member, own.indices.shape).ravel(),
-    own.indices.ravel(),
-    own.counts.ravel(),
-  )
-  ids = jnp.where(weights != 0, ids, -1)
-  return PaddedQuery(ids, weights, entries, None)
 
 
 def score_entities(
@@ -360,7 +270,7 @@ def score_rows(
     weights = _weights(model, query, ranking)
 
     def one(row):
-      row = _lexical_row(model.lexical, row)
+      row = lexical_row(model.lexical, row)
       place = jnp.clip(row.indices, 0, weights.shape[0] - 1)
       return jnp.sum(row.counts * weights[place])
 
@@ -506,64 +416,6 @@ def decoder_rationale(
   return jnp.where(relative, against, jnp.exp(log_p))
 
 
-def expand_sharded(
-  model: Model, mesh: Mesh, queries: PaddedQuery, ranking: Ranking, k: int
-) -> Expansion:
-  """`expand` by Gaussian scores, the entities over the devices of a mesh.
-
-  Args:
-    model: the model; its side from `place_side`, X padded.
-    mesh: the devices, all axes together (static).
-    queries: n queries.
-    ranking: what to rank by; "features" is left out.
-    k: entities for each (static).
-
-  Returns:
-    The entities, on all devices.
-  """
-  axes, size = mesh.axis_names, model.features.place.shape[0]
-  prior = model.config.prior_variance
-  posteriors = jax.vmap(
-    lambda query: query_posterior(model, query, ranking.normalize)
-  )(queries)
-
-  def local(side, weights, posteriors, ids):
-    width = side.constants.shape[1]
-    start = lax.axis_index(axes) * width
-
-    def one(posterior, ids):
-      scores = gaussian_scores.scores(weights, prior, posterior, side)
-      here = jnp.where(ids < start, width, ids - start)
-      scores = scores.at[here].set(-jnp.inf, mode="drop")
-      scores = jnp.where(start + jnp.arange(width) < size, scores, -jnp.inf)
-      values, places = topk.top_k(scores, min(k, width))
-      return values, start + places
-
-    values, places = jax.vmap(one)(posteriors, ids)
-    return topk.collected_top_k(values, places, k, axes)
-
-  whole, cut = PartitionSpec(), PartitionSpec(None, axes)
-  specs = (cut, whole, whole, whole)
-  values, ids = meshes.shard_map(local, mesh, specs, (whole, whole))(
-    model.side, jnp.asarray(ranking.scores[1:]), posteriors, queries.ids
-  )
-  return Expansion(ids, values)
-
-
-def place_side(model: Model, mesh: Mesh) -> Model:
-  """Lays the entities of a model out on a mesh, all its axes together."""
-  size = model.side.constants.shape[1]
-  more = meshes.padded_size(size, mesh.size) - size
-  # Ones keep the logarithms of padding finite.
-  fields = [
-    np.pad(np.asarray(x), ((0, 0), (0, more)), constant_values=1)
-    for x in model.side
-  ]
-  axes = mesh.axis_names
-  placed = [meshes.place(x, mesh, None, axes) for x in fields]
-  return dataclasses.replace(model, side=gaussian_scores.Side(*placed))
-
-
 def _weights(model, query, ranking):
   """Weights of the features in the feature score, [F]."""
   return feature_scores.feature_weights(
@@ -582,8 +434,8 @@ def _gaussian_scores(model, query, ranking, side):
   )
 
 
-def _lexical_row(lexical, row):
-  """BM25 weights of one entity's features; padding has 0."""
+def lexical_row(lexical: autoencoder.Inputs, row: Rows) -> Rows:
+  """BM25 weights of one entity's features, fields [m]; padding has 0."""
   features = jnp.shape(lexical.idf)[0]
   valid = (row.indices >= 0) & (row.indices < features)
   idf = jnp.asarray(lexical.idf)

@@ -98,7 +98,7 @@ def feature_weights(
 def clean_entries(
   entries: Entries, weights: jax.Array, features: int
 ) -> Entries:
-  """Entries in which padding, and members of weight 0, count 0 of F."""
+  """Entries [n] in which padding and members of weight 0 have no count."""
   valid = (entries.feature >= 0) & (entries.feature < features)
   member = jnp.where(valid, entries.member, 0)
   valid &= weights[member] != 0

@@ -161,7 +161,7 @@ def parts(
 
 
 def finite(x: jax.Array) -> jax.Array:
-  """Scores in which what overflowed is the lowest or highest number."""
+  """Scores [X], with the lowest or highest number for one that overflows."""
   lowest = jnp.finfo(x.dtype).min
   return jnp.nan_to_num(x, nan=lowest, posinf=-lowest, neginf=lowest)
 

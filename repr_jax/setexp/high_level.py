@@ -90,8 +90,8 @@ class SetExpander:
     system = systems.nvse(self.model, self.ranking)
     scores = system.score_batch([query])[0]
     answers = []
-    for row in best(exclude(scores, query), k).tolist():
-      parts = system.contributions(query, row)
+    rows = best(exclude(scores, query), k).tolist()
+    for row, parts in zip(rows, system.contributions(query, rows)):
       why = explain.named_parts([parts], self.features, reasons)
       answers.append(Answer(self.names[row], float(scores[row]), why))
     return answers

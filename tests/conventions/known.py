@@ -15,8 +15,8 @@ UNCALLED = {
   "repr_jax.data.wordnet.database.Synset.definition",
   "repr_jax.kb.transitivity.violating_triple",
   "repr_jax.setexp.baselines.setexpan.skip_gram_counts",
-  "repr_jax.setexp.expansion.expand_sharded",
-  "repr_jax.setexp.expansion.place_side",
+  "repr_jax.setexp.sharded_expansion.expand_sharded",
+  "repr_jax.setexp.sharded_expansion.place_side",
   "repr_jax.setexp.explain.concept_table",
   "repr_jax.setexp.softmax.sampling_bias",
 }

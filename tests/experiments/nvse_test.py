@@ -19,8 +19,9 @@ from experiments.nvse import (
   train,
 )
 from experiments.nvse import query as querying
-from experiments.nvse.config import TRAINING, Config, variant
+from experiments.nvse.config import Config, variant
 from experiments.run import expander
+from repr_jax import setexp
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval
@@ -33,6 +34,12 @@ _CLASSES = {
   "president": "election state senate vote law congress nation party",
   "river": "water flows valley mouth delta basin bank stream",
 }
+
+_OTHER = {  # a judged query of another corpus
+  "qid": 1, "group": 1, "stratum": "2-10", "category": "c",
+  "entities": [{"name": "x", "candidate_ids": ["x"]}] * 2,
+  "systems": {}, "judgement": {},
+}  # fmt: skip
 
 
 def _entities():
@@ -95,9 +102,16 @@ def config(world):
   )
 
 
+def _expander(directory, config):
+  table = data.open_table(config)
+  loaded = train.run_training(directory, config, table)
+  model = setexp.model_from_scipy(*loaded, table.counts)
+  return train.expander_of(config, table, model)
+
+
 @pytest.fixture(scope="module")
 def opened(world, config):
-  return train.train_expander(world / "run", config)
+  return _expander(world / "run", config)
 
 
 def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
@@ -113,7 +127,7 @@ def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   ]
   assert losses[-1] < losses[0]
   monkeypatch.setattr(train, "train", None)
-  again = train.train_expander(world / "run", config)
+  again = _expander(world / "run", config)
   np.testing.assert_array_equal(again.model.entities, opened.model.entities)
 
 
@@ -148,9 +162,9 @@ def test_a_stopped_training_ends_as_one_that_was_not(world, config, tmp_path):
 
 def test_other_config_are_refused_and_other_rankings_are_not(world, config):
   with pytest.raises(InputError, match="beta"):
-    train.train_expander(world / "run", dataclasses.replace(config, beta=0.7))
+    _expander(world / "run", dataclasses.replace(config, beta=0.7))
   changed = dataclasses.replace(config, ranking="xi")
-  assert train.train_expander(world / "run", changed).ranking.score == "xi"
+  assert _expander(world / "run", changed).ranking.score == "xi"
 
 
 @pytest.mark.parametrize("name", systems.SYSTEMS)
@@ -168,7 +182,7 @@ def test_every_system_answers_with_reasons(opened, name):
   # Reasons of a result are the largest parts of its score.
   query = querying.build(opened.table, members, {})
   row = opened.table.rows[ids[0]]
-  parts = opened.system(name).contributions(query, row)
+  parts = opened.system(name).contributions(query, [row])[0]
   assert parts.total == pytest.approx(found.results[0].score, rel=1e-4)
   largest = parts.by_feature(len(opened.table.features)).max()
   if name != "word2vecf":
@@ -355,14 +369,7 @@ def test_bad_input_is_refused_before_training(
   opened, config, tmp_path, changes, message
 ):
   (tmp_path / "gold").write_text('{"c": ["x1", "x2"]}')
-  record = {
-    "qid": 1, "group": 1, "stratum": "2-10", "category": "c",
-    "entities": [
-      {"name": f"x{i}", "candidate_ids": [f"x{i}"]} for i in range(2)
-    ],
-    "systems": {}, "judgement": {},
-  }  # fmt: skip
-  (tmp_path / "judged").write_text(json.dumps(record) + "\n")
+  (tmp_path / "judged").write_text(json.dumps(_OTHER) + "\n")
   changes = {
     name: str(tmp_path / value) if isinstance(value, str) else value
     for name, value in changes.items()
@@ -370,26 +377,6 @@ def test_bad_input_is_refused_before_training(
   asked = dataclasses.replace(config, mode="evaluate", **changes)
   with pytest.raises(InputError, match=message):
     evaluate.prepare(asked, opened.table)
-
-
-def test_units_are_averaged_before_the_bootstrap():
-  tasks = [
-    figures.Task(f"{u}{i}", u, "", None, None, None)
-    for i, u in enumerate("aab")
-  ]
-  values = figures.by_unit(tasks, np.array([0.0, 1.0, 0.25]))
-  np.testing.assert_allclose(values, [0.5, 0.25])
-
-
-def test_one_unit_has_no_p():
-  tasks = [figures.Task("a", "a", "", None, None, None)]
-  measured = {
-    name: figures.Figures({"map": np.array([value])}, np.zeros(1), [])
-    for name, value in (("nvse", 1.0), ("bm25", 0.5))
-  }
-  lines = figures.compare(tasks, measured, "nvse")
-  _, rows = figures.rows_of(lines, ["map"])
-  assert rows[1][-1] == "+0.500 (one query, no p)"
 
 
 def test_linked_documents_are_a_corpus(config, tmp_path):
@@ -471,13 +458,8 @@ def test_the_program_suggests_names_and_exits_with_2(config, tmp_path):
 def test_judged_queries_of_another_corpus_stop_the_program_first(
   world, config, tmp_path
 ):
-  record = {
-    "qid": 1, "group": 1, "stratum": "2-10", "category": "c",
-    "entities": [{"name": "x", "candidate_ids": ["x"]}] * 2,
-    "systems": {}, "judgement": {},
-  }  # fmt: skip
   path = tmp_path / "judged.jsonl"
-  path.write_text(json.dumps(record) + "\n")
+  path.write_text(json.dumps(_OTHER) + "\n")
   fresh = _command(tmp_path, config, "evaluate")
   ended = _run([*fresh, f"--judged={path}"])
   assert ended.returncode == 2
@@ -501,7 +483,3 @@ def test_a_run_records_the_flags_of_the_program(world, config, tmp_path):
   assert _run(_command(tmp_path, longer, "train")).returncode == 0
   lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
   assert [json.loads(line)["step"] for line in lines] == [0, 1]
-
-
-def test_every_field_is_of_training_or_not():
-  assert set(TRAINING) <= {x.name for x in dataclasses.fields(Config)}

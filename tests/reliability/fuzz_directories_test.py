@@ -156,7 +156,8 @@ def _make_export(folder: pathlib.Path) -> None:
   vectors = word2vecf.Model(
     np.ones((rows, 2), "f"), np.ones((width, 2), "f"), np.ones((4, 2), "f"), 5
   )
-  held = expansion.Model(*_model(), None, "", False, None, None)
+  config, params, inputs = _model()
+  held = expansion.Model(params, inputs, None, None, None, config)
   expander.save(folder, expander.Expander(table, held, vectors=vectors))
 
 

@@ -490,23 +490,3 @@ def test_best_parameters_are_kept():
   assert nothing.idle == 2
   better = fitting.keep_best(nothing, params._replace(table=jnp.zeros(1)), -4.0)
   assert (better.idle, better.elbo, better.params.table[0]) == (0, -4.0, 0.0)
-
-
-@pytest.mark.parametrize(
-  "hyper",
-  [
-    train.Hyper(float("inf")),
-    train.Hyper(beta=-1.0),
-    train.Hyper(smoothing=1.0),
-    train.Hyper(beta=float("nan")),
-  ],
-)
-def test_wrong_hyperparameters_are_refused(hyper):
-  with pytest.raises(errors.InputError):
-    fitting.fit(_counts(), _PLAIN, jax.random.key(0), hyper=hyper)
-
-
-def test_a_sampled_softmax_has_no_smoothing():
-  config = dataclasses.replace(_PLAIN, sampled=4)
-  with pytest.raises(errors.InputError, match="smoothing"):
-    fitting.check_hyper(config, train.Hyper(smoothing=0.1))

@@ -1,0 +1,33 @@
+"""Hyperparameters that training refuses."""
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from repr_jax import errors
+from repr_jax.setexp import autoencoder, fitting, train
+
+_PLAIN = autoencoder.Config(dim=3, hidden=(6,))
+
+
+@pytest.mark.parametrize(
+  "hyper",
+  [
+    train.Hyper(float("inf")),
+    train.Hyper(beta=-1.0),
+    train.Hyper(smoothing=1.0),
+    train.Hyper(beta=float("nan")),
+  ],
+)
+def test_wrong_hyperparameters_are_refused(hyper):
+  with pytest.raises(errors.InputError):
+    fitting.fit(
+      sp.csr_array(np.ones((4, 5))), _PLAIN, jax.random.key(0), hyper=hyper
+    )
+
+
+def test_a_sampled_softmax_has_no_smoothing():
+  config = autoencoder.Config(dim=3, hidden=(6,), sampled=4)
+  with pytest.raises(errors.InputError, match="smoothing"):
+    fitting.check_hyper(config, train.Hyper(smoothing=0.1))
