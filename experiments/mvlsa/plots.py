@@ -1,6 +1,5 @@
 """Pictures of a study: figure against setting, shares of views, losses."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from experiments.mvlsa import studies
@@ -20,22 +19,6 @@ def figures(study: studies.Study) -> dict[str, Any]:
   if study.shares:
     pictures["shares"] = _shares(study, figure.Figure(figsize=(7, 6)))
   return pictures
-
-
-def sweeps(swept: Sequence[studies.Study]) -> dict[str, Any]:
-  """Figures against several settings, side by side, as "sweeps"."""
-  try:
-    from matplotlib import figure
-  except ImportError:
-    return {}
-  picture = figure.Figure(figsize=(3.2 * len(swept), 3.2), layout="tight")
-  for study, axes in zip(swept, picture.subplots(1, len(swept), sharey=True)):
-    _draw_lines(study, axes)
-    axes.set(xlabel=study.name)
-    axes.tick_params(labelsize=8)
-  axes.legend(fontsize=8)
-  picture.axes[0].set(ylabel="correlation x 100")
-  return {"sweeps": picture}
 
 
 def _lines(study: studies.Study, picture):
