@@ -61,7 +61,8 @@ def _uncalled(trees: dict[str, ast.Module]) -> list[str]:
   for module, tree in trees.items():
     for name, node in _definitions(tree).items():
       last = name.rpartition(".")[2]
-      if last in doors or last in _CALLED_FROM_OUTSIDE:
+      # Methods of an exported class are for its users.
+      if {last, name.partition(".")[0]} & (doors | _CALLED_FROM_OUTSIDE):
         continue
       if used[last] <= _words(node)[last]:
         lines = (node.end_lineno or 0) - node.lineno + 1
@@ -84,6 +85,7 @@ def test_public_functions_have_callers_outside_the_tests():
     ("__all__ = ['f']\ndef f(): pass", []),
     ("class A:\n  def f(self): pass\nA()", ["m.A.f (1 lines)"]),
     ("class A:\n  def f(self): pass\nA().f()", []),
+    ("__all__ = ['A']\nclass A:\n  def f(self): pass", []),
     ("def f(): '''Calls f.'''", ["m.f (1 lines)"]),
     ("def f(): pass\nx = 'm:f'", []),
   ],
