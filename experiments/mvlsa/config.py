@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from experiments.run.config import flag
+from experiments.run.config import GIVEN, flag
 from repr_jax.data.views.dependencies import RELATIONS
 from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.errors import InputError
@@ -12,6 +12,7 @@ from repr_jax.multiview.weighting import KINDS, Weighting
 SWEEPS = ("n", "t", "m", "k", "v", "r")
 TABLES = (*SWEEPS, "ablation", "comparison")
 _WORDS = {"study": ("fit", *TABLES)}
+_TREES = {**_WORDS, "dependencies": GIVEN}
 _SCALE = {"study": "scale"}
 _SETS = {"study": ("fit", *TABLES), "evaluate": True}
 
@@ -71,11 +72,11 @@ class Config:
     (), "CoNLL files for dependency views.", only=_WORDS
   )
   relations: Sequence[str] = flag(
-    RELATIONS, "Dependency relations, one view each.", only=_WORDS
+    RELATIONS, "Dependency relations, one view each.", only=_TREES
   )
   layout: str = flag(
     "conllu", "Layout of --dependencies.",
-    choices=("conllu", "word-tag-head"), only=_WORDS,
+    choices=("conllu", "word-tag-head"), only=_TREES,
   )  # fmt: skip
   wordnet: Sequence[str] = flag(
     (), "WordNet views to make.", choices=GROUPS, only=_WORDS

@@ -30,7 +30,7 @@ from absl import flags
 from repr_jax.errors import InputError
 
 C = TypeVar("C")
-GIVEN = object()  # in `only`: whatever another field is, it is not None
+GIVEN = object()  # in `only`: another field is neither None nor empty
 _KEY = "flag"
 
 
@@ -189,7 +189,7 @@ def unread(config: Any, name: str) -> str | None:
   for other, allowed in (told.only if told else {}).items():
     value = getattr(config, other)
     if allowed is GIVEN:
-      if value is None:
+      if value is None or value == ():
         return f"without --{other}"
       continue
     options = allowed if isinstance(allowed, tuple) else (allowed,)

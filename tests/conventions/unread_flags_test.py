@@ -27,9 +27,10 @@ _CASES = {
 }
 _QUICK = ("rescal", "elkb-puzzle")
 # Experiments that do not yet declare which mode reads each of their flags.
-_PENDING = ("rescal", "elkb", "nvse", "mvlsa")
-# Flags that change how a run works, not what it computes.
-_HOW = {"mesh", "store", "block", "save_every", "log_every"}
+_PENDING = ("nvse",)
+# Flags that change how a run works or where a resource is, not what it
+# computes.
+_HOW = {"mesh", "store", "block", "save_every", "log_every", "wordnet_path"}
 
 
 def _modes():

@@ -25,6 +25,8 @@ class Config:
     ("full", "sub"), "Parts.", choices=("full", "sub")
   )
   bound: float = config.flag(0.5, "A bound.", only={"parts": "full"})
+  files: tuple[str, ...] = config.flag((), "Files.")
+  layout: str = config.flag("plain", "Layout.", only={"files": config.GIVEN})
   inner: int = 7
 
 
@@ -71,6 +73,7 @@ def test_defaults_and_values_have_the_types_of_the_fields(parse):
     (["--count=3"], "--count is not read with --trainer=pairs"),
     (["--trainer=many", "--quick"], "--quick is not read with --trainer=many"),
     (["--parts=sub", "--bound=1"], "--bound is not read with --parts=sub"),
+    (["--layout=x"], "--layout is not read without --files"),
   ],
 )
 def test_a_flag_that_cannot_be_used_is_refused_by_name(
@@ -82,6 +85,7 @@ def test_a_flag_that_cannot_be_used_is_refused_by_name(
 
 def test_a_tuple_reads_a_flag_where_one_of_its_elements_does(parse):
   assert parse("--bound=1").bound == 1.0
+  assert parse("--files=a", "--layout=x").layout == "x"
   assert config.unread(parse("--parts=sub"), "bound") is not None
   assert config.unread(parse("--parts=full"), "bound") is None
 
