@@ -127,7 +127,8 @@ def violation(constraints: Constraints, params: scores.Params) -> jax.Array:
     params: entities [E, d] and relations [R, p].
 
   Returns:
-    max over conditions g(params) <= 0 of max(g, 0), scalar.
+    max over conditions g(params) <= 0 of max(g, 0), scalar; NaN where a table
+    is not finite.
   """
   nodes = constraints.model.nodes(params.relations)
   value, _ = projections.tied(
@@ -147,7 +148,9 @@ def violation(constraints: Constraints, params: scores.Params) -> jax.Array:
   if constraints.region is not None:
     outside = params.entities - project_rows(constraints, params.entities)
     worst = jnp.maximum(worst, jnp.max(jnp.abs(outside)))
-  return worst
+  # A compiled maximum of many numbers passes over a NaN.
+  finite = [jnp.isfinite(table).all() for table in params]
+  return jnp.where(finite[0] & finite[1], worst, jnp.nan)
 
 
 def project_step(
