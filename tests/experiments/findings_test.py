@@ -118,7 +118,10 @@ def test_rules_help_or_do_not():
   assert len(good) == 4 and all(_holds(good).values())
   assert not any(_holds(bad).values())
   rows = _rules(0.02, 0.49, 0.26, 1e-7, 0.6)
-  assert "from 0.02 to 0.49" in elkb.answer(rows)
+  assert elkb.answer(rows).startswith("Yes, in the puzzle")
+  assert "0.02 without and 0.49 with rules" in elkb.answer(rows)
+  other = _rules(0.45, 0.49, 0.26, 1e-7, 0.6)
+  assert elkb.answer(other).startswith("Not clearly")
   assert len(elkb.table(rows).rows) == 3
   forest, lines = elkb.charts(rows, {"T": [(1, 0.2), (2, 0.3)], "B": []})
   assert all(0 <= x.lower <= x.upper <= 1 for x in forest.points)
