@@ -7,10 +7,10 @@ with and without rules.
 import dataclasses
 import json
 import pathlib
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from experiments.elkb import data, evaluate, train
+from experiments.elkb import data, evaluate, findings, train
 from experiments.elkb import puzzle as kb_puzzle
 from experiments.elkb.config import Config
 from experiments.run import report, runlib
@@ -24,7 +24,6 @@ _COMMAND = (
 class _Outcome(NamedTuple):
   """Figures of one system."""
 
-  violation: float
   relations: dict[str, tuple[int, float]]  # test facts and filtered MRR
   history: list[dict]
 
@@ -53,16 +52,24 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
     base = Config()
     kb_puzzle.puzzle_rows(run, 10, 0, base.mixing, base.cap)
   puzzle = json.loads((folder / "results.json").read_text())["rows"]
+  history = {
+    label: [(x["step"] + 1, x["mrr"]) for x in outcome.history if "mrr" in x]
+    for label, outcome in outcomes.items()
+  }
   return report.Chapter(
     title="Knowledge bases under logical constraints",
     summary=f"The deduction puzzle (10 runs), and link prediction on {kb.name} "
     f"({len(kb.splits.train):,} facts, {len(kb.entities):,} entities) with "
     f"{len(kb.rules)} rules.",
     rows=puzzle + rows,
-    tables=[_violations(puzzle, outcomes), _by_relation(outcomes)],
-    plots=_plots(outcomes),
+    tables=[_by_relation(outcomes)],
+    charts=findings.charts(puzzle, history),
     notes=[_NOTE],
     command=_COMMAND,
+    question=findings.QUESTION,
+    answer=findings.answer(puzzle),
+    table=findings.table(puzzle + rows),
+    claims=findings.claims(puzzle + rows),
   )
 
 
@@ -121,31 +128,13 @@ def _train(
     for relation, value in each.items()
   }
   lines = (folder / "metrics.jsonl").read_text().splitlines()
-  return _Outcome(worst, relations, [json.loads(line) for line in lines])
-
-
-def _violations(
-  puzzle: Sequence[Mapping[str, Any]], outcomes: Mapping[str, _Outcome]
-) -> report.Table:
-  """Rule violations without and with constraints, side by side."""
-  worst = {
-    row["name"]: row["value"]
-    for row in puzzle
-    if row["metric"] == "largest rule violation"
-  }
-  worst |= {label: outcome.violation for label, outcome in outcomes.items()}
-  plain = [name for name in worst if not name.endswith(" + rules")]
-  return report.Table(
-    "Largest rule violation",
-    ["system", "without constraints", "with constraints"],
-    [[name, worst[name], worst[name + " + rules"]] for name in plain],
-  )
+  return _Outcome(relations, [json.loads(line) for line in lines])
 
 
 def _by_relation(outcomes: Mapping[str, _Outcome]) -> report.Table:
   """Filtered MRR of each relation, the most frequent first."""
-  order = _relations(outcomes)
   counts = next(iter(outcomes.values())).relations
+  order = sorted(counts, key=lambda name: -counts[name][0])
   return report.Table(
     "Filtered MRR by relation",
     ["relation", "test facts", *outcomes],
@@ -158,50 +147,3 @@ def _by_relation(outcomes: Mapping[str, _Outcome]) -> report.Table:
       for name in order
     ],
   )
-
-
-def _relations(outcomes: Mapping[str, _Outcome]) -> list[str]:
-  counts = next(iter(outcomes.values())).relations
-  return sorted(counts, key=lambda name: -counts[name][0])
-
-
-def _plots(outcomes: Mapping[str, _Outcome]) -> list[report.Plot]:
-  """MRR by relation and the curves; none where matplotlib is missing."""
-  try:
-    from matplotlib import figure
-  except ImportError:
-    return []
-  order = _relations(outcomes)[:8]
-  bars = figure.Figure(figsize=(8, 4))
-  axes = bars.subplots()
-  width = 0.8 / len(outcomes)
-  for i, (label, outcome) in enumerate(outcomes.items()):
-    places = [j + i * width for j in range(len(order))]
-    values = [outcome.relations[name][1] for name in order]
-    axes.bar(places, values, width, label=label)
-  axes.set_xticks(
-    [j + 0.4 - width / 2 for j in range(len(order))],
-    [name.replace("_", " ") for name in order],
-    rotation=20,
-    ha="right",
-    fontsize=8,
-  )
-  axes.set(ylabel="filtered MRR", ylim=(0, 1))
-  axes.legend(fontsize=8)
-  curves = figure.Figure(figsize=(8, 4))
-  axes = curves.subplots()
-  for label, outcome in outcomes.items():
-    looks = [line for line in outcome.history if "mrr" in line]
-    axes.plot(
-      [line["step"] + 1 for line in looks],
-      [line["mrr"] for line in looks],
-      "o-",
-      label=label,
-    )
-  axes.set(xlabel="epoch", ylabel="validation MRR, filtered", ylim=(0, 1))
-  axes.grid(alpha=0.3)
-  axes.legend(fontsize=8)
-  return [
-    report.Plot("Filtered MRR of the most frequent relations.", bars),
-    report.Plot("Validation MRR in training.", curves),
-  ]

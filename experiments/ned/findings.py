@@ -39,6 +39,7 @@ def claims(gains: Gains) -> list[report.Claim]:
       sentence = "Disambiguation by context beats the prior"
     elif better.partition(" ")[0] != worse.partition(" ")[0]:
       sentence = f"{_start(better)} vectors beat {_start(worse)} vectors"
+      sentence = sentence[0].upper() + sentence[1:]
     where = report_labels.label(test).text
     tested.append(
       report.claim(

@@ -37,14 +37,6 @@ class Table:
 
 
 @dataclasses.dataclass
-class Plot:
-  """A picture: a matplotlib figure and its caption."""
-
-  caption: str
-  image: Any
-
-
-@dataclasses.dataclass
 class Point:
   """One line of a forest plot: a figure and its interval.
 
@@ -207,13 +199,11 @@ class Chapter:
   answer: str = ""
   table: Table | None = None
   claims: Sequence[Claim] = ()
-  plots: Sequence[Plot] = ()
 
 
 def save(path: str | os.PathLike, chapter: Chapter) -> None:
   """Writes a chapter as one JSON object."""
-  value = dataclasses.asdict(dataclasses.replace(chapter, plots=()))
-  del value["plots"]
+  value = dataclasses.asdict(chapter)
   for held, chart in zip(value["charts"], chapter.charts):
     held["kind"] = type(chart).__name__
   plain = json.loads(json.dumps(value, default=_number))

@@ -189,6 +189,9 @@ def test_disambiguation_beats_the_prior_or_does_not(p, holds):
   assert [claim.holds for claim in claims] == [holds, holds]
   assert "Disambiguation by context beats the prior" in claims[0].sentence
   assert claims[1].sentence.startswith("Coherence")
+  names = "max-margin with U2, global", "VAE with U2, global"
+  (vectors,) = ned.claims({("dump", *names): _gap(0.3, p)})
+  assert vectors.sentence.startswith("Max-margin vectors beat VAE vectors")
   start = "Yes: +0.3" if holds else "Not here: +0.3"
   assert ned.answer(gains).startswith(start)
   assert ned.charts({}) == [] and len(ned.charts(gains)[0].points) == 2
