@@ -15,7 +15,8 @@ from repr_jax.setexp import explain
 from repr_jax.setexp.query import Query
 
 MAX_RESULTS = 100
-_MARKED = 40  # Features whose words are marked in sentences.
+_MARKED_SHARE = 0.8  # Marked words make up so much of what raised a score.
+_MARKED = 40  # Features of a concept whose words are marked.
 
 _SYSTEM_LABELS = {
   "nvse": "NVSE",
@@ -192,7 +193,7 @@ class Answers:
     for i, one in enumerate(self._contributions(question, rows)):
       own = slice(starts[i], starts[i + 1])
       order = np.lexsort((np.arange(len(parts[i])), -scores[own], empty[own]))
-      marked = reasons.supporting_features(one, names, _MARKED)
+      marked = reasons.supporting_features(one, names, _MARKED_SHARE)
       if not marked and len(one.dimensions):
         marked = self._concept_words(query)
       chosen = [

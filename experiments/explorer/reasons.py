@@ -43,12 +43,20 @@ def decompose(
 
 
 def supporting_features(
-  contributions: Contributions, names: Sequence[str], count: int
+  contributions: Contributions, names: Sequence[str], share: float
 ) -> set[str]:
-  """Names of the features that raised an entity's score most."""
-  values = contributions.by_feature(len(names))
-  order = np.argsort(-values, kind="stable")[:count]
-  return {names[place] for place in order.tolist() if values[place] > 0}
+  """Names of the features that raised an entity's score most.
+
+  Args:
+    contributions: of the entity.
+    names: of the features, [F].
+    share: of all that raised the score; the fewest features that reach it.
+  """
+  values = np.maximum(contributions.by_feature(len(names)), 0)
+  order = np.argsort(-values, kind="stable")[: np.count_nonzero(values)]
+  before = np.cumsum(values[order]) - values[order]
+  chosen = order[before < share * values.sum()]
+  return {names[place] for place in chosen.tolist()}
 
 
 def split_name(name: str) -> dict[str, str]:

@@ -48,7 +48,9 @@ def test_a_distance_has_shares_and_a_score_of_zero_has_none():
 
 def test_only_features_that_raised_a_score_support_it():
   one = _parts([0, 1, 2, 3], [1.0, -5.0, 3.0, 0.0])
-  assert reasons.supporting_features(one, _NAMES, 4) == {
-    "word:music", "word:a:b",
-  }  # fmt: skip
-  assert reasons.supporting_features(one, _NAMES, 1) == {"word:a:b"}
+  both = {"word:music", "word:a:b"}
+  assert reasons.supporting_features(one, _NAMES, 1.0) == both
+  assert reasons.supporting_features(one, _NAMES, 0.8) == both
+  assert reasons.supporting_features(one, _NAMES, 0.75) == {"word:a:b"}
+  nothing = _parts([1], [-1.0])
+  assert reasons.supporting_features(nothing, _NAMES, 0.8) == set()
