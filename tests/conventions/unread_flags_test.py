@@ -26,8 +26,6 @@ _CASES = {
   )
 }
 _QUICK = ("rescal", "elkb-puzzle")
-# Experiments that do not yet declare which mode reads each of their flags.
-_PENDING = ("nvse",)
 # Flags that change how a run works or where a resource is, not what it
 # computes.
 _HOW = {"mesh", "store", "block", "save_every", "log_every", "wordnet_path"}
@@ -35,9 +33,7 @@ _HOW = {"mesh", "store", "block", "save_every", "log_every", "wordnet_path"}
 
 def _modes():
   for name in _CASES:
-    marks = [] if name in _QUICK else [pytest.mark.long]
-    if name.startswith(_PENDING):
-      marks.append(pytest.mark.xfail(reason="modes are not declared yet"))
+    marks = () if name in _QUICK else pytest.mark.long
     yield pytest.param(name, marks=marks)
 
 
