@@ -29,8 +29,8 @@ def factor_views(
   """The factors of each view, in order, on one device.
 
   Dense views of one shape are factored in one program, vmapped, as many as
-  fit in 256 MB. Sparse ones go one at a time: their products are several
-  times slower under vmap.
+  fit in 256 MB. Sparse ones, which seldom have one shape, go one at a
+  time.
 
   Args:
     hosts: from `open_views`.
