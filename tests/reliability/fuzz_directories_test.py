@@ -23,7 +23,12 @@ from repr_jax.data import entities, wordnet
 from repr_jax.data.entities import features
 from repr_jax.data.io import array_files, arraystore
 from repr_jax.data.views import store
-from repr_jax.setexp import autoencoder, expansion, model_files
+from repr_jax.setexp import (
+  autoencoder,
+  expansion,
+  from_scipy,
+  model_files,
+)
 from repr_jax.setexp.baselines import word2vecf
 
 _WORDNET = {
@@ -165,7 +170,7 @@ def _check_export(found) -> None:
   _check_table(found.table)
   ranking = found.ranking
   assert isinstance(ranking.score, str) and isinstance(ranking.pooling, str)
-  assert np.isfinite([ranking.power, ranking.own, found.fusion]).all()
+  assert np.isfinite([ranking.power, ranking.member_share, found.fusion]).all()
   if found.vectors is not None:
     assert len(found.vectors.entities) == len(found.table.entities)
 
@@ -297,7 +302,7 @@ def test_a_damaged_directory_is_refused_with_its_place(
   reader, make, monkeypatch
 ):
   # What follows the reading compiles, and is tested elsewhere.
-  monkeypatch.setattr(expansion, "build", lambda *found: None)
+  monkeypatch.setattr(from_scipy, "model_from_scipy", lambda *found: None)
   fuzz_cases.check_directory(reader, make)
 
 
