@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from experiments.run import report
+from experiments.run import report, report_labels
 
 QUESTION = "Is the spectral core exact, and does it cope with missing rows?"
 # A figure is drawn at this height if it is smaller.
@@ -17,9 +17,9 @@ def answer(
   recovered: Mapping[str, Sequence[float]],
 ) -> str:
   """One sentence; the arguments are those of `claims`."""
-  error = errors["implicit centering"]
+  error = report_labels.number(errors["implicit centering"], 1)
   return (
-    f"Centering inside the SVD is right to {error:.0e}; "
+    f"Centering inside the SVD is right to {error}; "
     f"with {shares[-1]:.0%} of the rows missing GCCA still recovers "
     f"{recovered['left out'][-1]:.0%} of the planted space."
   )
