@@ -28,10 +28,17 @@ def test_the_first_two_commands_are_the_job_and_the_tests():
     assert set(extras.split(",")) <= set(known)
 
 
-def test_examples_run_as_written():
-  examples = _blocks("python")
-  assert examples
-  for example in examples:
+_PAGES = sorted(
+  str(path.relative_to(source.ROOT))
+  for path in source.ROOT.rglob("*.md")
+  if not {".venv", "venv", "build", "runs"} & set(path.parts)
+)
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_examples_run_as_written(page):
+  text = (source.ROOT / page).read_text("utf-8")
+  for example in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
     ended = subprocess.run(
       [sys.executable, "-c", example],
       cwd=source.ROOT,
@@ -41,12 +48,23 @@ def test_examples_run_as_written():
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.parametrize("page", _PAGES)
+def test_links_lead_somewhere(page):
+  place = (source.ROOT / page).parent
+  text = (source.ROOT / page).read_text("utf-8")
+  for target in re.findall(r"\]\(([^)#]+)", text):
+    assert (place / target).exists(), target
+
+
+def test_the_front_page_is_short():
+  assert len(_TEXT.split()) <= 900
+  assert len(_blocks("python")) >= 3
+
+
 def _commands() -> list[str]:
-  """Lines of the examples for each kind of user, as they stand."""
-  section = _TEXT.partition("## For whom")[2].partition("\n## ")[0]
-  found = re.findall(r"^```bash\n(.*?)^```", section, re.M | re.S)
-  lines = "".join(found).replace("\\\n", " ").splitlines()
-  return [line for line in lines if not line.startswith("pip ")]
+  """Commands of the README after the first two, as they stand."""
+  blocks = _blocks("bash")[2:]
+  return "".join(blocks).replace("\\\n", " ").splitlines()
 
 
 def test_there_is_an_example_for_each_user():
