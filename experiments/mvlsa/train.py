@@ -254,7 +254,7 @@ def _factor(
     return ViewFactor._make(kept[name] for name in ViewFactor._fields)
   ((factor, _),) = factoring.factor_views(
     [host], config.m, weights[None], jax.random.key(config.seed),
-    tolerance=config.tolerance, max_cycles=config.svd_cycles,
+    tolerance=config.tolerance, max_cycles=config.svd_cycles, widest=config.t,
   )  # fmt: skip
   made = jax.tree.map(np.asarray, factor)
   if path is not None:

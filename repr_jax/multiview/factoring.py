@@ -13,6 +13,7 @@ from repr_jax.multiview import gcca, host_views
 from repr_jax.multiview.gcca import ViewFactor
 from repr_jax.multiview.host_views import HostView
 
+_MANY = 8  # sparse views beyond which they share padded shapes
 _STACKED_BYTES = 1 << 28  # dense views that are factored in one program
 
 
@@ -25,6 +26,7 @@ def factor_views(
   center: bool = True,
   tolerance: float = 1e-3,
   max_cycles: int = 12,
+  widest: int | None = None,
 ) -> Iterator[tuple[ViewFactor, float]]:
   """The factors of each view, in order, on one device.
 
@@ -40,6 +42,8 @@ def factor_views(
     center: as in `gcca.factor_view`.
     tolerance: as in `gcca.factor_view`.
     max_cycles: as in `gcca.factor_view`.
+    widest: as in `host_views.device_view`; by default the widest sparse view
+      where there are many.
 
   Yields:
     The factors of a view, and the relative error of its worst value.
@@ -49,6 +53,9 @@ def factor_views(
   settings: dict[str, Any] = {
     "center": center, "tolerance": tolerance, "max_cycles": max_cycles
   }  # fmt: skip
+  widths = [host.width for host in hosts if host.is_sparse]
+  if widest is None and len(widths) > _MANY:
+    widest = max(widths)
   waiting: list[tuple[int, Array]] = []
 
   def several() -> Iterator[tuple[ViewFactor, float]]:
@@ -65,7 +72,7 @@ def factor_views(
 
   for j, host in enumerate(hosts):
     matrix = host.load()
-    x = host_views.device_view(matrix, host.name, dtype)
+    x = host_views.device_view(matrix, host.name, dtype, widest)
     if isinstance(x, Array):
       same = not waiting or waiting[0][1].shape == x.shape
       held = (len(waiting) + 1) * x.size * dtype.itemsize
@@ -83,9 +90,10 @@ def factor_views(
 
 def unpadded(factor: ViewFactor, columns: int) -> ViewFactor:
   """Without the columns that padded a view to a shared shape."""
-  return factor._replace(
-    right=factor.right[:columns], mean=factor.mean[:columns]
-  )
+  # Slices on the host compile nothing.
+  right: Any = np.asarray(factor.right)
+  mean: Any = np.asarray(factor.mean)
+  return factor._replace(right=right[:columns], mean=mean[:columns])
 
 
 _STATIC = ("m", "center", "max_cycles")

@@ -27,6 +27,7 @@ ViewInput: TypeAlias = Matrix | Callable[[], Matrix]
 Weightings: TypeAlias = Weighting | Sequence[Weighting | None] | None
 
 _LEAST_WEIGHT = 1e-15  # the square of a smaller one is lost in float32
+_NARROW = 512  # views with fewer columns share one width
 
 
 class Columns(NamedTuple):
@@ -150,13 +151,17 @@ class HostView:
     how: the weighting; None for a view that is taken as it is.
     observed: rows with a nonzero entry before the weighting, bool [n].
     dtype: of the entries.
+    width: columns after the weighting.
+    is_sparse: whether the matrix is stored sparse.
     columns: what the weighting took from the columns.
   """
 
   def __init__(self, view: ViewInput, name: str, how: Weighting | None):
     self._view, self.how, self.name = view, how, name
     matrix = read(view, name)
-    self.rows = matrix.shape[0]
+    self.rows, width = matrix.shape
+    self.width = min(width, (how.columns if how else None) or width)
+    self.is_sparse = scipy.sparse.issparse(matrix)
     self.dtype = matrix.dtype
     self.observed = counts.observed(matrix)
     self.columns = Columns()
@@ -252,15 +257,40 @@ def _checked_weights(given, j: int, size: int, dtype) -> np.ndarray:
 
 
 def device_view(
-  matrix: Csr | np.ndarray, name: str, dtype: np.dtype
+  matrix: Csr | np.ndarray,
+  name: str,
+  dtype: np.dtype,
+  widest: int | None = None,
 ) -> Sparse | jax.Array:
-  """A matrix [n, d] on the device; sparse ones in one of few shapes."""
+  """A matrix [n, d] on the device.
+
+  Args:
+    matrix: the weighted view.
+    name: for messages.
+    dtype: of the entries.
+    widest: columns of the widest sparse view. If given, narrow views are
+      padded to 512 columns, others to this many, and entries to a power of 8:
+      many views then share few compiled programs.
+  """
   if not scipy.sparse.issparse(matrix):
     dense = np.asarray(matrix, dtype)
     sparse.check_finite(dense, name)
     return jnp.asarray(dense)
-  columns = sparse.bucket_size(matrix.shape[1])
-  return sparse.from_scipy(matrix, columns=columns, name=name, dtype=dtype)
+  columns, capacity = matrix.shape[1], sparse.bucket_size
+  if widest is not None:
+    columns = _NARROW if columns <= _NARROW else max(columns, widest)
+    capacity = _power_of_eight
+  return sparse.from_scipy(
+    matrix,
+    columns=sparse.bucket_size(columns),
+    capacity=capacity,
+    name=name,
+    dtype=dtype,
+  )
+
+
+def _power_of_eight(size: int) -> int:
+  return 8 ** max(1, -(-(size - 1).bit_length() // 3))
 
 
 def _from_jax_sparse(matrix: Any, name: str) -> Csr:

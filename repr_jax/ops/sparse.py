@@ -74,6 +74,7 @@ def from_scipy(
   *,
   blocks: int = 16,
   columns: int | None = None,
+  capacity: Callable[[int], int] = bucket_size,
   name: str = "matrix",
   dtype=np.float32,
 ) -> Sparse:
@@ -90,6 +91,8 @@ def from_scipy(
     columns: pads with empty columns up to this number, so that matrices with
       fewer columns share a compiled program; a right factor [columns, k] then
       has zero rows past d.
+    capacity: entries that a block is padded to, of those it has. Coarse
+      sizes let many matrices share one compiled program.
     name: how error messages call the matrix.
     dtype: type of the stored entries.
 
@@ -102,9 +105,9 @@ def from_scipy(
   blocks = max(1, min(blocks, n // 8))
   rows = -(-n // blocks)
   parts = [csr[start::blocks] for start in range(blocks)]
-  capacity = bucket_size(max(part.nnz for part in parts))
-  by_row = pack(parts, rows, capacity)
-  by_column = pack([part.T.tocsr() for part in parts], width, capacity)
+  size = capacity(max(part.nnz for part in parts))
+  by_row = pack(parts, rows, size)
+  by_column = pack([part.T.tocsr() for part in parts], width, size)
   v, i, p, tv, ti, tp = (jnp.asarray(f) for f in (*by_row, *by_column))
   return Sparse(v, i, p, tv, ti, tp, (n, width))
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.ops import gaussian
-from repr_jax.setexp.rows import Rows
+from repr_jax.setexp.rows import Rows, check_values
 
 _CHOICES = {
   "decoder": ("multinomial", "multilabel"),
@@ -228,11 +228,12 @@ def statistics_from_scipy(config: Config, counts: sp.csr_array) -> Statistics:
   np.float32(1.0)
   """
   counts = sp.csr_array(counts)
+  check_values(counts.data)
   used = counts.indices[counts.data > 0]
   df = np.bincount(used, minlength=counts.shape[1])
   totals = np.asarray(counts.sum(axis=0), np.float64)
-  found = _statistics(config, counts.shape[0], df, totals, np)
-  return jax.tree.map(np.float32, found)
+  made = _statistics(config, counts.shape[0], df, totals, np)
+  return jax.tree.map(np.float32, made)
 
 
 def _statistics(config, size, df, totals, xp) -> Statistics:

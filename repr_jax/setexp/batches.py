@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.setexp import softmax
-from repr_jax.setexp.rows import padded_length
+from repr_jax.setexp.rows import check_values, padded_length
 
 _SHORTEST = 64
 
@@ -87,8 +87,7 @@ def check_counts(counts: sp.csr_array) -> sp.csr_array:
     counts.eliminate_zeros()
   if counts.nnz == 0:
     raise errors.InputError("no entity has a feature: there is nothing to fit")
-  if not np.isfinite(counts.data).all() or counts.data.min() < 0:
-    raise errors.InputError("feature counts must be finite and not negative")
+  check_values(counts.data)
   return counts
 
 

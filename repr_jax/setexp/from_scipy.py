@@ -22,6 +22,7 @@ from repr_jax.setexp.query import Query
 from repr_jax.setexp.rows import (
   Rows,
   by_length,
+  check_values,
   padded_length,
   rows_from_scipy,
   table_from_scipy,
@@ -92,8 +93,7 @@ def model_from_scipy(
 def check_rows(rows: sp.csr_array) -> sp.csr_array:
   """Feature counts as float32 CSR [s, F]; those not finite are refused."""
   rows = sp.csr_array(rows).astype(np.float32)
-  if not np.isfinite(rows.data).all() or (rows.data < 0).any():
-    raise errors.InputError("feature counts must be finite and not negative")
+  check_values(rows.data)
   return rows
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from jax import lax
 
+from repr_jax import errors
 from repr_jax.ops import sparse
 
 _SHORTEST = 8
@@ -69,6 +70,12 @@ def rows_from_dense(counts: jax.Array) -> Rows:
   return Rows(jnp.broadcast_to(indices, counts.shape), counts)
 
 
+def check_values(values: np.ndarray) -> None:
+  """Refuses counts of features, of any shape, that no bag can have."""
+  if not np.isfinite(values).all() or (values < 0).any():
+    raise errors.InputError("feature counts must be finite and not negative")
+
+
 def rows_from_scipy(matrix: sp.csr_array, width: int | None = None) -> Rows:
   """Rows of a sparse matrix, padded to the longest.
 
@@ -87,6 +94,7 @@ def rows_from_scipy(matrix: sp.csr_array, width: int | None = None) -> Rows:
     Rows on the host, fields [X, width]; padding has the index F.
   """
   matrix = sp.csr_array(matrix)
+  check_values(matrix.data)
   sizes = np.diff(matrix.indptr)
   width = max(int(sizes.max(initial=0)), 1) if width is None else width
   indices = np.full((matrix.shape[0], width), matrix.shape[1], np.int32)

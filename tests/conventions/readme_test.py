@@ -31,7 +31,8 @@ def test_the_first_two_commands_are_the_job_and_the_tests():
 _PAGES = sorted(
   str(path.relative_to(source.ROOT))
   for path in source.ROOT.rglob("*.md")
-  if not {".venv", "venv", "build", "runs"} & set(path.parts)
+  if not {"venv", "build", "runs"} & set(path.parts)
+  and not any(x[0] == "." for x in path.relative_to(source.ROOT).parts)
 )
 
 

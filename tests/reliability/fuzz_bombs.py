@@ -33,8 +33,8 @@ from repr_jax.data.io import array_files, arraystore, files, json_files
 from repr_jax.data.views import (
   bitext,
   dependencies,
-  sources,
   store,
+  table_sources,
   text,
   vocab,
 )
@@ -89,7 +89,8 @@ def _matrix(path: pathlib.Path) -> None:
   """Reads a matrix whose words the file names."""
   known = vocab.Vocab(("the", "cat"), np.array([5, 2]))
   given = [str(path.parent / "matrix.npz"), str(path)]
-  for view in sources.from_matrix(known, given, collections.Counter()):
+  source = table_sources.matrix_source(given)
+  for view in source.make(known, collections.Counter()):
     list(view.blocks)
 
 

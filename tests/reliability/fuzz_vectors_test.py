@@ -11,7 +11,7 @@ from fuzz_cases import Reader
 
 from repr_jax.data import vectors
 from repr_jax.data.io import array_files
-from repr_jax.data.views import sources, vocab
+from repr_jax.data.views import table_sources, vocab
 
 
 def _check_vectors(found) -> None:
@@ -132,8 +132,8 @@ _VIEWS = (
     "matrix",
     tuple(map(_saved_matrix, ("csr", "coo"))),
     lambda path: _views(
-      sources.from_matrix(
-        _WORDS, [path, f"{path[:-9]}rows"], collections.Counter()
+      table_sources.matrix_source([path, f"{path[:-9]}rows"]).make(
+        _WORDS, collections.Counter()
       )
     ),
     _check_blocks,
@@ -145,7 +145,9 @@ _VIEWS = (
     "counts",
     (b"the\tnoun\t5\ncat\tnoun\t2.5\ncat\tpet\n",),
     lambda path: _views(
-      sources.from_counts(_WORDS, path, collections.Counter(), 100)
+      table_sources.counts_source(path, limit=100).make(
+        _WORDS, collections.Counter()
+      )
     ),
     _check_blocks,
   ),

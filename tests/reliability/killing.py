@@ -33,7 +33,7 @@ _IMPORTED = (
   "matplotlib.figure",
   "matplotlib.backends.backend_agg",
   "experiments.elkb.vmapped_train",
-  "experiments.rescal.cells",
+  "experiments.rescal.train",
   "experiments.run.report",
   "experiments.relatedness.data",
   "experiments.mvlsa.studies",
