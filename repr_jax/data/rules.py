@@ -259,14 +259,17 @@ def write_rules(path: files.Path, rules: Sequence[Rule]) -> None:
 
 def _call(text: str) -> list[str]:
   """The fields of Kind(argument, ...)."""
-  found = re.fullmatch(r"\s*([^\s(]+)\s*\((.*)\)\s*", text)
-  if found is None:
+  call = re.fullmatch(r"\s*([^\s(]+)\s*\((.*)\)\s*", text)
+  if call is None:
     raise errors.InputError(
       "expected kind<TAB>argument<TAB>..., Kind(argument, ...) or "
       f"body==>head, found {text.strip()[:60]!r}"
     )
-  (parts,) = csv.reader([found[2]], skipinitialspace=True)
-  return [found[1], *(part.strip() for part in parts)]
+  try:
+    (parts,) = csv.reader([call[2]], skipinitialspace=True)
+  except csv.Error as error:
+    raise errors.InputError(f"{text.strip()[:60]!r}: {error}") from error
+  return [call[1], *(part.strip() for part in parts)]
 
 
 def _bodies(text: str) -> list[list[str]]:
