@@ -28,14 +28,14 @@ _QUICK = dataclasses.replace(
 )
 
 
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """Retrieves mentions of WordNet's instances with all systems.
 
   Args:
-    preset: "quick" or "full".
+    size: "quick" or "full".
     workdir: where runs and judgments go.
   """
-  chosen = _QUICK if preset == "quick" else _FULL
+  chosen = _QUICK if size == "quick" else _FULL
   identity = dataclasses.asdict(chosen)
   with runlib.Run("cmr", directory=workdir, config=identity) as run:
     compared = comparison.compare(run, chosen)

@@ -52,16 +52,16 @@ _VALUES = {
 _ASKED = ("doctor", "music", "river", "angry", "run", "quickly")
 
 
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """Fits WordNet's views, leaves one group out at a time, and scores all.
 
   Args:
-    preset: "quick" or "full".
+    size: "quick" or "full".
     workdir: where views and vectors go.
   """
-  settings = _QUICK if preset == "quick" else _FULL
+  settings = _QUICK if size == "quick" else _FULL
   settings = dataclasses.replace(settings, store=str(workdir / "store"))
-  sets = evaluate.load_sets(None, analogies=preset == "full")
+  sets = evaluate.load_sets(None, analogies=size == "full")
   config = dataclasses.asdict(settings)
   with runlib.Run("mvlsa", directory=workdir, config=config) as run:
 
@@ -75,7 +75,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     rows = [_row(run, result) for result in study.systems["all views"].values()]
     swept = [
       studies.run(name, problem, values)
-      for name, values in _VALUES[preset].items()
+      for name, values in _VALUES[size].items()
     ]
     for name, picture in plots.figures(study).items():
       run.plot(name, picture)

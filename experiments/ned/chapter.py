@@ -25,15 +25,15 @@ _THESIS = (
 )
 
 
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """Trains and tests all systems on the dump that comes with gensim.
 
   Args:
-    preset: "quick" or "full".
+    size: "quick" or "full".
     workdir: where words, answers and checkpoints go.
   """
-  config = _QUICK if preset == "quick" else _FULL
-  identity = {"preset": preset, **dataclasses.asdict(config)}
+  config = _QUICK if size == "quick" else _FULL
+  identity = {"size": size, **dataclasses.asdict(config)}
   with runlib.Run("ned", directory=workdir, config=identity) as run:
     results = systems.run_all(run, config)
     rows = reporting.rows(run, results, config)

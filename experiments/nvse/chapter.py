@@ -33,14 +33,14 @@ _QUERIES = (
 )
 
 
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """Trains on WordNet's instances, asks, and compares all systems.
 
   Args:
-    preset: "quick" or "full".
+    size: "quick" or "full".
     workdir: where features and model go.
   """
-  config = _QUICK if preset == "quick" else _FULL
+  config = _QUICK if size == "quick" else _FULL
   config = dataclasses.replace(config, store=str(workdir / "store"))
 
   def say(text: str) -> None:
@@ -54,7 +54,7 @@ def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
     )
     opened = train.expander_of(config, table, model)
     tasks = protocols.gold_tasks(
-      table, data.gold_sets(config, None), per_set=_PER_SET[preset]
+      table, data.gold_sets(config, None), per_set=_PER_SET[size]
     )
     own = comparison.label("nvse", opened.ranking)
     found = comparison.compare(

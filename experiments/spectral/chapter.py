@@ -8,10 +8,10 @@ from experiments.spectral import evaluate, findings
 from experiments.spectral.config import Config
 
 
-def chapter(preset: str, workdir: pathlib.Path) -> report.Chapter:
+def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """The spectral core's part of the report."""
   del workdir
-  return make(Config() if preset == "quick" else Config(rows=20_000))
+  return make(Config() if size == "quick" else Config(rows=20_000))
 
 
 def make(config: Config) -> report.Chapter:

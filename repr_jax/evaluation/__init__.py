@@ -1,4 +1,4 @@
-"""Measures of quality, and whether a difference between two is real.
+"""Evaluation measures and significance tests.
 
 | content | functions |
 |---|---|

@@ -1,26 +1,26 @@
 """Knowledge bases: embeddings under logical rules, and RESCAL (chapter 5).
 
-| door | what it does |
+| function | what it does |
 |---|---|
 | `fit` | triples and rules by name in, predictions by name out |
 | `score`, `score_all_heads`, `score_all_tails` | scores of facts |
 | `init_params` | random tables |
 | `compile_rules` | rules to arrays, on the host |
-| `project`, `violation` | what the rules allow, and how far tables fail it |
+| `project`, `violation` | project tables onto the rules; measure violations |
 | `checked_start`, `check_rules` | starts that meet rules; measured violations |
 | `projected_sgd` | thesis algorithm 2 as (init, update) |
 | `candidate_softmax` | any optax optimizer as (init, update) |
-| `known_facts`, `is_known`, `draw_pairs` | unknown facts |
+| `known_facts`, `is_known`, `draw_pairs` | negative sampling |
 | `scorers`, `rank`, `summary`, `per_relation` | link prediction |
 | `sureness`, `choice_features`, `better` | which of two systems is right |
 | `fit_logistic`, `merge_ranks` | the choice between them |
 | `rescal`, `make_slices` | RESCAL as (init, update) |
-| `violating_triple` | vectors that show a matrix not to be transitive |
+| `violating_triple` | three vectors on which a matrix is not transitive |
 
 A score model is a `ScoreModel`, a kind of rule a `RuleKind`; the built-in ones
 are in `MODELS` and `RULE_KINDS`, and functions take objects of your own in
-their place. Jitted functions propagate NaN; they cannot raise. Functions that
-read their input on the host refuse it.
+their place. Jitted functions propagate NaN; they cannot raise. Host functions
+raise `InputError` on NaN.
 """
 
 import jax

@@ -1,6 +1,6 @@
 """A knowledge base in one call: names in, predictions by name out.
 
-A thin layer over the doors of `repr_jax.kb`: rules are compiled and checked
+A thin layer over the functions of `repr_jax.kb`: rules are compiled and checked
 first, `candidate_softmax` trains, and the fitted object answers by name.
 """
 

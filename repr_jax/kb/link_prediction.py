@@ -31,8 +31,8 @@ class SideRanks(NamedTuple):
   """Ranks of one side's answers.
 
   Attributes:
-    raw: among all entities, int64 [n].
-    filtered: among the entities that make no other known fact, int64 [n].
+    raw: ranks among all entities, fields [n].
+    filtered: ranks among the entities that make no other known fact, [n].
   """
 
   raw: ranking.RankBounds

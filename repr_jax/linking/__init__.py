@@ -1,6 +1,6 @@
 """Linking of mentions to entities: retrieval, vectors, disambiguation.
 
-| door | content |
+| function | content |
 |---|---|
 | `fit` -> `Linker.link` | documents with links in, a linker out; host |
 | `max_margin` | (init, update) of one entity's max-margin vector |
@@ -16,8 +16,9 @@
 | `rerank` | cosines of one query with its candidates |
 | `ensemble` | weighted mean of several systems' scores |
 
-Doors are jitted and take one example: vmap them over padded batches, in which
--1 is an absent id. Functions of the modules are the same without jit.
+Functions not marked host are jitted and take one example. Use `vmap` for
+padded batches; the id -1 marks padding. The modules hold the same functions
+without `jit`.
 """
 
 import jax

@@ -1,6 +1,6 @@
 """Word vectors from many views at once: CCA, GCCA and multiview LSA.
 
-| door | what it computes |
+| function | what it computes |
 |---|---|
 | `fit` | vectors of words from many views, sparse or dense |
 | `cca_fit`, `cca_transform` | canonical correlations of two views |
@@ -15,8 +15,8 @@
 | `log_counts`, `power_counts`, `ppmi` | weighting of counts |
 | `row_weights`, `observed_rows` | weighting of rows |
 
-Doors are jitted, but for `fit`, the driver; the un-jitted functions stay
-in the modules. Jitted functions propagate NaN; they cannot raise.
+The functions here are jitted, except `fit`. The modules hold the same
+functions without `jit`. Jitted functions propagate NaN; they cannot raise.
 """
 
 import jax

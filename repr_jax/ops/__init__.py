@@ -4,7 +4,7 @@ Functions here are jitted; the modules hold the same functions without `jit`,
 for composition. Jitted functions propagate NaN; they cannot raise. Functions
 that run on the host, such as `from_scipy`, refuse NaN and infinity.
 
-| door | content |
+| function | content |
 |---|---|
 | `truncated_svd` | leading singular triples of a dense or sparse matrix |
 | `pca_fit`, `pca_transform`, `pca_inverse` | principal components |

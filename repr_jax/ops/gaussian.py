@@ -231,8 +231,9 @@ def log_evidence_ratio(
   With A(xi, g) = (xi^2 / g - log g) / 2 for each coordinate, the integral is
   A(xi_p + xi_q, g_p + g_q - 1/s2) - A(xi_p, g_p) - A(xi_q, g_q) + A(0, 1/s2).
   It exists where g_p + g_q > 1/s2, which holds for true posteriors under a
-  log-concave likelihood (each is at least as precise as the prior); below
-  1e-3 / s2 the sum's precision is raised to that, so the result is finite.
+  log-concave likelihood (each is at least as precise as the prior). The
+  precision g_p + g_q - 1/s2 is clipped from below at 1e-3 / s2, so the result
+  is finite.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import ops

@@ -167,8 +167,8 @@ def scale_rows(x: Sharded, scale: Array) -> Sharded:
 def tall_qr(mesh: Mesh, axes: tuple[str, ...], x: Array) -> tuple[Array, Array]:
   """X = Q R of a tall array [n, d] in rows over the mesh, by two levels.
 
-  Each device decomposes its own rows, and all of them the triangles of all:
-  what moves is [d, d] for each device, never a row of X.
+  Each device computes the QR of its own rows. Every device then computes the
+  QR of the stacked R factors. Devices exchange [d, d] each, never a row of X.
 
   Returns:
     Q [n, d], in rows as X is, and R [d, d] on all devices.

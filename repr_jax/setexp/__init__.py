@@ -1,6 +1,6 @@
 """Set expansion: from a few entities to the rest of their set, and why.
 
-| door | what it does |
+| function | what it does |
 |---|---|
 | `fit` | train on counts, then `.expand(names)` with reasons |
 | `vae` | the autoencoder's training as a pair (init, update) |
@@ -11,7 +11,7 @@
 | `contributions` | what each part added to the score that ranked |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
 
-Functions take one entity or query and are vmapped, but for `expand`. Jitted
+Functions take one entity or one query: use `vmap`. `expand` takes a batch. Jitted
 functions propagate NaN; constructors on the host refuse it.
 """
 

@@ -297,9 +297,9 @@ def contributions(
 ) -> Contributions:
   """What each part added to the score of an entity.
 
-  The feature score is a sum over the entity's features, a Gaussian score one
-  over the coordinates of the concept: it is not a sum over features, since
-  the encoder is not linear. Parts sum to `score_entities` but for rounding.
+  The feature score is a sum over the entity's features. A Gaussian score is a
+  sum over latent dimensions: it does not split over features, because the
+  encoder is nonlinear. Parts sum to `score_entities` up to rounding.
 
   >>> import jax, jax.numpy as jnp
   >>> from repr_jax import setexp
@@ -399,9 +399,9 @@ def decoder_rationale(
   Args:
     model: the model.
     query: the query.
-    relative: p log(p / p0), with p0 the probability at the prior's mean,
-      instead of p: what a feature adds to the divergence of the two, so that
-      words that all entities share do not fill the rationale.
+    relative: return p log(p / p0) instead of p. p0 is the probability at the
+      prior's mean. This is the feature's term of KL(p || p0), so words that
+      all entities share get little weight.
 
   Returns:
     [F].
