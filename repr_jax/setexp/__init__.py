@@ -11,7 +11,7 @@
 | `contributions` | what each part added to the score that ranked |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
 
-Functions take one entity or one query: use `vmap`. `expand` takes a batch. Jitted
+Functions take one entity or one query; `expand` takes a batch. Jitted
 functions propagate NaN; constructors on the host refuse it.
 """
 
