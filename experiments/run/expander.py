@@ -94,7 +94,7 @@ class Expander:
       return systems.nvse(self.model, self.ranking, relative=self.relative)
     if name == "nvse+bm25":
       return systems.fuse(self.system("nvse"), self.system("bm25"), self.fusion)
-    if name not in systems.BASELINES:
+    if name not in systems.BASELINES and ":" not in name:
       raise InputError(
         f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}"
       )
