@@ -356,7 +356,9 @@ def step(
   decoder = (
     params.decoder if exact else _put(state.decoder, drawn, params.decoder)
   )
-  return State(all_rows, params.encoder, decoder, memory, state.inputs), info
+  new = State(all_rows, params.encoder, decoder, memory, state.inputs)
+  # Under x64 an optimizer's scalars are float64 and would widen its state.
+  return jax.tree.map(_like, new, state), info
 
 
 def run_steps(
@@ -491,3 +493,7 @@ def _take(table, ids):
 
 def _put(table, ids, rows):
   return table.at[ids].set(rows, mode="drop", unique_indices=True)
+
+
+def _like(new, old):
+  return new.astype(jnp.result_type(old))

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from repr_jax import errors
+from repr_jax.ops.precision import enable_x64
 from repr_jax.setexp import autoencoder, fitting, train
 
 _PLAIN = autoencoder.Config(dim=3, hidden=(6,))
@@ -31,3 +32,12 @@ def test_a_sampled_softmax_has_no_smoothing():
   config = autoencoder.Config(dim=3, hidden=(6,), sampled=4)
   with pytest.raises(errors.InputError, match="smoothing"):
     fitting.check_hyper(config, train.Hyper(smoothing=0.1))
+
+
+def test_64_bits_train_without_widening_the_state():
+  counts = np.random.default_rng(0).poisson(1.0, (12, 7)).astype(np.float32)
+  with enable_x64():
+    fitted = fitting.fit(
+      sp.csr_array(counts), _PLAIN, jax.random.key(0), epochs=1
+    )
+    assert fitted.params.decoder.dtype == np.float32

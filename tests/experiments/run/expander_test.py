@@ -63,6 +63,13 @@ def test_damaged_notes_are_refused(exported, tmp_path, name, value):
     expander.load(folder)
 
 
+def test_a_baseline_from_elsewhere_is_ranked_by_its_name(trained):
+  module = "repr_jax.setexp.baselines.bm25:BM25"
+  np.testing.assert_array_equal(
+    _scores(trained, module), _scores(trained, "bm25")
+  )
+
+
 def test_unknown_systems_and_scores_are_refused(trained, tmp_path):
   with pytest.raises(InputError, match="there is no 'best'"):
     trained.rank_by("best")
