@@ -12,6 +12,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from repr_jax.ops.precision import exact_products
+
 
 class Natural(NamedTuple):
   """Natural parameters.
@@ -71,6 +73,7 @@ def to_moments(natural: Natural) -> tuple[jax.Array, jax.Array]:
   return mean, 1 / precision
 
 
+@exact_products
 def product_of_experts(natural: Natural, weights: jax.Array) -> Natural:
   """Multiplies the members' Gaussians into the query's (thesis eq. 4.12).
 

@@ -12,7 +12,9 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
+from repr_jax.ops import dense_factorizations as dense
 from repr_jax.ops import precision, sharded, sparse
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
@@ -38,7 +40,7 @@ class Operator(NamedTuple):
   matmat: Callable[[Array], Array]
   rmatmat: Callable[[Array], Array]
   normal: Callable[[Array], Array]
-  tall_qr: Callable[[Array], tuple[Array, Array]] = jnp.linalg.qr
+  tall_qr: Callable[[Array], tuple[Array, Array]] = dense.qr
 
 
 def as_operator(x: Array | Sparse | Sharded | Operator) -> Operator:
@@ -66,9 +68,9 @@ def as_operator(x: Array | Sparse | Sharded | Operator) -> Operator:
   return Operator(
     shape=(x.shape[0], x.shape[1]),
     dtype=x.dtype,
-    matmat=lambda q: x @ q,
-    rmatmat=lambda p: x.T @ p,
-    normal=lambda q: x.T @ (x @ q),
+    matmat=exact_products(lambda q: x @ q),
+    rmatmat=exact_products(lambda p: x.T @ p),
+    normal=exact_products(lambda q: x.T @ (x @ q)),
   )
 
 
@@ -167,6 +169,7 @@ def centered(
   total = op.rmatmat(k[:, None])[:, 0]
   count = jnp.sum(k * k)
 
+  @exact_products
   def normal(q):
     along = mu @ q
     return (
@@ -178,8 +181,8 @@ def centered(
   return Operator(
     shape=op.shape,
     dtype=op.dtype,
-    matmat=lambda q: op.matmat(q) - k[:, None] * (mu @ q),
-    rmatmat=lambda p: op.rmatmat(p) - mu[:, None] * (k @ p),
+    matmat=exact_products(lambda q: op.matmat(q) - k[:, None] * (mu @ q)),
+    rmatmat=exact_products(lambda p: op.rmatmat(p) - mu[:, None] * (k @ p)),
     normal=normal,
     tall_qr=op.tall_qr,
   )

@@ -21,6 +21,7 @@ from repr_jax.ops.operators import (
   range_scale,
   scaled,
 )
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sparse import Sparse
 from repr_jax.ops.spectral import truncated_svd, without_noise
 
@@ -86,6 +87,7 @@ def pca_fit(
   return PCA(mean / scale, svd.v, variances, noise)
 
 
+@exact_products
 def pca_transform(model: PCA, x: Array | Sparse | Operator) -> Array:
   """Coordinates z = U'(x - mean) of the rows of x.
 
@@ -106,6 +108,7 @@ def pca_transform(model: PCA, x: Array | Sparse | Operator) -> Array:
   return as_operator(x).matmat(model.components) - model.mean @ model.components
 
 
+@exact_products
 def pca_inverse(model: PCA, z: Array) -> Array:
   """Data with the given coordinates: x = U z + mean.
 
@@ -133,6 +136,7 @@ def ppca_loading(model: PCA) -> Array:
   )
 
 
+@exact_products
 def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
   """Posterior of the latent z of each row under probabilistic PCA.
 
@@ -160,6 +164,7 @@ def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
   return mean, jnp.diag(model.noise / scale)
 
 
+@exact_products
 def ppca_log_likelihood(model: PCA, x: Array) -> Array:
   """Log-density log N(x; mean, M M' + s2 I) of each row.
 
@@ -193,6 +198,7 @@ def ppca_log_likelihood(model: PCA, x: Array) -> Array:
   return -0.5 * (d * jnp.log(2 * jnp.pi) + log_det + inside + outside)
 
 
+@exact_products
 def _total_variance(x: Array | Sparse, scale: Array, mean: Array) -> Array:
   """Sum of the variances of columns of c X, whose means are given.
 

@@ -1,11 +1,15 @@
-"""The range of floats: 64-bit types in a context, and sizes brought near 1."""
+"""Floats: 64-bit types in a context, sizes near 1, precision of products."""
 
 import contextlib
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 from jax import experimental
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def enable_x64(wanted: bool = True) -> contextlib.AbstractContextManager:
@@ -43,3 +47,49 @@ def near_one(largest: Any, xp: Any = jnp) -> Any:
   power = xp.frexp(xp.where(valid, largest, 0.5))[1]
   power = xp.clip(power, -limit, limit)
   return xp.ldexp(xp.ones((), largest.dtype), -power)
+
+
+def exact_products(function: _F) -> _F:
+  """Computes a function's float32 products in float32 on every device.
+
+  A TPU rounds the inputs of a product to bfloat16 and a recent GPU to TF32
+  unless more is asked for. Decorates what a guarantee or an accuracy rests on:
+  decompositions, projections, rules.
+
+  Args:
+    function: any function; products in functions that it calls count too.
+
+  Returns:
+    The function, whatever `jax.default_matmul_precision` says.
+  """
+
+  @functools.wraps(function)
+  def exact(*args: Any, **keywords: Any) -> Any:
+    with jax.default_matmul_precision("highest"):
+      return function(*args, **keywords)
+
+  return cast(_F, exact)
+
+
+def chosen_products(function: _F) -> _F:
+  """Computes a function's products in float32 unless the caller chose less.
+
+  Decorates what coarse products are enough for: gradients of an autoencoder,
+  scores that rank. `jax.default_matmul_precision("bfloat16")` around a call,
+  or `JAX_DEFAULT_MATMUL_PRECISION=bfloat16` around a program, chooses them.
+
+  Args:
+    function: any function; products in functions that it calls count too.
+
+  Returns:
+    The function, exact where JAX's own setting is not set.
+  """
+  exact = exact_products(function)
+
+  @functools.wraps(function)
+  def chosen(*args: Any, **keywords: Any) -> Any:
+    setting: Any = jax.config
+    free = setting.jax_default_matmul_precision is None
+    return (exact if free else function)(*args, **keywords)
+
+  return cast(_F, chosen)

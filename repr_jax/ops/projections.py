@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from repr_jax.ops.precision import exact_products
+
 
 class Rows(NamedTuple):
   """Inequalities that hold in every coordinate.
@@ -109,6 +111,7 @@ def ball(x: jax.Array, radius: ArrayLike, center: ArrayLike = 0.0) -> jax.Array:
   return jnp.where(outside, center + apart * (radius / length), x)
 
 
+@exact_products
 def halfspace(x: jax.Array, normal: jax.Array, bound: ArrayLike) -> jax.Array:
   """Nearest point with <normal, x> <= bound.
 
@@ -173,6 +176,7 @@ def tied(
   return jnp.where((norm < floor)[:, None], stretched, value), weight
 
 
+@exact_products
 def polyhedron(
   z: jax.Array,
   weight: jax.Array,
@@ -297,6 +301,7 @@ def order(
   return polyhedron(z, weight, rows, planes, tolerance, max_sweeps)
 
 
+@exact_products
 def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
   """Largest amount by which a row or plane fails; 0 where all hold.
 
@@ -318,6 +323,7 @@ def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
   return worst
 
 
+@exact_products
 def lower_first(z: jax.Array, rows: Rows) -> jax.Array:
   """One pass that lowers the first vector of each row until the row holds.
 

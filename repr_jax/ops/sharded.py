@@ -15,15 +15,16 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import Array, lax
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
+from repr_jax.ops import dense_factorizations as dense
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import sparse
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sparse import Sparse
 
 
@@ -141,6 +142,7 @@ def rmatmat(x: Sharded, p: Array) -> Array:
   return _mapped(x, local, (P(x.axes),), P())(x.parts, p)
 
 
+@exact_products
 def normal_matmat(x: Sharded, q: Array) -> Array:
   """X'X Q for Q [d, k], as [d, k]; both on all devices, one sum of [d, k]."""
 
@@ -164,6 +166,7 @@ def scale_rows(x: Sharded, scale: Array) -> Sharded:
   return dataclasses.replace(x, parts=parts)
 
 
+@exact_products
 def tall_qr(mesh: Mesh, axes: tuple[str, ...], x: Array) -> tuple[Array, Array]:
   """X = Q R of a tall array [n, d] in rows over the mesh, by two levels.
 
@@ -175,20 +178,22 @@ def tall_qr(mesh: Mesh, axes: tuple[str, ...], x: Array) -> tuple[Array, Array]:
   """
 
   def local(x):
-    q, r = jnp.linalg.qr(x)
+    q, r = dense.qr(x)
     rows = r.shape[0]
     triangles = lax.all_gather(r, axes, tiled=True)
-    inner, r = jnp.linalg.qr(triangles)
+    inner, r = dense.qr(triangles)
     mine = lax.axis_index(axes) * rows
     return q @ lax.dynamic_slice_in_dim(inner, mine, rows), r
 
   return meshes.shard_map(local, mesh, (P(axes),), (P(axes), P()))(x)
 
 
+@exact_products
 def _times(part, q):
   return sparse.matmat(part, q) if isinstance(part, Sparse) else part @ q
 
 
+@exact_products
 def _transposed_times(part, p):
   return sparse.rmatmat(part, p) if isinstance(part, Sparse) else part.T @ p
 

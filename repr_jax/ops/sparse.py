@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import Array, lax
-from jax.experimental import sparse as jsparse
 
 from repr_jax.errors import InputError
+from repr_jax.ops.csr_product import csr_product, row_of_entries
 
 _LARGEST = 1e13  # a square times a million entries is finite in float32
 _LANES = 4  # blocks that one scan step handles side by side
@@ -224,11 +224,11 @@ def matmat(x: Sparse, q: Array) -> Array:
     The product, [n, k].
   """
   chex.assert_rank(q, 2)
-  n, d = x.shape
+  n = x.shape[0]
   rows = x.indptr.shape[1] - 1
 
   def step(carry, lanes):
-    products = [_csr_product(v, i, p, q, (rows, d)) for v, i, p in _each(lanes)]
+    products = [csr_product(v, i, p, q) for v, i, p in _each(lanes)]
     return carry, jnp.stack(products)
 
   _, y = lax.scan(step, None, _in_lanes((x.values, x.indices, x.indptr)))
@@ -259,7 +259,7 @@ def rmatmat(x: Sparse, p: Array) -> Array:
   def step(total, lanes):
     fields, dense = lanes
     parts = [
-      _csr_product(v, i, ptr, dense[lane], (d, rows))
+      csr_product(v, i, ptr, dense[lane])
       for lane, (v, i, ptr) in enumerate(_each(fields))
     ]
     return total + sum(parts), None
@@ -287,13 +287,12 @@ def normal_matmat(x: Sparse, q: Array) -> Array:
   """
   chex.assert_rank(q, 2)
   d = x.shape[1]
-  rows = x.indptr.shape[1] - 1
 
   def step(total, lanes):
     forward, backward = lanes
     for (v, i, p), (tv, ti, tp) in zip(_each(forward), _each(backward)):
-      y = _csr_product(v, i, p, q, (rows, d))
-      total = total + _csr_product(tv, ti, tp, y, (d, rows))
+      y = csr_product(v, i, p, q)
+      total = total + csr_product(tv, ti, tp, y)
     return total, None
 
   fields = (
@@ -338,7 +337,9 @@ def scale_rows(x: Sparse, scale: Array) -> Sparse:
   chex.assert_shape(scale, (x.shape[0],))
   blocks, rows = x.indptr.shape[0], x.indptr.shape[1] - 1
   by_block = _to_blocks(scale[:, None], blocks, rows)[..., 0]
-  row_of = jax.vmap(_owner, in_axes=(0, None))(x.indptr, x.values.shape[1])
+  row_of = jax.vmap(row_of_entries, in_axes=(0, None))(
+    x.indptr, x.values.shape[1]
+  )
   gather = jax.vmap(lambda s, i: s[i])
   return dataclasses.replace(
     x,
@@ -364,7 +365,7 @@ def scale_columns(x: Sparse, scale: Array) -> Sparse:
     The matrix, [n, d].
   """
   chex.assert_shape(scale, (x.shape[1],))
-  column_of = jax.vmap(_owner, in_axes=(0, None))(
+  column_of = jax.vmap(row_of_entries, in_axes=(0, None))(
     x.t_indptr, x.t_values.shape[1]
   )
   return dataclasses.replace(
@@ -426,10 +427,6 @@ def observed_rows(x: Sparse) -> Array:
   return row_sums(map_values(x, lambda v: (v != 0).astype(v.dtype))) > 0
 
 
-def _csr_product(values, indices, indptr, dense, shape):
-  return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
-
-
 def _check_size(largest: float, name: str) -> None:
   if largest > _LARGEST:
     raise InputError(
@@ -467,16 +464,9 @@ def _from_blocks(y: Array, n: int) -> Array:
   return y.swapaxes(0, 1).reshape(-1, y.shape[-1])[:n]
 
 
-def _owner(indptr: Array, capacity: int) -> Array:
-  """The row each stored entry belongs to, [capacity]."""
-  entry = jnp.arange(capacity, dtype=indptr.dtype)
-  owner = jnp.searchsorted(indptr, entry, side="right") - 1
-  return jnp.clip(owner, 0, indptr.shape[0] - 2)
-
-
 def _segment_sums(values: Array, indptr: Array) -> Array:
   """Sum of each row of one CSR block."""
-  owner = _owner(indptr, values.shape[0])
+  owner = row_of_entries(indptr, values.shape[0])
   return jax.ops.segment_sum(
     values, owner, indptr.shape[0] - 1, indices_are_sorted=True
   )

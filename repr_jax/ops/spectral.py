@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from repr_jax.errors import InputError
+from repr_jax.ops import dense_factorizations as dense
 from repr_jax.ops.operators import (
   Operator,
   as_operator,
@@ -27,6 +28,7 @@ from repr_jax.ops.operators import (
   scaled,
   transposed,
 )
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 
@@ -71,6 +73,7 @@ class _Basis(NamedTuple):
   products: Array  # columns multiplied so far
 
 
+@exact_products
 def truncated_svd(
   x: Array | Sparse | Sharded | Operator,
   k: int,
@@ -137,6 +140,7 @@ def truncated_svd(
   return svd, SVDInfo(bound, estimate, state.products)
 
 
+@exact_products
 def top_eigenpairs(
   matrix: Array | Operator, k: int, key: Array, *, tolerance: float = 1e-5
 ) -> tuple[Array, Array]:
@@ -154,13 +158,14 @@ def top_eigenpairs(
   if size <= 512 or plan.size + plan.block > size // 2:
     if isinstance(matrix, Operator):
       matrix = product(jnp.eye(size, dtype=matrix.dtype))
-    values, vectors = jnp.linalg.eigh(matrix)
+    values, vectors = dense.eigh(matrix)
     return values[::-1][:k], vectors[:, ::-1][:, :k]
   op = Operator((size, size), matrix.dtype, product, product, product)
   state = _krylov(op, k, key, tolerance, plan, 40)
   return state.values[:k], state.q[:, : plan.size] @ state.vectors[:, :k]
 
 
+@exact_products
 def svd_of_image(x: Operator, right: Array) -> SVD:
   """SVD of X V V' for orthonormal V [d, k] (Rayleigh-Ritz on X itself)."""
   image = x.matmat(right)
@@ -168,6 +173,7 @@ def svd_of_image(x: Operator, right: Array) -> SVD:
   return fix_signs(SVD(svd.u, svd.s, right @ svd.v))
 
 
+@exact_products
 def tall_svd(x: Array) -> SVD:
   """SVD of a tall matrix [n, c], n >> c, through its c x c Gram matrix.
 
@@ -180,12 +186,12 @@ def tall_svd(x: Array) -> SVD:
   length = jnp.linalg.norm(x, axis=0)
   inverse = jnp.where(length > tiny, 1 / jnp.maximum(length, tiny), 0)
   gram = (x.T @ x) * inverse * inverse[:, None]
-  values, vectors = jnp.linalg.eigh(gram)
+  values, vectors = dense.eigh(gram)
   cut = _cut(x.shape[1], x.dtype)
   good = values > cut * jnp.maximum(values[-1], tiny)
   root = jnp.where(good, jnp.sqrt(jnp.maximum(values, 0)), 0)
   core = (root[:, None] * vectors.T) * length
-  left, s, right_t = jnp.linalg.svd(core, full_matrices=False)
+  left, s, right_t = dense.svd(core)
   s = _above(s, cut * s[0])
   inverse_root = jnp.where(good, 1 / jnp.maximum(root, tiny), 0)
   mix = (inverse[:, None] * vectors) @ (inverse_root[:, None] * left)
@@ -229,16 +235,10 @@ def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
   return _Plan(width, width * blocks, first, max(1, blocks // 10), kept)
 
 
-def krylov_sizes(k: int) -> tuple[int, int]:
-  """Columns of a product, and of a full basis, for k singular values."""
-  plan = _plan(k, None, None)
-  return plan.block, plan.size
-
-
 def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   """Fills and restarts the basis until the k values are good."""
   d, size, block = op.shape[1], plan.size, plan.block
-  start = jnp.linalg.qr(jax.random.normal(key, (d, block), op.dtype))[0]
+  start = dense.qr(jax.random.normal(key, (d, block), op.dtype))[0]
   first = _Basis(
     q=jnp.zeros((d, size + block), op.dtype).at[:, :block].set(start),
     t=jnp.zeros((size, size), op.dtype),
@@ -265,6 +265,7 @@ def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   return lax.while_loop(unfinished, proceed, first)
 
 
+@exact_products
 def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
   """Adds blocks to the basis, then solves the problem within it."""
   size = state.t.shape[0]
@@ -293,7 +294,7 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
   # A block's image was measured against the blocks before it only.
   counts = jnp.arange(size) < filled
   whole = jnp.where(counts, jnp.triu(t) + jnp.triu(t, 1).T, 0)
-  values, vectors = jnp.linalg.eigh(jnp.where(counts[:, None], whole, 0))
+  values, vectors = dense.eigh(jnp.where(counts[:, None], whole, 0))
   values, vectors = values[::-1], vectors[:, ::-1]
   last = lax.dynamic_slice_in_dim(vectors, filled - block, block)
   scale = jnp.maximum(jnp.max(jnp.abs(upper)), jnp.finfo(t.dtype).tiny)
@@ -302,6 +303,7 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
   return _Basis(q, t, filled, values, vectors, residuals, products)
 
 
+@exact_products
 def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
   """An orthonormal basis of `rest`, which is nearly orthogonal to q.
 
@@ -314,8 +316,8 @@ def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
 
   def slow(rest):
     again = rest - q @ (q.T @ rest)
-    fresh, upper = jnp.linalg.qr(again)
-    fresh, correction = jnp.linalg.qr(fresh - q @ (q.T @ fresh))
+    fresh, upper = dense.qr(again)
+    fresh, correction = dense.qr(fresh - q @ (q.T @ fresh))
     return fresh, correction @ upper
 
   def fast(rest):
@@ -330,6 +332,7 @@ def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
   return lax.cond(good, fast, slow, rest)
 
 
+@exact_products
 def _cholesky_inverse(x: Array) -> tuple[Array, Array]:
   """R^(-1) and R for x = Q R, through the Gram matrix of x [d, b]."""
   scale = jnp.max(jnp.abs(x))  # so that squares neither under- nor overflow
@@ -340,6 +343,7 @@ def _cholesky_inverse(x: Array) -> tuple[Array, Array]:
   return inverse / jnp.where(scale > 0, scale, 1), upper * scale
 
 
+@exact_products
 def _restart(state: _Basis, kept: int, block: int) -> _Basis:
   """Keeps the leading Ritz vectors and the block that comes next."""
   size = state.t.shape[0]
@@ -367,11 +371,12 @@ def _errors(state: _Basis, k: int, plan: _Plan) -> tuple[Array, Array]:
   return jnp.where(resolved, bound, 0), jnp.where(resolved, estimate / 2, 0)
 
 
+@exact_products
 def _small_svd(op: Operator, k: int) -> tuple[SVD, SVDInfo]:
   """Direct decomposition where d is too small for an iteration to pay."""
   d = op.shape[1]
   q, r = op.tall_qr(op.matmat(jnp.eye(d, dtype=op.dtype)))
-  left, s, right_t = jnp.linalg.svd(r)
+  left, s, right_t = dense.svd(r)
   s = _above(s, _cut(d, op.dtype) * s[0])[:k]
   svd = SVD(q @ left[:, :k] * (s != 0), s, right_t[:k].T)
   exact = jnp.zeros(k, op.dtype)
@@ -387,6 +392,7 @@ def _cut(columns: int, dtype) -> float:
   return float(columns * jnp.finfo(dtype).eps)
 
 
+@exact_products
 def _polish(u: Array) -> Array:
   """One Newton-Schulz step towards orthonormal columns; keeps zero ones."""
   gram = u.T @ u

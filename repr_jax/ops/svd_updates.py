@@ -12,6 +12,8 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
+from repr_jax.ops import dense_factorizations as dense
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.spectral import SVD, column_signs, fix_signs, tall_svd
 
 
@@ -31,6 +33,7 @@ class IncrementalSVD(NamedTuple):
   total: Array
 
 
+@exact_products
 def rank_one_update(svd: SVD, a: Array, b: Array) -> SVD:
   """SVD of U S V' + a b', at the same rank k.
 
@@ -49,7 +52,7 @@ def rank_one_update(svd: SVD, a: Array, b: Array) -> SVD:
   left = jnp.append(in_u, norm_p)
   right = jnp.append(in_v, norm_q)
   core = jnp.diag(jnp.append(svd.s, 0)) + jnp.outer(left, right)
-  cu, s, cvt = jnp.linalg.svd(core)
+  cu, s, cvt = dense.svd(core)
   u = jnp.column_stack([svd.u, p]) @ cu[:, :k]
   v = jnp.column_stack([svd.v, q]) @ cvt[:k].T
   return fix_signs(SVD(u, s[:k], v))
@@ -83,6 +86,7 @@ def incremental_update(state: IncrementalSVD, columns: Array) -> IncrementalSVD:
   )
 
 
+@exact_products
 def _split_off(basis: Array, x: Array) -> tuple[Array, Array, Array]:
   """x as basis @ inside + norm * outside, with a unit (or zero) outside."""
   inside = basis.T @ x

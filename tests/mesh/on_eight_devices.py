@@ -5,7 +5,7 @@
 
 import functools
 
-import collectives
+import cost_model as cost
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,7 @@ import optax
 import pytest
 import scipy.sparse as sp
 
-from launch import cost
+from launch import compiled
 from repr_jax import kb, ops, setexp
 from repr_jax.data import rules as rule_files
 from repr_jax.kb import (
@@ -28,6 +28,11 @@ from repr_jax.ops import operators, sharded, topk
 from repr_jax.setexp import batches, fitting, make_ranking, sharded_expansion
 from repr_jax.setexp import sharding as vae_placement
 from repr_jax.setexp import train as vae_training
+
+
+def _argument_bytes(tree) -> int:
+  """Bytes of the arrays of a tree on the first device."""
+  return sum(x.addressable_shards[0].data.nbytes for x in jax.tree.leaves(tree))
 
 
 def _views(n: int) -> list:
@@ -115,10 +120,10 @@ def test_a_view_costs_what_the_model_says():
   for devices in (2, 8):
     program = _factor_program(n, d, entries, m, devices)
     view = cost.View(n, d, entries)
-    held[devices] = collectives.memory(program)
+    held[devices] = compiled.memory(program)
     expected = cost.factor_memory(view, m, devices)
     assert held[devices] == pytest.approx(expected, rel=0.2)
-    found = collectives.moved(program.as_text(), devices)
+    found = compiled.moved(program.as_text(), devices)
     # Two loops have a product with X'X each; the rest stands there once.
     expected = {
       "all-reduce": 2 * cost.product_moved(view, m) + cost.factor_moved(view, m)
@@ -141,9 +146,9 @@ def test_a_combination_costs_what_the_model_says(devices):
     mesh, m, k, whole, jax.random.key(0)
   ).compile()
   expected = cost.combine_memory(n, views, m, k, devices)
-  assert collectives.memory(program) == pytest.approx(expected, rel=0.2)
+  assert compiled.memory(program) == pytest.approx(expected, rel=0.2)
   if devices > 1:
-    found = collectives.moved(program.as_text(), devices)
+    found = compiled.moved(program.as_text(), devices)
     expected = cost.combine_moved(views, m, views * m, devices)
     assert found == pytest.approx(expected, rel=0.2)
 
@@ -154,7 +159,7 @@ def test_factors_move_between_parts_of_the_mesh_as_the_model_says():
     (2, 64, 16), jnp.float32, sharding=meshes.spec(mesh, "views", "rows")
   )
   program = sharding.exchange.lower(mesh, stacked).compile()
-  found = collectives.moved(program.as_text(), 2)
+  found = compiled.moved(program.as_text(), 2)
   assert found == {"all-to-all": 64 * 16 * 4 / 4}
 
 
@@ -201,10 +206,10 @@ def test_a_step_of_the_autoencoder_costs_what_the_model_says(batch, features):
     features=4096, hidden=32, latent=6, batch=16,
     touched=packed.features.shape[1],
   )  # fmt: skip
-  found = collectives.moved(program.as_text(), mesh.size)
+  found = compiled.moved(program.as_text(), mesh.size)
   expected = {"all-reduce": cost.step_moved(sizes, batch, features)}
   assert found == pytest.approx(expected, rel=0.2)
-  state_bytes = collectives.argument_bytes(state)
+  state_bytes = _argument_bytes(state)
   assert state_bytes == pytest.approx(
     cost.state_memory(sizes, features), rel=0.2
   )
@@ -284,11 +289,11 @@ def test_a_block_of_ranks_never_gathers_scores():
     tails, ids, ids, ids, np.zeros(listed, np.int32),
     np.zeros(block + 1, np.int32), flip=False,
   ).compile()  # fmt: skip
-  found = collectives.moved(program.as_text(), 8)
+  found = compiled.moved(program.as_text(), 8)
   # The queries' vectors, three numbers of each, and the known facts.
   expected = {"all-reduce": 4 * (block * dim + 3 * block + listed)}
   assert found == pytest.approx(expected, rel=0.2)
-  assert collectives.memory(program) < 0.4 * block * entities * 4
+  assert compiled.memory(program) < 0.4 * block * entities * 4
 
 
 def test_top_k_over_devices():
@@ -303,7 +308,7 @@ def test_top_k_over_devices():
     for ours, theirs in zip(ops.sharded_top_k(placed, k, mesh=mesh), best):
       np.testing.assert_array_equal(ours, theirs)
   program = ops.sharded_top_k.lower(placed, 4, mesh=mesh).compile()
-  found = collectives.moved(program.as_text(), 8)
+  found = compiled.moved(program.as_text(), 8)
   assert found == pytest.approx(
     {"all-gather": 2 * 4 * 3 * 4 * 8},
     rel=0.2,  # values and places

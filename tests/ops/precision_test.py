@@ -39,3 +39,30 @@ def test_zero_and_what_is_not_finite_have_the_factor_one():
 
 def test_the_factor_has_no_slope():
   assert jax.grad(lambda x: x * precision.near_one(x))(3.0) == 0.25
+
+
+def _rounds(function, x) -> bool:
+  """Whether a compiled function's product may round its inputs."""
+  text = jax.jit(function).lower(x).as_text()
+  assert "dot_general" in text
+  return "HIGHEST" not in text
+
+
+def test_products_are_exact_whatever_is_set():
+  x = jnp.ones((3, 3))
+  exact = precision.exact_products(lambda x: x @ x)
+  assert _rounds(lambda x: x @ x, x)
+  assert not _rounds(exact, x)
+  assert not _rounds(jax.grad(lambda x: exact(x).sum()), x)
+  with jax.default_matmul_precision("bfloat16"):
+    assert not _rounds(exact, x)
+
+
+def test_coarse_products_are_the_callers_choice():
+  x = jnp.ones((3, 3))
+  chosen = precision.chosen_products(lambda x: x @ x)
+  assert not _rounds(chosen, x)
+  with jax.default_matmul_precision("bfloat16"):
+    assert _rounds(chosen, x)
+    # Where a guarantee rests on it, the choice is not the caller's.
+    assert not _rounds(precision.exact_products(chosen), x)

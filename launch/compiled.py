@@ -1,0 +1,150 @@
+"""Figures of a compiled program: memory, traffic, cycles, costliest parts.
+
+They come from the compiler: `memory_analysis`, `cost_analysis`, and the text of
+the program, in which the TPU's compiler notes the cycles of each operation and
+how often a loop runs. A loop whose count is not known counts once.
+"""
+
+import math
+import re
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+_KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+_COLLECTIVE = re.compile(rf"= (.*?) ({_KINDS})(?:-start)?\(")
+_SHAPE = re.compile(r"([a-z]+)(\d+)\[([\d,]*)\]")
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
+_NAME = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = ")
+_CYCLES = re.compile(r'"estimated_cycles":"?(\d+)')
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_CALLED = re.compile(
+  r"(?:body|to_apply|true_computation|false_computation)=%?([\w.-]+)"
+  r"|branch_computations=\{([^}]*)\}"
+)
+_SOURCE = re.compile(r'op_name="([^"]*)"')
+
+
+class Operation(NamedTuple):
+  """One operation: its name, and its share of all cycles."""
+
+  name: str
+  share: float
+
+
+class Figures(NamedTuple):
+  """The compiler's figures of a program on one device.
+
+  Attributes:
+    memory: bytes of arguments, results and temporaries.
+    flops: of one call, loops once; None where it is not told.
+    accessed: bytes read and written, loops once; None where it is not told.
+    moved: bytes that a device exchanges, by kind of collective.
+    cycles: estimated, loops as often as they run; None where it is not told.
+    costliest: the three operations with most cycles.
+  """
+
+  memory: int
+  flops: float | None
+  accessed: float | None
+  moved: dict[str, float]
+  cycles: float | None
+  costliest: tuple[Operation, ...]
+
+
+def figures(program: Any, devices: int) -> Figures:
+  """Figures of a compiled program.
+
+  Args:
+    program: from `jax.jit(...).lower(...).compile()`.
+    devices: that it runs on.
+  """
+  cost = program.cost_analysis() or {}
+  if isinstance(cost, list):
+    cost = cost[0] if cost else {}
+  text = program.as_text()
+  costs = cycles(text)
+  total = sum(costs.values())
+  most = sorted(costs.items(), key=lambda item: -item[1])[:3]
+  return Figures(
+    memory(program),
+    cost.get("flops"),
+    cost.get("bytes accessed"),
+    moved(text, devices),
+    total or None,
+    tuple(Operation(name, value / total) for name, value in most if total),
+  )
+
+
+def memory(program: Any) -> int:
+  """Bytes of arguments, results and temporaries on one device."""
+  sizes = program.memory_analysis()
+  return (
+    sizes.argument_size_in_bytes
+    + sizes.output_size_in_bytes
+    - sizes.alias_size_in_bytes
+    + sizes.temp_size_in_bytes
+  )
+
+
+def moved(text: str, devices: int) -> dict[str, float]:
+  """Bytes that one device gives to, or gets from, each kind of collective.
+
+  Args:
+    text: a compiled program, in which a loop's body stands once.
+    devices: in a group, for what a reduce-scatter started from.
+  """
+  total: dict[str, float] = defaultdict(float)
+  for line in text.splitlines():
+    match = _COLLECTIVE.search(line)
+    if match is None:
+      continue
+    shapes, kind = match.groups()
+    size = sum(
+      int(bits) // 8 * math.prod(int(x) for x in dims.split(",") if x)
+      for _, bits, dims in _SHAPE.findall(shapes)
+    )
+    total[kind] += size * (devices if kind == "reduce-scatter" else 1)
+  return dict(total)
+
+
+def cycles(text: str) -> dict[str, float]:
+  """Cycles of each operation in all its repetitions.
+
+  Args:
+    text: a program that was compiled for a TPU; others note no cycles.
+
+  Returns:
+    Cycles by what the operation does and comes from.
+  """
+  own: dict[str, list[tuple[str, float]]] = defaultdict(list)
+  calls: dict[str, list[tuple[str, int]]] = defaultdict(list)
+  entry = here = ""
+  for line in text.splitlines():
+    start = _COMPUTATION.match(line)
+    if start:
+      here = start.group(1)
+      if line.startswith("ENTRY"):
+        entry = here
+      continue
+    name = _NAME.match(line)
+    if name is None:
+      continue
+    trips = _TRIPS.search(line)
+    for one, several in _CALLED.findall(line):
+      for called in [one] if one else several.replace("%", "").split(", "):
+        calls[here].append((called, int(trips.group(1)) if trips else 1))
+    noted = _CYCLES.search(line)
+    if noted:
+      source = _SOURCE.search(line)
+      label = source.group(1) if source else name.group(1)
+      own[here].append((label, float(noted.group(1))))
+  total: dict[str, float] = defaultdict(float)
+
+  def visit(computation: str, times: float) -> None:
+    for label, count in own[computation]:
+      total[label] += times * count
+    for called, trips in calls[computation]:
+      visit(called, times * trips)
+
+  visit(entry, 1.0)
+  return dict(total)

@@ -1,0 +1,100 @@
+"""The product of one block of compressed rows with a dense matrix.
+
+On a CPU it is a call of the routine that jaxlib brings for this. Elsewhere, and
+where a jaxlib has none, rows of the dense matrix are gathered by entry and
+summed by sorted segments: elementwise products and sums, which no device
+rounds. Gradients come from gathers and scatters on every platform.
+"""
+
+import importlib
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+_TARGET = "cpu_csr_sparse_dense_ffi"
+
+
+def _register() -> bool:
+  """Makes jaxlib's routine known to JAX; whether there is one."""
+  try:
+    library = importlib.import_module("jaxlib.cpu_sparse")
+  except ImportError:
+    return False
+  for platform, targets in library.registrations().items():
+    for name, value, version in targets:
+      jax.ffi.register_ffi_target(
+        name, value, platform=platform, api_version=version
+      )
+  return True
+
+
+_HAS_ROUTINE = _register()
+
+
+def row_of_entries(indptr: Array, capacity: int) -> Array:
+  """The row each stored entry belongs to, int32 [capacity].
+
+  Args:
+    indptr: where each row starts, int32 [rows + 1].
+    capacity: number of entries; those past the last row belong to it.
+  """
+  entry = jnp.arange(capacity, dtype=indptr.dtype)
+  row = jnp.searchsorted(indptr, entry, side="right") - 1
+  return jnp.clip(row, 0, indptr.shape[0] - 2)
+
+
+@jax.custom_vjp
+def csr_product(
+  values: Array, indices: Array, indptr: Array, dense: Array
+) -> Array:
+  """X Q for compressed rows X and a dense Q.
+
+  Args:
+    values: entries by row, [m], zero beyond the last.
+    indices: their columns, int32 [m].
+    indptr: where each row starts, int32 [rows + 1].
+    dense: Q, [columns, k].
+
+  Returns:
+    The product, [rows, k].
+  """
+  plain = values.dtype in (jnp.float32, jnp.float64)
+  if not (_HAS_ROUTINE and plain and values.dtype == dense.dtype):
+    return _segments(values, indices, indptr, dense)
+  return lax.platform_dependent(
+    values, indices, indptr, dense, cpu=_routine, default=_segments
+  )
+
+
+def _routine(values, indices, indptr, dense):
+  shape = (indptr.shape[0] - 1, dense.shape[1])
+  call = jax.ffi.ffi_call(
+    _TARGET,
+    jax.ShapeDtypeStruct(shape, dense.dtype),
+    vmap_method="sequential",
+  )
+  return call(values, indptr, indices, dense)
+
+
+def _segments(values, indices, indptr, dense):
+  rows = indptr.shape[0] - 1
+  row = row_of_entries(indptr, values.shape[0])
+  terms = values[:, None] * dense[indices]
+  return jax.ops.segment_sum(terms, row, rows, indices_are_sorted=True)
+
+
+def _forward(values, indices, indptr, dense):
+  kept = (values, indices, indptr, dense)
+  return csr_product(*kept), kept
+
+
+def _backward(kept, slope):
+  values, indices, indptr, dense = kept
+  by_entry = slope[row_of_entries(indptr, values.shape[0])]
+  of_values = jnp.sum(by_entry * dense[indices], axis=1)
+  of_dense = jnp.zeros_like(dense).at[indices].add(values[:, None] * by_entry)
+  return of_values.astype(values.dtype), None, None, of_dense
+
+
+csr_product.defvjp(_forward, _backward)
