@@ -8,27 +8,38 @@ python -m experiments.elkb --preset=elkb_complex
     --train=DIR/train.txt.gz --valid=DIR/valid.txt --test=DIR/test.txt
     --rules=DIR/rules.tsv
     ComplEx with exact rules on WN18
+python -m experiments.elkb --mode=mine --train=DIR/train.txt.gz
+    rules of all kinds with support, confidence and PCA confidence: rules.tsv
 python -m experiments.elkb ... --ask="hypernym(?, flowering_shrub)"
-    the same run (finished runs are not trained again), and then the answers
+    the same run (finished runs are not trained again), and then the answers:
+    known, implied with the proof, or predicted with a probability
+python -m experiments.elkb ... --discover=20 --violations
+    the most probable new facts; facts that rules derive and no split has
+python -m experiments.elkb --train=facts.csv --split=.9,.05,.05
+    one file of facts, split at random
 python -m experiments.elkb ... --combine_with=runs/elkb_t
     also picks the better of this system and that one for each query; a run
     that has ended is not trained again for it
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from experiments import thesis
 from experiments.elkb import (
+  answers,
+  classification,
   combination,
   data,
   evaluate,
+  mining,
   puzzle,
   query,
   train,
+  types,
   vmapped_train,
 )
 from experiments.elkb import config as elkb_config
@@ -49,47 +60,86 @@ from repr_jax.ops import mesh as meshes
 # Flags in which runs of one program may differ; see `run_vmapped`.
 VMAP_OVER = ("seed", "learning_rate", "penalty", "scale")
 
-_VOLATILE = ("ask", "top", "json", "block", "mesh", "combine_with")
+_VOLATILE = (
+  "ask", "top", "json", "block", "mesh", "combine_with", "types", "discover",
+  "violations",
+)  # fmt: skip
 _EXTENDABLE = ("epochs", "patience")
 
 config.define(Config)
+elkb_config.define_mode()
 
 
 def _print_answers(
   kb: data.KnowledgeBase, systems: Sequence[evaluate.Trained], asked: Config
 ) -> None:
-  """Prints the answers of all systems and the rules, on standard output."""
+  """Prints the answers of all systems with their grounds."""
+  grounds = answers.Grounds(kb)
+  classes = (
+    types.read_types(asked.types, kb) if asked.types else types.learned(kb)
+  )
+  allowed = types.fitting(kb, classes)
+  heat = {
+    system.label: answers.calibrate(kb, system, asked)[0]
+    for system in systems
+    if asked.ask or asked.discover
+  }
+  if asked.ask:
+    _print_query(kb, systems, asked, grounds, heat, allowed)
+  for system in systems if asked.discover else ():
+    rows = answers.discover(
+      kb, system, grounds, asked.discover, heat[system.label], asked.block,
+      allowed,
+    )  # fmt: skip
+    print(f"new facts by {system.label}:")
+    columns: list[str | tables.Column] = [
+      tables.Column("probability", ".3f"), "head", "relation", "tail"
+    ]  # fmt: skip
+    print(tables.to_text(columns, [list(row) for row in rows]))
+  if asked.violations:
+    print(answers.missing(kb, grounds, asked.top))
+
+
+def _print_query(
+  kb: data.KnowledgeBase,
+  systems: Sequence[evaluate.Trained],
+  asked: Config,
+  grounds: answers.Grounds,
+  heat: Mapping[str, float],
+  allowed: Callable[[int, str], np.ndarray],
+) -> None:
   parsed = query.parse_query(kb, asked.ask or "")
-  answers = [evaluate.answers(kb, x, parsed, asked.top) for x in systems]
-  name = kb.relations[parsed[0]]
-  touching = [str(rule) for rule in kb.rules if name in rule.relations]
+  each = [
+    answers.answer(
+      kb, system, grounds, parsed, asked.top, heat[system.label], allowed
+    )
+    for system in systems
+  ]
   if asked.json:
     record = {
       "query": asked.ask,
       "systems": [
         {
           "system": system.label,
-          "answers": [{"entity": x, "score": value} for x, value in best],
+          "temperature": heat[system.label],
+          "answers": [one._asdict() for one in best],
         }
-        for system, best in zip(systems, answers)
+        for system, best in zip(systems, each, strict=True)
       ],
-      "rules": touching,
     }
     print(json.dumps(record, ensure_ascii=False))
     return
-  columns: list[str | tables.Column] = ["rank"]
-  for system in systems:
-    columns += [f"by {system.label}", tables.Column("score", ".4f")]
-  rows = [
-    [place + 1, *(cell for best in answers for cell in best[place])]
-    for place in range(len(answers[0]))
-  ]
   print(f"{asked.ask}:")
-  print(tables.to_text(columns, rows))
-  for rule in touching:
-    print(f"rule: {rule}")
-  if not touching:
-    print("no rule touches this relation")
+  for system, best in zip(systems, each, strict=True):
+    columns: list[str | tables.Column] = [
+      f"by {system.label}", "kind", tables.Column("probability", ".3f"),
+      tables.Column("score", ".4f"),
+    ]  # fmt: skip
+    print(tables.to_text(columns, [list(one[:4]) for one in best]))
+  proofs = {one.entity: one.proof for one in each[0] if one.proof}
+  for steps in proofs.values():
+    for depth, line in enumerate(steps):
+      print(f"{'  ' * min(depth, 1)}{line}")
 
 
 def _other(
@@ -127,6 +177,7 @@ def _link(
 ) -> list[evaluate.Trained]:
   """Trains, ranks and writes; the systems."""
   _other(kb, asked, "")  # fails before training
+  classification.read_negatives(kb, asked)
   mesh = meshes.make_mesh(asked.mesh, ("batch",))
   training = train.prepare(kb, asked, mesh)
   params = train.train(run, kb, training)
@@ -142,7 +193,7 @@ def _report(
   """Ranks and writes what was trained; the systems."""
   asked = training.config
   label = evaluate.label_of(kb, asked)
-  trained = evaluate.Trained(asked.model, params, label)
+  trained = evaluate.Trained(asked.stored_model, params, label)
   told = None
   if kb.name == "wn18":
     told = thesis.WN18.get((trained.name, label != trained.name))
@@ -156,11 +207,21 @@ def _report(
     training.mesh,
   )
   name = f"{kb.name} {label}"
+  evaluate.validation_rows(run.row, kb, name, asked, params)
+  heat, fitted, plain = answers.calibrate(kb, trained, asked)
+  run.row(name, "temperature", heat)
+  run.row(name, "calibration error", fitted, lower_is_better=True)
+  run.row(name, "calibration error, temperature 1", plain, lower_is_better=True)
+  negatives = classification.read_negatives(kb, asked)
+  if negatives is not None:
+    classification.classification_rows(run.row, kb, name, trained, negatives)
   evaluate.link_rows(run.row, kb, name, ranks, told)
   if kb.rules:
+    evaluate.underivable_rows(run.row, kb, name, ranks)
     checked = evaluate.violations(kb, training, params)
     run.row(name, "largest violation, sampled", checked.sampled.max())
-    run.row(name, "largest violation, trained", checked.real.max())
+    run.row(name, "largest violation, sampled trained", checked.real.max())
+    evaluate.certificate_rows(run.row, kb, name, asked, params)
   others = _other(kb, asked, label)
   for folder, other in others:
     _combine(run.row, kb, asked, trained, other)
@@ -213,6 +274,11 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
         group.attempt(i, _puzzle, group.runs[i], each[i])
         group.finish(i)
       return group.failures
+    if common.task == "mine":
+      for i in group.active():
+        group.attempt(i, mining.mine, group.runs[i], each[i])
+        group.finish(i)
+      return group.failures
     # Files are the same for all seeds; WordNet's held-out facts are not.
     seeds = [each[0].seed if common.train else x.seed for x in each]
     kbs = {seed: data.load(each[seeds.index(seed)]) for seed in set(seeds)}
@@ -239,16 +305,22 @@ def main(argv: list[str]) -> None:
     if asked.task == "puzzle":
       if not run.finished:
         _puzzle(run, asked)
+    elif asked.task == "mine":
+      if not run.finished:
+        mining.mine(run, asked)
     else:
       kb = data.load(asked)
       if asked.ask:
         query.parse_query(kb, asked.ask)  # a bad one fails before training
+      if asked.types:
+        types.read_types(asked.types, kb)
       again = run.finished and (run.directory / "params.npz").exists()
       systems = (_finished if again else _link)(run, kb, asked)
   for row in workdir.read_results(run.directory / "results.json")["rows"]:
     beside = f"  (thesis {row['thesis']})" if "thesis" in row else ""
     progress.say(f"{row['name']}: {row['metric']} {row['value']:.4g}{beside}")
-  if asked.ask and processes.is_writer():
+  wanted = asked.top and (asked.ask or asked.discover or asked.violations)
+  if wanted and systems and processes.is_writer():
     _print_answers(kb, systems, asked)
 
 

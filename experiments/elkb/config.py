@@ -4,18 +4,24 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from absl import flags
+
 from experiments.run import config, extension, progress
 from repr_jax.data import rules as rule_files
 from repr_jax.data.rule_kinds import RuleKind
 from repr_jax.kb.rule_conditions import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
-from repr_jax.kb.score_models import MODELS, get_model
+from repr_jax.kb.score_models import MODELS, get_model, order_block, reciprocal
 
 _LINK = {"task": "link"}
-_FILES = {"task": "link", "train": config.GIVEN}
+_MINE = {"task": "mine"}
+_BOTH = {"task": ("link", "mine")}
+_FILES = {"task": ("link", "mine"), "train": config.GIVEN}
+_FACTS = {"task": "link", "train": config.GIVEN}
 _WORDNET = {"task": "link", "train": None}
 _SGD = {"task": "link", "trainer": "projected_sgd"}
 _CANDIDATES = {"task": "link", "trainer": "candidate_softmax"}
+_RECIPROCAL = "reciprocal:"
 _ASK = {"task": "link", "ask": config.GIVEN}
 
 
@@ -24,16 +30,37 @@ class Config:
   """Knowledge base, model, training and evaluation."""
 
   task: str = config.flag(
-    "link", "Link prediction, or the puzzle.", choices=("link", "puzzle")
+    "link",
+    "Link prediction, the puzzle, or rules mined from the training facts "
+    "alone, which rules.tsv in the work directory gets. --mode is the same.",
+    choices=("link", "puzzle", "mine"),
   )
   train: str | None = config.flag(
     None,
     "Training triples; WordNet's own relations where not given.",
-    only=_LINK,
+    only=_BOTH,
   )
   valid: str | None = config.flag(None, "Validation triples.", only=_LINK)
   test: str | None = config.flag(None, "Test triples.", only=_LINK)
-  columns: str = config.flag("h,r,t", "Order of the columns.", only=_FILES)
+  valid_negatives: str | None = config.flag(
+    None,
+    "False triples, which choose thresholds of classification.",
+    only=_FACTS,
+  )
+  test_negatives: str | None = config.flag(
+    None, "False triples, which test the classification.", only=_FACTS
+  )
+  split: tuple[str, ...] = config.flag(
+    (),
+    "Shares of training, validation and test, such as .9,.05,.05: --train is "
+    "split at random by --seed.",
+    only=_LINK,
+  )
+  columns: str = config.flag(
+    "h,r,t",
+    "Order of the columns; a first line that names them goes before it.",
+    only=_FILES,
+  )
   duplicates: str = config.flag(
     "error",
     "Whether a repeated triple is an error or counted and left out.",
@@ -43,7 +70,28 @@ class Config:
   rules: str | None = config.flag(
     None,
     "File of rules; WordNet's own facts have some of their own. A kind of "
-    "rule is a built-in one or module:NAME.",
+    "rule is a built-in one or module:NAME. Files of AMIE and AnyBURL and "
+    "_cons files are read too.",
+    only=_LINK,
+  )
+  min_confidence: float = config.flag(
+    0.8,
+    "Least confidence of a rule that is mined, or read from a file of another "
+    "program.",
+    minimum=0,
+    maximum=1,
+    only=_BOTH,
+  )
+  min_support: int = config.flag(
+    20, "Least support of a mined rule.", minimum=1, only=_MINE
+  )
+  kinds: tuple[str, ...] = config.flag(
+    (), "Kinds of rules to mine; all where not given.", only=_MINE
+  )
+  add_implied: bool = config.flag(
+    False,
+    "Train also on the facts that rules derive from training facts, in any "
+    "number of steps.",
     only=_LINK,
   )
   drop_implied: bool = config.flag(
@@ -64,16 +112,31 @@ class Config:
   model: str = config.flag(
     "B",
     f"Score model: {', '.join(MODELS)}, or module:NAME of a kb.ScoreModel.",
-    only=_LINK,
+    only=_BOTH,
   )
   dim: int = config.flag(100, "Numbers per entity.", minimum=1, only=_LINK)
+  reciprocal: bool = config.flag(
+    False,
+    "A row of its own for the inverse of each relation, which answers "
+    "questions for heads.",
+    only=_CANDIDATES,
+  )
+  order_share: float = config.flag(
+    1.0,
+    "complex and distmult: share of the numbers that carry the order of "
+    "one-way rules. Entities are nonnegative there alone; relations of a rule "
+    "are equal elsewhere.",
+    above=0,
+    maximum=1,
+    only=_BOTH,
+  )
   constrained: bool = config.flag(
     True, "Whether the rules hold by construction.", only=_LINK
   )
   nonnegative: bool = config.flag(
     True,
     "With rules, keep entities nonnegative even where they do not need it.",
-    only=_LINK,
+    only=_BOTH,
   )
   trainer: str = config.flag(
     "projected_sgd",
@@ -90,6 +153,13 @@ class Config:
   )
   batch_size: int = config.flag(10, "Facts in a step.", minimum=1, only=_LINK)
   learning_rate: float = config.flag(0.125, "Step size.", minimum=0, only=_LINK)
+  decay: float = config.flag(
+    1.0,
+    "Factor of the step size after each epoch.",
+    above=0,
+    maximum=1,
+    only=_CANDIDATES,
+  )
   penalty: float = config.flag(
     0.001, "Weight of the regularizer.", minimum=0, only=_LINK
   )
@@ -124,7 +194,7 @@ class Config:
   scale: float = config.flag(0.1, "Spread of the start.", only=_LINK)
   mixing: float = config.flag(0.8, "lambda of PropTrans rules.")
   cap: float = config.flag(0.2, "Box of B's PropTrans and TypeImp.")
-  radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_LINK)
+  radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_BOTH)
   epochs: int = config.flag(
     20,
     "Epochs at most; a finished run goes on where they are raised.",
@@ -139,8 +209,14 @@ class Config:
   )
   patience: int = config.flag(
     3,
-    "Validations without a better HITS@10 before training stops.",
+    "Validations without a better figure before training stops.",
     minimum=1,
+    only=_LINK,
+  )
+  select_by: str = config.flag(
+    "mrr",
+    "Filtered figure of validation facts that chooses the epoch.",
+    choices=("mrr", "hits@1", "hits@3", "hits@10", "mean_rank"),
     only=_LINK,
   )
   block: int = config.flag(
@@ -166,7 +242,27 @@ class Config:
     "A query to answer: relation(?, entity) or relation(entity, ?).",
     only=_LINK,
   )
-  top: int = config.flag(5, "Answers to print.", minimum=1, only=_ASK)
+  types: str | None = config.flag(
+    None,
+    "File of entity<TAB>class lines. Answers and discoveries have a class that "
+    "the relation's training facts have in that place. Without it the classes "
+    "are the places of relations that an entity stands in.",
+    only=_LINK,
+  )
+  discover: int = config.flag(
+    0, "Print this many of the most probable new facts.", minimum=0, only=_LINK
+  )
+  violations: bool = config.flag(
+    False,
+    "Print facts that rules derive and that no split has, by rule.",
+    only=_LINK,
+  )
+  top: int = config.flag(
+    5,
+    "Answers of each kind, missing facts of each rule or mined rules to print.",
+    minimum=1,
+    only=_BOTH,
+  )
   json: bool = config.flag(False, "Print the answers as JSON.", only=_ASK)
   mesh: str | None = config.flag(
     None,
@@ -179,7 +275,15 @@ class Config:
   @property
   def score_model(self) -> ScoreModel:
     """The score model that `model` names."""
-    return load_model(self.model)
+    model = load_model(self.model)
+    if self.order_share < 1:
+      model = order_block(model, self.order_share)
+    return reciprocal(model) if self.reciprocal else model
+
+  @property
+  def stored_model(self) -> str:
+    """The name by which `load_model` finds the model that was trained."""
+    return f"{_RECIPROCAL}{self.model}" if self.reciprocal else self.model
 
   @property
   def rule_config(self) -> RuleConfig:
@@ -187,15 +291,23 @@ class Config:
     return RuleConfig(self.mixing, self.cap, self.radius)
 
 
+def define_mode() -> None:
+  """Defines `--mode`, another name of `--task`."""
+  flags.DEFINE_alias("mode", "task")
+
+
 def load_model(name: str) -> ScoreModel:
   """A built-in score model, or one of a user's own module.
 
   Args:
-    name: a key of `kb.MODELS`, or module:NAME.
+    name: a key of `kb.MODELS`, or module:NAME; after "reciprocal:" the
+      reciprocal model of it.
 
   Returns:
     The model.
   """
+  if name.startswith(_RECIPROCAL):
+    return reciprocal(load_model(name.removeprefix(_RECIPROCAL)))
   if ":" in name:
     return extension.load(name, ScoreModel, "model")
   return get_model(name)
@@ -239,7 +351,7 @@ def from_flags(seed: int) -> Config:
   """
   made = config.from_flags(Config, seed=seed)
   if not made.constrained:
-    for name in ("nonnegative", "mixing", "cap", "radius"):
+    for name in ("nonnegative", "mixing", "cap", "radius", "order_share"):
       if config.is_given(name):
         progress.say(f"--{name} is not read with --noconstrained")
   _ = made.rule_config, made.score_model.relation_size(made.dim)

@@ -9,8 +9,8 @@ from experiments.elkb import names as kb_names
 from experiments.elkb.config import Config, load_kind
 from experiments.run import progress
 from repr_jax import errors
+from repr_jax.data import deduction, rule_formats, triples, wordnet
 from repr_jax.data import rules as rule_files
-from repr_jax.data import triples, wordnet
 
 _SHOWN = 3  # Names outside training that are told.
 
@@ -37,6 +37,7 @@ class KnowledgeBase:
     rules: the rules.
     shown: a readable name for each entity.
     dropped: facts that are known and not trained on, [m, 3].
+    implied: facts that are trained on because rules derive them, [k, 3].
   """
 
   name: str
@@ -44,6 +45,9 @@ class KnowledgeBase:
   rules: list[rule_files.Rule]
   shown: list[str]
   dropped: np.ndarray = dataclasses.field(
+    default_factory=lambda: np.zeros((0, 3), np.int32)
+  )
+  implied: np.ndarray = dataclasses.field(
     default_factory=lambda: np.zeros((0, 3), np.int32)
   )
 
@@ -86,17 +90,42 @@ def load(config: Config) -> KnowledgeBase:
     The knowledge base.
   """
   train, valid, test = config.train, config.valid, config.test
-  if train and valid and test:
+  if config.split:
+    kb = read_and_split(config)
+  elif train and valid and test:
     kb = read(
-      train, valid, test, config.rules, config.columns, config.duplicates
+      train,
+      valid,
+      test,
+      config.rules,
+      config.columns,
+      config.duplicates,
+      config.min_confidence,
     )
   elif train or valid or test:
-    raise errors.InputError("--train, --valid and --test go together")
+    raise errors.InputError(
+      "--train, --valid and --test go together; to split one file give "
+      "--train and --split=.9,.05,.05"
+    )
   else:
-    kb = from_wordnet(config.held_out, config.seed, config.below, config.rules)
+    kb = from_wordnet(
+      config.held_out,
+      config.seed,
+      config.below,
+      config.rules,
+      config.min_confidence,
+    )
+  for name in ("drop_implied", "add_implied"):
+    if getattr(config, name) and not kb.rules:
+      raise errors.InputError(f"--{name} needs rules: give --rules")
+  if config.drop_implied and config.add_implied:
+    raise errors.InputError("give --add_implied or --drop_implied, not both")
+  if config.add_implied:
+    before = len(kb.splits.train)
+    kb = add_implied(kb)
+    more = len(kb.splits.train) - before
+    progress.say(f"{kb.name}: rules derive {more:,} facts for training")
   if config.drop_implied:
-    if not kb.rules:
-      raise errors.InputError("--drop_implied needs rules: give --rules")
     kb = drop_implied(kb)
     progress.say(f"{kb.name}: {len(kb.dropped):,} facts left out of training")
   for note in notes(kb):
@@ -115,6 +144,7 @@ def read(
   rules: str | None,
   columns: str = "h,r,t",
   duplicates: str = "error",
+  min_confidence: float = 0.0,
 ) -> KnowledgeBase:
   """Reads a knowledge base from files.
 
@@ -125,6 +155,7 @@ def read(
     rules: file of rules, or None.
     columns: order of the columns.
     duplicates: "error" or "count".
+    min_confidence: least confidence of rules of another program's file.
 
   Returns:
     The knowledge base.
@@ -132,12 +163,73 @@ def read(
   splits = triples.read_splits(train, valid, test, columns, duplicates)
   found = []
   if rules:
-    found = rule_files.read_rules(
-      rules, splits.train.relations, splits.train.entities, load_kind
+    found = read_rules(
+      rules, splits.train.relations, splits.train.entities, min_confidence
     )
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
   return KnowledgeBase(name, splits, found, kb_names.readable(splits))
+
+
+def read_and_split(config: Config) -> KnowledgeBase:
+  """Reads one file of facts and splits it at random.
+
+  Args:
+    config: names the file and the shares; its seed is that of the choice.
+
+  Returns:
+    The knowledge base.
+  """
+  if config.valid or config.test or not config.train:
+    raise errors.InputError(
+      "--split takes --train alone, without --valid and --test"
+    )
+  try:
+    train, valid, test = map(float, config.split)
+  except ValueError:
+    raise errors.InputError(
+      f"--split={','.join(config.split)}: give three shares, such as .9,.05,.05"
+    ) from None
+  facts = triples.read_triples(config.train, config.columns, config.duplicates)
+  splits = triples.split(facts, (train, valid, test), config.seed)
+  sizes = ", ".join(f"{len(part):,}" for part in splits[:3])
+  progress.say(f"{config.train}: split into {sizes} facts (seed {config.seed})")
+  rules = []
+  if config.rules:
+    names = facts.relations, facts.entities
+    rules = read_rules(config.rules, *names, config.min_confidence)
+  name = config.train.rstrip("/").split("/")[-1]
+  return KnowledgeBase(name, splits, rules, kb_names.readable(splits))
+
+
+def read_rules(
+  path: str,
+  relations: list[str],
+  entities: list[str],
+  min_confidence: float = 0.0,
+) -> list[rule_files.Rule]:
+  """Reads rules in the project's form, or as other programs write them.
+
+  Args:
+    path: the file.
+    relations: names of the relations.
+    entities: names of the entities.
+    min_confidence: least confidence, in files that have one.
+
+  Returns:
+    The rules; those that cannot be expressed are counted in the log.
+  """
+  form = rule_formats.detect_format(path)
+  if form is None:
+    return rule_files.read_rules(path, relations, entities, load_kind)
+  names = set(relations), set(entities)
+  read = rule_formats.read_foreign(path, form, *names, min_confidence)
+  progress.say(f"{path}: {len(read.rules):,} rules of {form}'s form")
+  for reason, count in sorted(read.skipped.items(), key=lambda x: -x[1]):
+    progress.say(f"{path}: {count:,} left out: {reason}")
+  if not read.rules:
+    raise errors.InputError("no rule of this file can be used", path=path)
+  return read.rules
 
 
 def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
@@ -189,6 +281,26 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
   )
 
 
+def add_implied(kb: KnowledgeBase) -> KnowledgeBase:
+  """Adds to training what rules derive from it, in any number of steps.
+
+  Args:
+    kb: the knowledge base.
+
+  Returns:
+    The same with more training facts; those of other splits stay there too.
+  """
+  train = kb.splits.train
+  made = deduction.deduce(train.array, kb.rules, kb.relations, kb.entities)
+  more = triples.Triples(made.facts, train.entities, train.relations)
+  splits = kb.splits._replace(
+    train=more,
+    unseen_entities=_absent(more.array[:, [0, 2]], len(kb.entities)),
+    unseen_relations=_absent(more.array[:, 1], len(kb.relations)),
+  )
+  return dataclasses.replace(kb, splits=splits, implied=made.derived)
+
+
 def notes(kb: KnowledgeBase) -> list[str]:
   """Remarks on the facts that a reader of the figures needs.
 
@@ -206,9 +318,13 @@ def notes(kb: KnowledgeBase) -> list[str]:
   test = kb.splits.test
   trained = np.concatenate([kb.splits.train.array, kb.dropped])
   sizes = len(kb.entities), len(kb.relations), len(kb.entities)
-  both = np.isin(
-    *(np.ravel_multi_index(x.T, sizes) for x in (test.array, trained))
+  tested, trained, implied = (
+    np.ravel_multi_index(x.T, sizes) for x in (test.array, trained, kb.implied)
   )
+  derived = np.isin(tested, implied)
+  if derived.any():
+    found.append(f"{derived.sum():,} test facts follow from training by rules")
+  both = np.isin(tested, trained) & ~derived
   if both.any():
     found.append(f"{both.sum():,} test facts are training facts too")
   for what, columns, ids, names in (
@@ -243,7 +359,11 @@ def _absent(ids: np.ndarray, size: int) -> np.ndarray:
 
 
 def from_wordnet(
-  held_out: int, seed: int, root: str | None = None, rules: str | None = None
+  held_out: int,
+  seed: int,
+  root: str | None = None,
+  rules: str | None = None,
+  min_confidence: float = 0.0,
 ) -> KnowledgeBase:
   """WordNet's 18 relations, some facts held out, with their inverse rules.
 
@@ -252,6 +372,7 @@ def from_wordnet(
     seed: of the choice of those facts.
     root: keep the synsets below this one only, such as "animal.n.01".
     rules: file of other rules, or None.
+    min_confidence: as for `read`.
 
   Returns:
     The knowledge base.
@@ -261,7 +382,7 @@ def from_wordnet(
   splits = _hold_out(array, entities, relations, held_out)
   label = "WordNet" if root is None else f"WordNet below {root}"
   found = (
-    rule_files.read_rules(rules, relations, entities, load_kind)
+    read_rules(rules, relations, entities, min_confidence)
     if rules
     else _wordnet_rules(relations)
   )
@@ -306,22 +427,13 @@ def _hold_out(array, entities, relations, count) -> triples.Splits:
   """Takes facts out whose entities and relations all have others left."""
   if count < 1:
     raise errors.InputError(f"at least one fact is held out, not {count}")
-  left = np.bincount(array[:, [0, 2]].ravel(), minlength=len(entities))
-  kinds = np.bincount(array[:, 1], minlength=len(relations))
-  out: list[int] = []
-  for i, (h, r, t) in enumerate(array.tolist()):
-    if len(out) == 2 * count:
-      break
-    if left[h] > 1 and left[t] > 1 and kinds[r] > 1 and h != t:
-      left[h] -= 1
-      left[t] -= 1
-      kinds[r] -= 1
-      out.append(i)
-  if len(out) < 2 * count:
+  held = triples.hold_out(
+    triples.Triples(array, entities, relations), 2 * count
+  )
+  if len(held) < 2 * count:
     raise errors.InputError(
       f"cannot hold out {2 * count} facts of {len(array)}; ask for fewer"
     )
-  held = np.array(out)
   rest = np.setdiff1d(np.arange(len(array)), held)
   train, valid, test = (
     triples.Triples(array[part], entities, relations)

@@ -9,9 +9,11 @@ import numpy as np
 
 from experiments.elkb import data, train
 from experiments.elkb.config import Config, load_model
+from experiments.run import progress
 from repr_jax import errors
+from repr_jax.data import deduction
 from repr_jax.data.io import array_files, files
-from repr_jax.kb import link_prediction, rule_check, scores
+from repr_jax.kb import certificates, link_prediction, rule_check, scores
 
 
 class Trained(NamedTuple):
@@ -82,6 +84,104 @@ def link_rows(
     add(label, "mrr filtered both", found["mrr"])
 
 
+def underivable_rows(
+  add: Callable[..., object],
+  kb: data.KnowledgeBase,
+  name: str,
+  ranks: link_prediction.Ranks,
+) -> None:
+  """Writes filtered figures of test facts that rules do not derive.
+
+  Args:
+    add: takes a row, as `runlib.Run.row` does.
+    kb: the knowledge base, with rules.
+    name: of the system.
+    ranks: of the test facts.
+  """
+  known = np.concatenate([kb.splits.train.array, kb.dropped])
+  made = deduction.deduce(known, kb.rules, kb.relations, kb.entities)
+  sizes = len(kb.entities), len(kb.relations), len(kb.entities)
+  test, closed = (
+    np.ravel_multi_index(x.T, sizes) for x in (kb.splits.test.array, made.facts)
+  )
+  alone = ~np.isin(test, closed)
+  add(name, "test facts that do not follow by rules", int(alone.sum()))
+  if (alone & ranks.kept).any():
+    figures = link_prediction.summary(ranks, subset=alone)
+    for metric in ("mrr", "hits@1", "hits@3", "hits@10"):
+      add(name, f"{metric} filtered both, underivable", figures[metric])
+
+
+def validation_rows(
+  add: Callable[..., object],
+  kb: data.KnowledgeBase,
+  name: str,
+  config: Config,
+  params: scores.Params,
+) -> None:
+  """Writes the filtered figures of the facts that chose the epoch.
+
+  The first is the one that `--select_by` names; `launch.collect` chooses
+  among settings by it.
+
+  Args:
+    add: takes a row, as `runlib.Run.row` does.
+    kb: the knowledge base.
+    name: of the system.
+    config: how it was trained.
+    params: the chosen tables.
+  """
+  facts = train.validation_facts(kb, config)
+  ranks = train.rank_facts(
+    kb, config.score_model, params, facts, config.block, config.unseen
+  )
+  figures = link_prediction.summary(ranks)
+  for metric in dict.fromkeys((config.select_by, "mrr", "hits@1", "hits@10")):
+    add(name, f"validation {metric}", figures[metric])
+  reason = train.collapse(params.entities)
+  if reason is not None:
+    progress.say(f"{name}: the chosen model has collapsed: {reason}")
+  add(name, "collapsed", int(reason is not None), lower_is_better=True)
+
+
+def certificate_rows(
+  add: Callable[..., object],
+  kb: data.KnowledgeBase,
+  name: str,
+  config: Config,
+  params: scores.Params,
+) -> None:
+  """Writes what is proven of the rules for all pairs of entities.
+
+  Args:
+    add: takes a row, as `runlib.Run.row` does.
+    kb: the knowledge base, with rules.
+    name: of the system.
+    config: how it was trained.
+    params: the tables.
+  """
+  try:
+    proofs = certificates.certify(
+      config.score_model, params, kb.rules, kb.relations, kb.entities
+    )
+  except errors.InputError as error:
+    progress.say(f"{name}: {error}; violations are of sampled pairs alone")
+    return
+  proven = sum(proof.holds for proof in proofs)
+  worst = max(proofs, key=lambda proof: proof.bound)
+  add(name, "rules proven for all pairs", proven, lower_is_better=False)
+  add(name, "largest violation, all pairs", max(0.0, float(worst.bound)))
+  if worst.bound > 0:
+    where = ""
+    if worst.worst is not None:
+      names = ", ".join(kb.shown[i] for i in worst.worst)
+      where = f", at ({names})"
+    progress.say(
+      f"{name}: {proven} of {len(proofs)} rules are proven for all pairs; "
+      f"{worst.rule} fails by at most {float(worst.bound):.3g}{where}"
+    )
+
+
 def violations(
   kb: data.KnowledgeBase, training: train.Training, params: scores.Params
 ) -> rule_check.RuleCheck:
@@ -103,41 +203,6 @@ def violations(
     kb.entities,
     training.constraints,
   )
-
-
-def answers(
-  kb: data.KnowledgeBase,
-  trained: Trained,
-  query: tuple[int, int, str],
-  top: int,
-) -> list[tuple[str, float]]:
-  """The best entities for a query, by name, with their scores.
-
-  Args:
-    kb: the knowledge base.
-    trained: the system.
-    query: relation, entity and open side, as from `query.parse_query`.
-    top: how many.
-
-  Returns:
-    Names and scores, best first.
-  """
-  relation, entity, side = query
-  params = trained.params
-  score_all = (
-    scores.score_all_heads if side == "head" else scores.score_all_tails
-  )
-  values = score_all(
-    load_model(trained.model),
-    params.relations[relation][None],
-    params.entities[entity][None],
-    params.entities,
-  )[0]
-  best = jax.lax.top_k(values, min(top, values.size))
-  return [
-    (kb.shown[i], float(value))
-    for value, i in zip(best[0].tolist(), best[1].tolist())
-  ]
 
 
 def save_params(

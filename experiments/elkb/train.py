@@ -32,6 +32,11 @@ from repr_jax.ops import mesh as meshes
 
 Inputs = tuple[negatives.Known, jax.Array]
 
+# A figure below this share of its best says that the model has collapsed, and
+# so does a spread of the entities below this.
+FALL = 0.5
+_SPREAD = 1e-6
+
 
 @dataclasses.dataclass(frozen=True)
 class Training:
@@ -195,6 +200,37 @@ def rank_facts(
   )
 
 
+def validation_facts(kb: data.KnowledgeBase, config: Config) -> np.ndarray:
+  """The validation facts that choose the epoch: a fixed random sample.
+
+  Args:
+    kb: the knowledge base.
+    config: says how many.
+
+  Returns:
+    Head, relation, tail, int32 [n, 3].
+  """
+  facts = kb.splits.valid.array
+  order = np.random.default_rng(0).permutation(len(facts))
+  return facts[np.sort(order[: config.eval_limit])]
+
+
+def collapse(entities: jax.Array | np.ndarray) -> str | None:
+  """Says how entities have collapsed into one point.
+
+  Args:
+    entities: the table, [E, d].
+
+  Returns:
+    The reason; None where they have not.
+  """
+  table = np.asarray(entities, np.float64)
+  spread = float(table.std(axis=0).max(initial=0))
+  if len(table) < 2 or spread > _SPREAD * max(1.0, float(np.abs(table).max())):
+    return None
+  return f"all entities are nearly equal (spread {spread:.1g})"
+
+
 class Validation:
   """Validates one run in training: logs, keeps the best, checkpoints.
 
@@ -211,8 +247,10 @@ class Validation:
     """Takes up the run's last checkpoint, or its start."""
     self._run, self._kb, self._training = run, kb, training
     config = training.config
-    self._facts = kb.splits.valid.array[: config.eval_limit]
-    self.stopping = early_stopping.EarlyStopping(config.patience)
+    self._facts = validation_facts(kb, config)
+    mode = "min" if config.select_by == "mean_rank" else "max"
+    self.stopping = early_stopping.EarlyStopping(config.patience, mode)
+    self._collapsed = False
     self._best = jax.tree.map(np.asarray, training.state.params)
     memory = {
       "state": training.state,
@@ -255,20 +293,42 @@ class Validation:
       mesh=self._training.mesh,
     )
     figures = link_prediction.summary(ranks)
-    shown = {k: figures[k] for k in ("mrr", "hits@3", "hits@10")}
+    shown = {k: figures[k] for k in ("mrr", "hits@1", "hits@3", "hits@10")}
+    shown[config.select_by] = figures[config.select_by]
     self._run.log(epoch, loss=loss, **shown)
     progress.say(
       f"epoch {epoch + 1}: loss {loss:.4f}, validation MRR "
       f"{figures['mrr']:.3f}, HITS@10 {figures['hits@10']:.3f}"
     )
-    if self.stopping.update(epoch, figures["hits@10"]):
+    if self.stopping.update(epoch, figures[config.select_by]):
       self._best = jax.tree.map(np.asarray, params)
+    self._watch(epoch, params, figures)
     memory = {
       "state": state,
       "best": self._best,
       "stopping": self.stopping.state,
     }
     self._run.save(epoch, memory)
+
+  def _watch(
+    self, epoch: int, params: scores.Params, figures: dict[str, float]
+  ) -> None:
+    """Says once that the model has collapsed."""
+    best, step = self.stopping.best_value, self.stopping.best_step
+    if self._collapsed or best is None or step is None:
+      return
+    reason = collapse(params.entities)
+    chosen = self._training.config.select_by
+    value = figures[chosen]
+    low, high = (best, value) if chosen == "mean_rank" else (value, best)
+    if reason is None and low < FALL * high:
+      reason = f"validation {chosen} fell from {best:.3g} to {value:.3g}"
+    if reason is not None:
+      self._collapsed = True
+      progress.say(
+        f"epoch {epoch + 1}: the model has collapsed: {reason}; epoch "
+        f"{step + 1} is kept so far"
+      )
 
   def best(self) -> scores.Params:
     """The tables with the best figure so far."""
@@ -278,7 +338,7 @@ class Validation:
 def train(
   run: runlib.Run, kb: data.KnowledgeBase, training: Training
 ) -> scores.Params:
-  """Trains with early stopping on HITS@10 of validation facts.
+  """Trains with early stopping on a figure of validation facts.
 
   Args:
     run: logs and checkpoints.
@@ -342,7 +402,13 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
   optimizer = make_optimizer(config.optimizer, config.learning_rate)
 
   def run(train, inputs, state, key):
-    return train(static, optimizer, compiled, *inputs, state, key)
+    state, loss = train(static, optimizer, compiled, *inputs, state, key)
+    if config.decay < 1:
+      rates = dict(state.optimizer.hyperparams)
+      rates["learning_rate"] = rates["learning_rate"] * config.decay
+      memory = state.optimizer._replace(hyperparams=rates)
+      state = state._replace(optimizer=memory)
+    return state, loss
 
   state = candidate_training.from_params(
     static, optimizer, params, config.penalty

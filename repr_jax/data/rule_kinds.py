@@ -172,6 +172,7 @@ KINDS: Mapping[str, RuleKind] = {
     RuleKind("Entail_B", "r(x,e) ==> s(x,f)"),
     RuleKind("PropTrans", "r(x,y) & s(y,e) ==> t(x,f)"),
     RuleKind("TypeImp", "r(x,y) ==> s(x,e)", "r,e,s"),
+    RuleKind("Path", "r(x,y) & s(y,z) ==> t(x,z)"),
   )
 }
 

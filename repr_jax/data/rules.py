@@ -187,19 +187,19 @@ def parse_rule(
     raise errors.InputError(
       f"expected relation(first,second), found {bad.strip()[:60]!r}"
     )
-  found = [rule for rule in readings if rule is not None]
-  if not found:
+  valid = [rule for rule in readings if rule is not None]
+  if not valid:
     raise errors.InputError(
       f"no kind of rule has the shape {text.strip()[:80]!r}; x, y and z are "
       f"variables, and the kinds are {', '.join(KINDS)}"
     )
   real = [
     rule
-    for rule in found
+    for rule in valid
     if known[0].issuperset(rule.relations)
     and known[1].issuperset(rule.entities)
   ]
-  return (real or found)[0]
+  return (real or valid)[0]
 
 
 def split_atom(
@@ -219,19 +219,19 @@ def split_atom(
     Relation, first and second argument as written, with their quotes; nothing
     where the text has another form.
   """
-  plain = _QUOTED.sub(lambda found: "_" * len(found[0]), text)
+  plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
   begin, end = plain.find("("), plain.rfind(")")
   if begin < 0 or end < begin or plain[end + 1 :].strip():
     return []
   first, last = plain.find(",", begin, end), plain.rfind(",", begin, end)
-  found = []
+  splits = []
   for comma in dict.fromkeys((first, last)):
     pair = text[begin + 1 : comma].strip(), text[comma + 1 : end].strip()
     told = first == last or pair[comma == last] in variables
     parts = (text[:begin].strip(), *pair)
     if comma > 0 and told and all(parts):
-      found.append(parts)
-  return found
+      splits.append(parts)
+  return splits
 
 
 def unquote(name: str) -> str:
@@ -274,7 +274,7 @@ def _call(text: str) -> list[str]:
 
 def _bodies(text: str) -> list[list[str]]:
   """The body as one atom, and cut at each & that is outside brackets."""
-  plain = _QUOTED.sub(lambda found: "_" * len(found[0]), text)
+  plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
   depth, cuts = 0, [-1]
   for place in re.finditer(r"[()&]", plain):
     depth += {"(": 1, ")": -1, "&": 0}[place[0]]
@@ -289,7 +289,7 @@ def _bodies(text: str) -> list[list[str]]:
 
 def _readings(text: str, known: tuple[Collection[str], ...]) -> list[Atom]:
   """The atoms that a text may be, as relations and entities are known."""
-  found = []
+  atoms = []
   for atom in split_atom(text):
     relation = _name(atom[0], known[0])
     first, second = (
@@ -297,12 +297,12 @@ def _readings(text: str, known: tuple[Collection[str], ...]) -> list[Atom]:
       for name in atom[1:]
     )
     if relation and first and second:
-      found.append(Atom(relation, first, second))
-  return found
+      atoms.append(Atom(relation, first, second))
+  return atoms
 
 
 def _name(text: str, known: Collection[str]) -> str | None:
-  """What is meant by a name as written, or None where it cannot be one.
+  """The name that a text stands for, or None where it cannot be one.
 
   One that closes more brackets than it opens must be known or in quotes.
   """
@@ -319,8 +319,8 @@ def _name(text: str, known: Collection[str]) -> str | None:
 
 def _match(body: list[Atom], head: Atom) -> Rule | None:
   """The rule with this body and head, or None if no kind has that form."""
-  found = rule_kinds.match(KINDS.values(), body, head)
-  return None if found is None else Rule(*found)
+  matched = rule_kinds.match(KINDS.values(), body, head)
+  return None if matched is None else Rule(*matched)
 
 
 def _check_names(

@@ -1,10 +1,14 @@
 """Facts of a knowledge base as (head, relation, tail) triples.
 
 A file has one triple on each line, separated by tabs (names may then hold
-spaces) or by blanks, as `head relation tail` unless `columns` says otherwise.
+spaces) or by blanks, as `head relation tail` unless `columns` says otherwise. A
+file whose name ends in .csv has commas, and names in double quotes may hold
+commas. A first line that names the columns is told by their names.
 """
 
+import csv
 import dataclasses
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -13,19 +17,13 @@ import scipy.sparse
 from repr_jax import errors
 from repr_jax.data.io import files
 
-_ALIASES = {
-  "h": "h",
-  "head": "h",
-  "subject": "h",
-  "source": "h",
-  "r": "r",
-  "relation": "r",
-  "predicate": "r",
-  "t": "t",
-  "tail": "t",
-  "object": "t",
-  "target": "t",
-}
+# Names of the columns of a header; the first row that a file has all of.
+_HEADERS = (
+  ("h", "r", "t"),
+  ("head", "relation", "tail"),
+  ("subject", "predicate", "object"),
+  ("source", "relation", "target"),
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,6 +133,68 @@ def read_splits(
   )
 
 
+def split(
+  triples: Triples, shares: tuple[float, float, float], seed: int = 0
+) -> Splits:
+  """Splits facts at random so that no name is outside training.
+
+  Args:
+    triples: the facts.
+    shares: of training, validation and test; their sum is 1.
+    seed: of the choice.
+
+  Returns:
+    The splits. Where too few facts can be held out, validation and test have
+    fewer, in their proportion.
+  """
+  if min(shares) <= 0 or abs(sum(shares) - 1) > 1e-6:
+    raise errors.InputError(
+      f"shares of a split are above 0 and add up to 1, not {shares}"
+    )
+  array = np.random.default_rng(seed).permutation(triples.array)
+  wanted = [max(1, round(share * len(array))) for share in shares[1:]]
+  shuffled = dataclasses.replace(triples, array=array, lines=None)
+  out = hold_out(shuffled, sum(wanted))
+  if len(out) < 2:
+    raise errors.InputError(
+      f"no 2 of {len(array)} facts can be held out: their names would be "
+      "outside training"
+    )
+  cut = max(1, min(len(out) - 1, len(out) * wanted[0] // sum(wanted)))
+  rest = np.setdiff1d(np.arange(len(array)), out)
+  parts = [
+    dataclasses.replace(triples, array=array[rows], lines=None)
+    for rows in (rest, out[:cut], out[cut:])
+  ]
+  none = np.zeros(0, np.int32)
+  return Splits(parts[0], parts[1], parts[2], none, none)
+
+
+def hold_out(triples: Triples, count: int) -> np.ndarray:
+  """Facts whose entities and relation all have other facts left.
+
+  Args:
+    triples: the facts, in the order in which they are tried.
+    count: how many at most.
+
+  Returns:
+    Their rows, int [m].
+  """
+  array = triples.array
+  left = np.bincount(array[:, [0, 2]].ravel(), minlength=len(triples.entities))
+  kinds = np.bincount(array[:, 1], minlength=len(triples.relations))
+  out: list[int] = []
+  for i, (h, r, t) in enumerate(array.tolist()):
+    if len(out) == count:
+      break
+    if left[h] > 1 and left[t] > 1 and kinds[r] > 1 and h != t:
+      left[h] -= 1
+      left[t] -= 1
+      kinds[r] -= 1
+      out.append(i)
+  return np.array(out, int)
+
+
 def from_named(named: list[tuple[str, str, str]]) -> Triples:
   """Indexes triples of names.
 
@@ -199,16 +259,17 @@ class _Raw(NamedTuple):
 def _read(path: files.Path, columns: str) -> _Raw:
   """Reads the names of a file with the line of each triple."""
   names = None if columns == "header" else _columns(columns.split(","))
-  width, tabs = 0, False
+  width, tabs, commas = 0, False, _has_commas(path)
   named: list[tuple[str, str, str]] = []
   lines: list[int] = []
   for line, text in enumerate(files.open_text(path), 1):
     if not text.strip():
       continue
-    if not width:
-      tabs = "\t" in text
-    fields = text.split("\t") if tabs else text.split()
-    if names is None:
+    first = not width
+    if first:
+      tabs = "\t" in text and not commas
+    fields = _fields(text, tabs, commas, path, line)
+    if names is None or (first and not named and _is_header(fields)):
       names = _columns(fields, path, line)
       width = len(fields)
       continue
@@ -216,7 +277,7 @@ def _read(path: files.Path, columns: str) -> _Raw:
     if len(fields) != width:
       raise errors.InputError(
         f"expected {width} columns ({','.join(names)}), found {len(fields)}: "
-        f"{text[:60]!r}",
+        f"{text[:60]!r}{_hint(text, tabs, commas)}",
         path=path,
         line=line,
       )
@@ -233,12 +294,54 @@ def _read(path: files.Path, columns: str) -> _Raw:
   return _Raw(path, named, np.array(lines))
 
 
+def _has_commas(path: files.Path) -> bool:
+  name = os.fspath(path).lower()
+  for packed in (".gz", ".bz2"):
+    name = name.removesuffix(packed)
+  return name.endswith(".csv")
+
+
+def _fields(text, tabs, commas, path, line) -> list[str]:
+  if not commas:
+    return text.split("\t") if tabs else text.split()
+  try:
+    (row,) = csv.reader([text], strict=True, skipinitialspace=True)
+  except csv.Error as error:
+    raise errors.InputError(
+      f"{error}: {text[:60]!r}", path=path, line=line
+    ) from error
+  return row
+
+
+def _is_header(fields: list[str]) -> bool:
+  # A triple of entities that are called h, r and t is no header.
+  plain = all(len(field.strip()) > 1 for field in fields)
+  return plain and all(_named(fields).count(name) == 1 for name in "hrt")
+
+
+def _named(columns: list[str]) -> list[str]:
+  """Columns with the names h, r and t where a header has them."""
+  names = [part.strip().lower() for part in columns]
+  for header in _HEADERS:
+    if set(header) <= set(names):
+      known = dict(zip(header, "hrt", strict=True))
+      return [known.get(name, name) for name in names]
+  return names
+
+
+def _hint(text: str, tabs: bool, commas: bool) -> str:
+  if not tabs and not commas and text.count(",") >= 2:
+    return "; tabs expected, commas found: call the file NAME.csv"
+  if commas and "\t" in text:
+    return "; commas expected in a .csv file, tabs found"
+  return ""
+
+
 def _columns(
   columns: list[str], path: files.Path | None = None, line: int | None = None
 ) -> list[str]:
   """The names of the columns; the places of h, r and t are known by them."""
-  names = [part.strip().lower() for part in columns]
-  names = [_ALIASES.get(name, name) for name in names]
+  names = _named(columns)
   if any(names.count(name) != 1 for name in "hrt"):
     raise errors.InputError(
       f"columns {','.join(columns)[:80]!r} must name h, r and t (or head, "

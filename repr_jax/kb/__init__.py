@@ -5,8 +5,11 @@
 | `fit` | triples and rules by name in, predictions by name out |
 | `score`, `score_all_heads`, `score_all_tails` | scores of facts |
 | `init_params` | random tables |
+| `reciprocal` | a model with rows of its own for the inverse relations |
+| `order_block` | one-way rules with signs on a part of the numbers |
 | `compile_rules` | rules to arrays, on the host |
 | `project`, `violation` | project tables onto the rules; measure violations |
+| `certify` | proofs that rules hold for all pairs, in exact arithmetic |
 | `checked_start`, `check_rules` | starts that meet rules; measured violations |
 | `projected_sgd` | thesis algorithm 2 as (init, update) |
 | `candidate_softmax` | any optax optimizer as (init, update) |
@@ -37,6 +40,7 @@ from repr_jax.kb import (
 )
 from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
 from repr_jax.kb.candidate_training import CandidateState, candidate_softmax
+from repr_jax.kb.certificates import Certificate, certify
 from repr_jax.kb.combine import (
   better,
   choice_features,
@@ -74,12 +78,16 @@ from repr_jax.kb.score_models import (
   COMPLEX,
   DISTMULT,
   MODELS,
+  T_L1,
+  T_L2,
   A,
   B,
   C,
   D,
   R,
   T,
+  order_block,
+  reciprocal,
 )
 from repr_jax.kb.scores import Params
 from repr_jax.kb.slices import Slices, make_slices
@@ -103,12 +111,15 @@ __all__ = [
   "DISTMULT",
   "MODELS",
   "RULE_KINDS",
+  "T_L1",
+  "T_L2",
   "A",
   "B",
   "C",
   "CandidateBatch",
   "CandidateConfig",
   "CandidateState",
+  "Certificate",
   "Conditions",
   "Constraints",
   "D",
@@ -136,6 +147,7 @@ __all__ = [
   "Violation",
   "better",
   "candidate_softmax",
+  "certify",
   "check_rules",
   "checked_start",
   "choice_features",
@@ -148,10 +160,12 @@ __all__ = [
   "known_facts",
   "make_slices",
   "merge_ranks",
+  "order_block",
   "per_relation",
   "project",
   "projected_sgd",
   "rank",
+  "reciprocal",
   "rescal",
   "score",
   "score_all_heads",

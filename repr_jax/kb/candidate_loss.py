@@ -2,8 +2,9 @@
 
 Each fact is compared with every entity, or with a sample that the batch
 shares, in place of its tail and in place of its head: one matrix product per
-side. The loss is softmax cross-entropy (Lacroix et al. 2018) or the mean BPR
-loss over the candidates; the penalty is N3 (sum of cubed moduli) or L2.
+side, with batch_size * candidates scores in memory. The loss is softmax
+cross-entropy (Lacroix et al. 2018) or the mean BPR loss over the candidates;
+the penalty is N3 (sum of cubed moduli) or L2.
 
 To a sample, softmax adds for each fact the entity that stands in its other
 place: in most models nothing is nearer to (r, (e, ?)) than e itself, and a
@@ -22,6 +23,7 @@ from repr_jax.errors import InputError
 from repr_jax.kb import negatives, pair_training, scores
 from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
+from repr_jax.ops.precision import chosen_products
 
 # Relations up to which queries of all relations at once (`batch_queries`) are
 # cheaper than a relation for each fact.
@@ -59,7 +61,11 @@ class CandidateConfig:
 
   def __post_init__(self):
     object.__setattr__(self, "model", get_model(self.model))
-    pair_training.check_batch(self.batch_size, self.mesh)
+    pair_training.check_sizes(self.dim, self.batch_size, self.mesh)
+    if self.num_candidates < 0:
+      raise InputError(
+        f"num_candidates must be 0 or more, not {self.num_candidates}"
+      )
     if self.loss not in ("softmax", "bpr"):
       raise InputError(f'loss must be "softmax" or "bpr", not {self.loss!r}')
     if self.regularizer not in ("n3", "l2"):
@@ -95,14 +101,14 @@ class _Asked(NamedTuple):
 
   Attributes:
     queries: of heads and of tails, each [B, d] and [B].
-    truth: scores of the facts, [B].
+    truth: scores of the facts as answers of heads and of tails, each [B].
     own: scores of the facts with the entity of the other place put in, for
       heads and for tails, each [B].
     links: sum over the batch of the relations' penalty, scalar.
   """
 
   queries: tuple[scores.Query, scores.Query]
-  truth: jax.Array
+  truth: tuple[jax.Array, jax.Array]
   own: tuple[jax.Array, jax.Array]
   links: jax.Array
 
@@ -173,16 +179,19 @@ def rows_loss(
   few = relations.shape[0] <= _TOGETHER
   ask = _ask_at_once if config.model.batch_queries and few else _ask
   asked = ask(config, relations, facts[:, 1], heads, tails)
-  total = jnp.zeros((), asked.truth.dtype)
-  for side, query, own in zip((0, 2), asked.queries, asked.own, strict=True):
+  total = jnp.zeros((), heads.dtype)
+  for side, query, truth, own in zip(
+    (0, 2), asked.queries, asked.truth, asked.own, strict=True
+  ):
     logits = scores.score_candidates(config.model, query, table)
-    if config.loss == "softmax":
-      total += _softmax(
-        logits, asked.truth, own if sampled else None, ids, facts[:, side],
-        facts[:, 2 - side], count,
-      )  # fmt: skip
+    if config.loss == "bpr":
+      total += _bpr(logits, truth, ids, facts, side, known)
+    elif not sampled:
+      total += jnp.mean(jax.nn.logsumexp(logits, axis=1) - truth)
     else:
-      total += _bpr(logits, asked.truth, ids, facts, side, known)
+      total += _softmax(
+        logits, truth, own, ids, facts[:, side], facts[:, 2 - side], count
+      )
   penalty = asked.links
   penalty += sum(_penalty(config, x).sum() for x in (heads, tails))
   return total / 2 + weight * penalty / facts.shape[0]
@@ -194,18 +203,32 @@ def _ask(config, relations, ids, heads, tails):
   if config.mesh is not None:
     links = meshes.constrain(links, config.mesh, config.mesh.axis_names)
   model = config.model
+  queries = (
+    jax.vmap(model.head_query)(links, tails),
+    jax.vmap(model.tail_query)(links, heads),
+  )
+  if model.base is not None:
+    first, second = jnp.split(links, 2, axis=1)
+    score = jax.vmap(functools.partial(scores.score, model.base))
+    # A relation's two rows share its penalty.
+    rows = links.reshape(2 * links.shape[0], -1)
+    return _Asked(
+      queries,
+      (score(second, tails, heads), score(first, heads, tails)),
+      (score(second, tails, tails), score(first, heads, heads)),
+      _penalty(config, rows).sum() / 2,
+    )
   score = jax.vmap(functools.partial(scores.score, model))
+  truth = score(links, heads, tails)
   return _Asked(
-    (
-      jax.vmap(model.head_query)(links, tails),
-      jax.vmap(model.tail_query)(links, heads),
-    ),
-    score(links, heads, tails),
+    queries,
+    (truth, truth),
     (score(links, tails, tails), score(links, heads, heads)),
     _penalty(config, links).sum(),
   )
 
 
+@chosen_products
 def _ask_at_once(config, relations, ids, heads, tails):
   """All relations at once, of which each fact takes its own."""
   chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
@@ -220,12 +243,13 @@ def _ask_at_once(config, relations, ids, heads, tails):
 
   return _Asked(
     (for_heads, for_tails),
-    value(for_tails, tails),
+    (value(for_tails, tails),) * 2,
     (value(for_heads, tails), value(for_tails, heads)),
     chosen.sum(axis=0) @ _penalty(config, relations).sum(axis=1),
   )
 
 
+@chosen_products
 def _relation_rows(table, ids):
   """Rows by a one-hot product, whose gradient is a product too."""
   if table.shape[0] > 512 or table.shape[1] > 1024:
@@ -238,15 +262,12 @@ def _softmax(logits, truth, own, ids, answer, given, count):
   """Cross-entropy; each of a sample of S stands for E / S of E entities.
 
   The score `own` [B] of the entity in the other place, `given`, is counted
-  once; it is None where the candidates are all entities.
+  once.
   """
   logits = logits + jnp.log(count / ids.size).astype(logits.dtype)
-  counted = ids == answer[:, None]
-  if own is not None:
-    counted |= ids == given[:, None]
+  counted = (ids == answer[:, None]) | (ids == given[:, None])
   rest = jax.nn.logsumexp(jnp.where(counted, -jnp.inf, logits), axis=1)
-  if own is not None:
-    rest = jnp.logaddexp(rest, jnp.where(given == answer, -jnp.inf, own))
+  rest = jnp.logaddexp(rest, jnp.where(given == answer, -jnp.inf, own))
   return jnp.mean(jnp.logaddexp(rest, truth) - truth)
 
 

@@ -18,8 +18,10 @@ from repr_jax.kb import scores
 from repr_jax.kb.link_prediction import Ranks
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
+from repr_jax.ops.precision import exact_products
 
 
+@exact_products
 def fit_logistic(
   features: jax.Array | np.ndarray,
   labels: jax.Array | np.ndarray,

@@ -30,6 +30,15 @@ from repr_jax.kb.rule_compiler import Constraints
 from repr_jax.kb.rule_conditions import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
+from repr_jax.ops import inputs
+
+
+def _adagrad(learning_rate) -> optax.GradientTransformation:
+  return optax.adagrad(learning_rate, initial_accumulator_value=0.0, eps=1e-24)
+
+
+# One object for all fits, with the rate in its state: compiled once.
+_ADAGRAD = optax.inject_hyperparams(_adagrad)(learning_rate=0.1)
 
 
 class Prediction(NamedTuple):
@@ -146,7 +155,7 @@ def fit(
   num_candidates: int = 1000,
   scale: float = 0.01,
   rule_config: RuleConfig | None = None,
-  key: jax.Array | None = None,
+  key: jax.Array | int = 0,
 ) -> Fitted:
   """Trains vectors of a knowledge base in which the rules hold.
 
@@ -172,7 +181,7 @@ def fit(
     num_candidates: entities drawn for each batch; all where there are fewer.
     scale: standard deviation of the start.
     rule_config: numbers of some rules' conditions.
-    key: random key; `jax.random.key(0)` where None.
+    key: random key, or a seed.
 
   Returns:
     The trained knowledge base.
@@ -181,6 +190,11 @@ def fit(
     triples = triple_files.from_named(list(triples))
   if not len(triples):
     raise InputError("there are no triples to train on")
+  if epochs < 0 or not (learning_rate > 0 and penalty >= 0):
+    raise InputError(
+      "need epochs >= 0, learning_rate > 0 and penalty >= 0; got "
+      f"{epochs}, {learning_rate}, {penalty}"
+    )
   score_model, named = get_model(model), (triples.relations, triples.entities)
   rules = rule_set.parse_rules(rules, *named)
   count = len(triples.entities)
@@ -192,9 +206,7 @@ def fit(
     batch_size=min(batch_size, len(triples)),
     num_candidates=0 if num_candidates >= count else num_candidates,
   )
-  start_key, train_key = jax.random.split(
-    jax.random.key(0) if key is None else key
-  )
+  start_key, train_key = jax.random.split(inputs.as_key(key))
   params = scores.init_params(
     score_model, start_key, count, config.num_relations, dim, scale
   )
@@ -206,17 +218,16 @@ def fit(
     params = rule_start.checked_start(
       constraints, params, rules, *named, rule_config
     )
-  optimizer = optax.adagrad(
-    learning_rate, initial_accumulator_value=0.0, eps=1e-24
-  )
-  state = candidate_training.from_params(config, optimizer, params, penalty)
+  state = candidate_training.from_params(config, _ADAGRAD, params, penalty)
+  rate = jnp.asarray(learning_rate, config.dtype)
+  state.optimizer.hyperparams["learning_rate"] = rate
   facts = jnp.asarray(triples.array)
   known = negatives.known_facts(triples.array, count, config.num_relations)
   losses = []
   for epoch in range(epochs):
     state, loss = candidate_training.train(
       config,
-      optimizer,
+      _ADAGRAD,
       constraints,
       known,
       facts,

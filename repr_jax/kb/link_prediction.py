@@ -131,8 +131,9 @@ def rank(
     known: facts to leave out in the filtered setting, int [m, 3]; duplicates,
       and the ranked facts themselves, are harmless.
     block: queries scored at a time; memory grows as block * E.
-    num_entities: entities of the model, E; needed only where scores have
-      padding behind them.
+    num_entities: entities of the model, E; needed where scores have padding
+      behind them, and where facts may have ids at or past E, which are then
+      unseen.
     num_relations: relations of the model; a relation at or past it is unseen.
     seen: entities the model was trained on, bool [E]; all where None.
     unseen: facts with an unseen name are ranked "last" or "drop"ped from the
@@ -167,6 +168,14 @@ def rank(
     raise InputError(
       f"the scorers score {width} entities, fewer than num_entities={entities}"
     )
+  if num_entities is None:
+    for name, facts in (("triples", triples), ("known", known)):
+      most = int(facts[:, ::2].max(initial=-1))
+      if most >= width:
+        raise InputError(
+          f"{name} has entity {most}, but the scorers score {width} entities; "
+          "if it is unseen, give num_entities"
+        )
   present = np.ones(entities, bool) if seen is None else np.asarray(seen, bool)
   if present.shape != (entities,):
     raise InputError(f"seen has shape {present.shape}, not ({entities},)")

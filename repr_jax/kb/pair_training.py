@@ -28,6 +28,7 @@ from repr_jax.kb.rule_compiler import Constraints
 from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
+from repr_jax.ops.precision import chosen_products
 
 # Relations beyond which their gradients are added row by row.
 _ONE_HOT_LIMIT = 512
@@ -65,7 +66,7 @@ class SGDConfig:
 
   def __post_init__(self):
     object.__setattr__(self, "model", get_model(self.model))
-    check_batch(self.batch_size, self.mesh)
+    check_sizes(self.dim, self.batch_size, self.mesh)
     if self.steps_per_batch < 1:
       raise InputError(
         f"steps_per_batch must be at least 1, not {self.steps_per_batch}"
@@ -73,8 +74,10 @@ class SGDConfig:
     _check_sampling(self.negative_sampling)
 
 
-def check_batch(batch_size: int, mesh: Mesh | None) -> None:
-  """Raises `InputError` where a mesh cannot share a batch evenly."""
+def check_sizes(dim: int, batch_size: int, mesh: Mesh | None) -> None:
+  """Raises `InputError` for sizes that no training can have."""
+  if dim < 1:
+    raise InputError(f"dim must be at least 1, not {dim}")
   if batch_size < 1:
     raise InputError(f"batch_size must be at least 1, not {batch_size}")
   if mesh is not None and batch_size % mesh.size:
@@ -389,6 +392,7 @@ def _loss(config, pairs, relations, entities):
   return jnp.sum(jnp.where(pairs.valid, jax.nn.softplus(-margin), 0))
 
 
+@chosen_products
 def _step_relations(state, pairs, slope):
   """Moves each relation by the mean of its gradients in the batch."""
   table = state.params.relations

@@ -28,7 +28,9 @@ from repr_jax.errors import InputError
 from repr_jax.kb import slices
 from repr_jax.kb.slices import Slices
 from repr_jax.ops import spectral
+from repr_jax.ops.dense_factorizations import eigh, orthonormal_basis, qr
 from repr_jax.ops.operators import Operator
+from repr_jax.ops.precision import exact_products
 
 
 class RescalModel(NamedTuple):
@@ -71,9 +73,6 @@ class RescalState(NamedTuple):
   change: Array
   step: Array
   ridge: Ridge | None = None
-
-
-_CHOLESKY_ROUNDS = 5
 
 
 @functools.partial(jax.jit, static_argnames=("rank", "start", "roles"))
@@ -122,7 +121,7 @@ def init(
       jnp.where(usable, vectors, scale * noise)
       for vectors, noise in zip((svd.u, svd.v), factors)
     ]
-  left, right = (_orthonormal(factor) for factor in factors)
+  left, right = (qr(factor)[0] for factor in factors)
   return from_factors(relations, left, right if roles else left, ridge=ridge)
 
 
@@ -367,6 +366,7 @@ class _Term(NamedTuple):
   constant: Array
 
 
+@exact_products
 def _left_equations(
   relations: Slices, state: RescalState
 ) -> tuple[list[_Term], Array]:
@@ -382,6 +382,7 @@ def _left_equations(
   return [_Term(relations.by_row, state.images, mixed, constant)], weight
 
 
+@exact_products
 def _right_equations(
   relations: Slices, left: Array, cores: Array, ridge: Ridge | None
 ) -> tuple[list[_Term], Array]:
@@ -394,6 +395,7 @@ def _right_equations(
   return [_Term(relations.by_column, images, mixed, constant)], weight
 
 
+@exact_products
 def _solved(
   relations: Slices, terms: list[_Term], weight: Array, ridge: Ridge | None
 ) -> Array:
@@ -403,7 +405,7 @@ def _solved(
   the basis comes from U / values where weight = U values U', which is all but
   orthonormal near the solution, whatever the condition of the weight.
   """
-  values, vectors = jnp.linalg.eigh((weight + weight.T) / 2)
+  values, vectors = eigh((weight + weight.T) / 2)
   if ridge is not None:
     inverse = _inverse(jnp.maximum(values, 0) + ridge.factors)
     turn = (vectors * inverse) @ vectors.T
@@ -415,47 +417,10 @@ def _solved(
   target = sum(term.constant for term in terms) @ turn
   for tiles, rows, weights, _ in terms:
     target += slices.mixed_sum(tiles, rows, weights @ turn, relations.entities)
-  return target if ridge is not None else _basis(target)
+  return target if ridge is not None else orthonormal_basis(target)
 
 
-def _basis(target: Array) -> Array:
-  """Orthonormal columns that span those of [v, d].
-
-  Rounds of Cholesky, which are matrix products for the most part, until one
-  more is exact; where they do not get there, Householder's reflections.
-  """
-
-  def far(carry):
-    _, gram, rounds = carry
-    off = jnp.sum(jnp.abs(gram - jnp.eye(len(gram))), axis=1)
-    return ~(jnp.max(off) < 0.5) & (rounds < _CHOLESKY_ROUNDS)
-
-  def closer(carry):
-    factor, gram, rounds = carry
-    # The shift keeps a Gram matrix of dependent columns positive.
-    shift = 100 * float(jnp.finfo(gram.dtype).eps)
-    factor = factor @ _whitening(gram, shift)
-    return factor, factor.T @ factor, rounds + 1
-
-  start = target, target.T @ target, jnp.int32(0)
-  factor, gram, rounds = lax.while_loop(far, closer, start)
-  return lax.cond(
-    rounds < _CHOLESKY_ROUNDS,
-    lambda: factor @ _whitening(gram),
-    lambda: _orthonormal(target),
-  )
-
-
-def _whitening(gram: Array, shift: float = 0.0) -> Array:
-  """W with W' (gram + shift) W = I, where gram is scaled to a diagonal of 1."""
-  scale = lax.rsqrt(jnp.diagonal(gram))
-  eye = jnp.eye(len(gram), dtype=gram.dtype)
-  scaled = gram * scale[:, None] * scale + shift * eye
-  lower = jnp.linalg.cholesky(scaled)
-  inverse = jax.scipy.linalg.solve_triangular(lower, eye, lower=True)
-  return scale[:, None] * inverse.T
-
-
+@exact_products
 def _best_cores(
   relations: Slices,
   left: Array,
@@ -474,10 +439,11 @@ def _best_cores(
   return target, jnp.sum(target**2)
 
 
+@exact_products
 def _penalized_cores(left, right, target, penalty):
   """Minimizes |X_k - A R B'|^2 + penalty |R|^2 in the factors' eigenbases."""
-  row_values, rows = jnp.linalg.eigh(left.T @ left)
-  column_values, columns = jnp.linalg.eigh(right.T @ right)
+  row_values, rows = eigh(left.T @ left)
+  column_values, columns = eigh(right.T @ right)
   row_values, column_values = (
     jnp.maximum(values, 0) for values in (row_values, column_values)
   )
@@ -492,7 +458,3 @@ def _inverse(values: Array) -> Array:
   """1 / values, or 0 for those under the rounding level of the largest."""
   cut = values.size * jnp.finfo(values.dtype).eps * values.max()
   return jnp.where(values > cut, 1 / jnp.where(values > cut, values, 1), 0)
-
-
-def _orthonormal(factor: Array) -> Array:
-  return jnp.linalg.qr(factor)[0]

@@ -132,7 +132,9 @@ def sample_entities(
     drawn[::4] = float(region.upper) * corner[::4]
     return drawn
   if np.isfinite(region.lower):
-    drawn = np.abs(drawn)
+    mask = constraints.model.ordered
+    kept = np.ones(table.shape[1], bool) if mask is None else mask(len(table.T))
+    drawn = np.where(kept, np.abs(drawn), drawn)
     drawn[::4] *= rng.uniform(size=drawn[::4].shape) < 0.1
   return drawn
 

@@ -28,6 +28,23 @@ Conditions that differ from the thesis' text, with the reason:
   a >= 0, b >= 0, a + b >= m (each coordinate is bilinear in x_i and y_i, so
   its corners decide) and c >= 0. That is convex in the relations and in the
   entities, and the box stands still.
+* RelImp(r, r') for distmult and complex: the scores differ by
+  sum_i (r'_i - r_i) x_i y_i (complex: with conj y_i, real part). A number i
+  whose signs are free must have r'_i = r_i. Where x_i and y_i are
+  nonnegative (complex: real and imaginary part), r'_i >= r_i (complex: real
+  parts, and equal imaginary ones) suffices, as Re x_i conj(y_i) =
+  Re x_i Re y_i + Im x_i Im y_i >= 0. `order_block` chooses the numbers that
+  carry the order; the others keep their signs.
+* Path(r, s, t), which the thesis does not have: min of the antecedents is at
+  most their mixture, so with a = t1 - lambda r1, b = -(lambda r2 +
+  (1 - lambda) s1) and c = t2 - (1 - lambda) s2 model A needs a, b, c >= 0.
+  In B also lambda <x, y> + (1 - lambda) <y, z> - <x, z> <= <a, x> + <b, y> +
+  <c, z>: on the box the corners of each coordinate decide, and they ask for
+  a, b, c >= 0, a + b >= lambda m, b + c >= (1 - lambda) m. Transitivity,
+  Path(r, r, r), makes A's r1 and r2 zero: then r says nothing. Models whose
+  score is bilinear in y (R, distmult, complex) cannot hold a path without
+  bounds on y: doubling y doubles both antecedents and leaves the consequent,
+  so no y may make both positive.
 * Rules that imply one another need equality only, which holds for entities
   of any sign; the sign conditions are for one-way rules.
 """
@@ -150,6 +167,36 @@ def _complex_order(ratio):
   return make
 
 
+def _block_order(ids, config):
+  """distmult in two parts: equal where signs are free, ordered elsewhere."""
+  r, s = ids
+  return Conditions(order=[((r, 1), (s, 1))], ties=[((r, 0), (s, 0), 1.0)])
+
+
+def _complex_block(ratio):
+  """complex in four parts: free real and imaginary, then ordered ones."""
+
+  def make(ids, config):
+    r, s = ids
+    ties = [(0, 1.0), (1, ratio), (3, ratio)]
+    return Conditions(
+      order=[((r, 2), (s, 2))],
+      ties=[((r, part), (s, part), factor) for part, factor in ties],
+    )
+
+  return make
+
+
+def _pinned(*parts):
+  """Parts of a relation that are 0."""
+
+  def make(ids, config):
+    (r,) = ids
+    return Conditions(ties=[((r, part), (r, part), 0.0) for part in parts])
+
+  return make
+
+
 def _entail_linear(near):
   """A: Entail_B, r(x,e) => s(x,f), with near = 0; Entail_A with near = 1."""
 
@@ -259,6 +306,36 @@ def _prop_trans_parts(ids, config):
   return first, second, Conditions(orthant=True, bilinear=bilinear)
 
 
+def _path(ids, config):
+  """A: r(x,y) and s(y,z) => t(x,z); a, b and c of the docstring."""
+  a, b, c = _path_parts(ids, config)
+  linear: list = [
+    ([(-value, node) for value, node in nodes], [], 0.0) for nodes in (a, b, c)
+  ]
+  return Conditions(orthant=True, linear=linear)
+
+
+def _path_product(ids, config):
+  a, b, c = _path_parts(ids, config)
+  mix, cap = config.mixing, config.cap
+  bounds = [(a, 0.0), (b, 0.0), (c, 0.0)]
+  bounds += [(a + b, mix * cap), (b + c, (1 - mix) * cap)]
+  linear: list = [
+    ([(-value, node) for value, node in nodes], [], -least)
+    for nodes, least in bounds
+  ]
+  return Conditions(orthant=True, box=True, linear=linear)
+
+
+def _path_parts(ids, config):
+  r, s, t = ids
+  mix = config.mixing
+  a = [(1, (t, 0)), (-mix, (r, 0))]
+  b = [(-mix, (r, 1)), (mix - 1, (s, 0))]
+  c = [(1, (t, 1)), (mix - 1, (s, 1))]
+  return a, b, c
+
+
 def _type_imp(ids, config):
   """A: r(x,y) => s(x,e)."""
   r, e, s = ids
@@ -288,6 +365,7 @@ MODEL_A = {
   "Entail_B": _entail_linear(0),
   "PropTrans": _prop_trans,
   "TypeImp": _type_imp,
+  "Path": _path,
 }
 MODEL_B = {
   **MODEL_R,
@@ -295,6 +373,7 @@ MODEL_B = {
   "Entail_B": _entail_product(0),
   "PropTrans": _prop_trans_product,
   "TypeImp": _type_imp_product,
+  "Path": _path_product,
 }
 _DISTANCES = {
   "RelImp": _two_sided(_rel_imp),
@@ -314,7 +393,7 @@ MODEL_D = {
 MODEL_T = {
   "RelImp": lambda ids, _: Conditions(scaled=[((ids[0], 0), (ids[1], 0))]),
   "RevImp": lambda ids, _: Conditions(ties=[((ids[0], 0), (ids[1], 0), -1.0)]),
-  "Symm": lambda ids, _: Conditions(ties=[((ids[0], 0), (ids[0], 0), 0.0)]),
+  "Symm": _pinned(0),
   "Entail_A": _entail_translation(1),
   "Entail_B": _entail_translation(0),
 }
@@ -326,5 +405,20 @@ MODEL_DISTMULT = {
 MODEL_COMPLEX = {
   "RelImp": _complex_order(1.0),
   "RevImp": _complex_order(-1.0),
-  "Symm": lambda ids, _: Conditions(ties=[((ids[0], 1), (ids[0], 1), 0.0)]),
+  "Symm": _pinned(1),
+}
+BLOCK_DISTMULT = {
+  "RelImp": _block_order,
+  "RevImp": _block_order,
+  "Symm": lambda ids, _: Conditions(),
+}
+BLOCK_COMPLEX = {
+  "RelImp": _complex_block(1.0),
+  "RevImp": _complex_block(-1.0),
+  "Symm": _pinned(1, 3),
+}
+# L1: a shorter vector in L2 need not be shorter in L1; equal ones are.
+MODEL_T_L1 = {
+  **MODEL_T,
+  "RelImp": lambda ids, _: Conditions(ties=[((ids[0], 0), (ids[1], 0), 1.0)]),
 }

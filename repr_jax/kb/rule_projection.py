@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from repr_jax.kb import scores
 from repr_jax.kb.rule_compiler import Constraints, System
 from repr_jax.ops import projections
+from repr_jax.ops.precision import exact_products
 
 # Violation that a step may leave.
 TOLERANCE = 1e-6
@@ -63,7 +64,8 @@ def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   """Nearest entities of the region that all entities live in.
 
   Orthant, box and ball come one at a time, never together with the ball, so
-  clipping and then shrinking is the projection.
+  clipping and then shrinking is the projection. A model with `ordered` has
+  signs on those numbers alone.
 
   Args:
     constraints: the compiled rules.
@@ -75,7 +77,11 @@ def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   if constraints.region is None:
     return rows
   lower, upper, radius = constraints.region
-  rows = jnp.clip(rows, lower, upper)
+  inside = jnp.clip(rows, lower, upper)
+  if constraints.model.ordered is None:
+    rows = inside
+  else:
+    rows = jnp.where(constraints.model.ordered(rows.shape[-1]), inside, rows)
   norm2 = jnp.sum(rows * rows, axis=-1, keepdims=True)
   shrink = radius * jax.lax.rsqrt(jnp.maximum(norm2, radius**2))
   return jnp.where(norm2 > radius**2, rows * shrink, rows)
@@ -227,6 +233,7 @@ def _class_values(constraints, relations):
   )[0]
 
 
+@exact_products
 def rows_of(system: System, fixed: jax.Array) -> projections.Rows:
   """Rows over the free vectors, with the fixed ones moved right.
 

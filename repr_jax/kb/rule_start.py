@@ -29,7 +29,7 @@ class Start(NamedTuple):
 def feasible_start(
   constraints: Constraints,
   params: scores.Params,
-  max_rounds: int = 50,
+  max_rounds: int = 200,
   tolerance: float = rule_projection.TOLERANCE,
 ) -> Start:
   """Moves any tables to where the rules hold.

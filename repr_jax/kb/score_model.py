@@ -1,8 +1,9 @@
 """A score model is one object: pure functions and what rules ask of it.
 
-As a function of one entity z with the rest of a fact fixed, every model is
-<q, z> + c - w norm2(z). So scoring all entities is one matrix product, and a
-model is defined by its two queries q, c and its weight w.
+As a function of one entity z with the rest of a fact fixed, a model is
+<q, z> + c - w norm2(z), or -|q - z| + c with an L1 or L2 norm. So scoring all
+entities is one matrix product (but for L1), and a model is defined by its two
+queries q, c and its weight w or its norm.
 
 A model of your own is such an object too; the functions of `repr_jax.kb` take
 it in place of a name:
@@ -20,10 +21,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 
 class Query(NamedTuple):
   """One open slot: the score of z is <vector, z> + constant - w norm2(z).
+
+  Where the model has a distance, it is -|vector - z| + constant.
 
   Attributes:
     vector: [d].
@@ -50,6 +54,8 @@ class ScoreModel:
     tail_query: (relation [p], head [d]) -> Query, what (r, (e, ?)) asks.
     head_query: (relation [p], tail [d]) -> Query, what (r, (?, f)) asks.
     norm_weight: w, how often norm2 of an entity is taken off the score.
+    distance: "l1" or "l2" where the score of z is -|q - z| + c in that norm;
+      None for <q, z> + c - w norm2(z).
     relation_size: numbers of a relation, p, for entities of d numbers.
     exact_score: (relation, head, tail) -> score, where `tail_query` would
       round more (distances by an expanded square); None for no other.
@@ -63,6 +69,10 @@ class ScoreModel:
     from_nodes: the inverse of `to_nodes`, where that is given.
     signed: whether entities keep their signs even where rules are compiled
       with `nonnegative`.
+    ordered: d -> which numbers of an entity a one-way rule makes
+      nonnegative, bool [d]; None for all.
+    base: the model that a reciprocal one is made of: a relation then has two
+      rows of that model, one for tails and one for heads.
     conditions: by the name of a rule kind, a function of the ids of the
       rule's arguments and a `RuleConfig` that returns the `Conditions` under
       which the rule holds in this model.
@@ -72,6 +82,7 @@ class ScoreModel:
   tail_query: Callable[[jax.Array, jax.Array], Query]
   head_query: Callable[[jax.Array, jax.Array], Query]
   norm_weight: float = 0.0
+  distance: str | None = None
   relation_size: Callable[[int], int] = lambda dim: dim
   exact_score: Callable[..., jax.Array] | None = None
   batch_queries: Callable[..., tuple[Query, Query]] | None = None
@@ -80,10 +91,24 @@ class ScoreModel:
   to_nodes: Callable[[jax.Array], jax.Array] | None = None
   from_nodes: Callable[[jax.Array], jax.Array] | None = None
   signed: bool = False
+  ordered: Callable[[int], np.ndarray] | None = None
+  base: "ScoreModel | None" = None
   conditions: Mapping[str, Callable] = dataclasses.field(default_factory=dict)
 
   def __repr__(self) -> str:
     return f"ScoreModel({self.name!r})"
+
+  def score(
+    self, relation: jax.Array, head: jax.Array, tail: jax.Array
+  ) -> jax.Array:
+    """The score of one fact, for rows [p], [d] and [d]."""
+    if self.exact_score is not None:
+      return self.exact_score(relation, head, tail)
+    query = self.tail_query(relation, head)
+    value = query.vector @ tail + query.constant
+    if self.norm_weight:
+      value -= self.norm_weight * (tail @ tail)
+    return value
 
   def nodes(self, relations: jax.Array) -> jax.Array:
     """Relations [R, p] as the rows that conditions speak of, [R * parts, n]."""

@@ -1,4 +1,4 @@
-"""The score models of thesis table 5.3, and two more.
+"""The score models of thesis table 5.3, and four more.
 
 A fact is (relation r, (head e, tail f)). With r = (r1; r2) for A, B, C and D,
 and norm2 the squared norm:
@@ -8,6 +8,8 @@ and norm2 the squared norm:
   B         <r1, e> + <r2, f> + <e, f>
   C         -norm2(r1 - e) - norm2(r2 - f)
   T         -norm2(r - (e - f))                   (TransE, squared)
+  T_L1      -|r - (e - f)|_1                      (TransE)
+  T_L2      -|r - (e - f)|_2                      (TransE)
   D         -norm2(r1 - e) - norm2(r2 - f) - norm2(e - f)
   distmult  sum_i r_i e_i f_i
   complex   Re sum_i r_i e_i conj(f_i)            (d = 2k: k real, k imaginary)
@@ -15,15 +17,19 @@ and norm2 the squared norm:
 Each is one object; `rule_conditions` has what rules ask of them.
 """
 
+import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from repr_jax.errors import InputError
 from repr_jax.kb import rule_conditions
 from repr_jax.kb.score_model import Query, ScoreModel
+from repr_jax.ops.precision import chosen_products
 
 
 def get_model(model: ScoreModel | str) -> ScoreModel:
@@ -95,13 +101,13 @@ def _halves(
 
 A = _halves(
   "A",
-  lambda near, far, known: Query(far, near @ known),
+  chosen_products(lambda near, far, known: Query(far, near @ known)),
   0.0,
   rule_conditions.MODEL_A,
 )
 B = _halves(
   "B",
-  lambda near, far, known: Query(far + known, near @ known),
+  chosen_products(lambda near, far, known: Query(far + known, near @ known)),
   0.0,
   rule_conditions.MODEL_B,
 )
@@ -132,6 +138,7 @@ def _both_ways(relations):
   return both.reshape(2 * relations.shape[0], -1)
 
 
+@chosen_products
 def bilinear_queries(
   relations: jax.Array, chosen: jax.Array, heads: jax.Array, tails: jax.Array
 ) -> tuple[Query, Query]:
@@ -165,11 +172,15 @@ def bilinear_queries(
 
 R = ScoreModel(
   "R",
-  lambda relation, head: Query(
-    head @ _square_matrix(relation, head), _zero(head)
+  chosen_products(
+    lambda relation, head: Query(
+      head @ _square_matrix(relation, head), _zero(head)
+    )
   ),
-  lambda relation, tail: Query(
-    _square_matrix(relation, tail) @ tail, _zero(tail)
+  chosen_products(
+    lambda relation, tail: Query(
+      _square_matrix(relation, tail) @ tail, _zero(tail)
+    )
   ),
   relation_size=lambda dim: dim * dim,
   batch_queries=bilinear_queries,
@@ -190,6 +201,31 @@ T = ScoreModel(
   signed=True,
   conditions=rule_conditions.MODEL_T,
 )
+
+
+def _translation(name, distance, length, conditions) -> ScoreModel:
+  """TransE with a distance that is not squared."""
+  return ScoreModel(
+    name,
+    lambda relation, head: Query(head - relation, _zero(head)),
+    lambda relation, tail: Query(tail + relation, _zero(tail)),
+    distance=distance,
+    exact_score=lambda relation, head, tail: -length(relation - head + tail),
+    signed=True,
+    conditions=conditions,
+  )
+
+
+def _norm(x):
+  # The floor keeps the root's slope finite at 0.
+  return jnp.sqrt(jnp.maximum(_norm2(x), 1e-12))
+
+
+T_L1 = _translation(
+  "T_L1", "l1", lambda x: jnp.abs(x).sum(), rule_conditions.MODEL_T_L1
+)
+# The order of lengths is that of their squares, so T's conditions serve.
+T_L2 = _translation("T_L2", "l2", _norm, rule_conditions.MODEL_T)
 
 
 def _diagonal(relation, known):
@@ -239,6 +275,153 @@ COMPLEX = ScoreModel(
   conditions=rule_conditions.MODEL_COMPLEX,
 )
 
+
+@functools.cache
+def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
+  """A model in which a share of the numbers carries the order of relations.
+
+  One-way rules need nonnegative entities only there: relations r => r' are
+  ordered on these numbers and equal on the others, whose entities keep their
+  signs (derivation in `rule_conditions`). Without one-way rules nothing
+  changes.
+
+  >>> from repr_jax import kb
+  >>> half = kb.order_block("complex", 0.5)
+  >>> kb.order_block("complex", 1.0) is kb.COMPLEX
+  True
+
+  Args:
+    model: "distmult" or "complex".
+    share: of the numbers, in (0, 1]; 1 for all of them.
+
+  Returns:
+    The model; the same object for the same arguments.
+  """
+  model = get_model(model)
+  if model not in (DISTMULT, COMPLEX):
+    raise InputError(
+      f"model {model.name} has no block of ordered numbers; distmult and "
+      "complex have"
+    )
+  if not 0 < share <= 1:
+    raise InputError(f"the share of ordered numbers is {share}, not in (0, 1]")
+  if share == 1:
+    return model
+  cuts = 1 if model is DISTMULT else 2
+
+  def mask(size):
+    return np.arange(size) >= size - max(1, round(share * size))
+
+  def to_nodes(relations):
+    parts = relations.reshape(relations.shape[0], cuts, -1)
+    last = mask(parts.shape[-1])
+    both = [jnp.where(last, 0, parts), jnp.where(last, parts, 0)]
+    nodes = jnp.concatenate(both, axis=1)
+    return nodes.reshape(-1, parts.shape[-1])
+
+  def from_nodes(nodes):
+    both = nodes.reshape(-1, 2, cuts, nodes.shape[-1])
+    return both.sum(axis=1).reshape(both.shape[0], -1)
+
+  return dataclasses.replace(
+    model,
+    parts=2 * cuts,
+    to_nodes=to_nodes,
+    from_nodes=from_nodes,
+    ordered=lambda dim: np.tile(mask(dim // cuts), cuts),
+    conditions=(
+      rule_conditions.BLOCK_DISTMULT
+      if cuts == 1
+      else rule_conditions.BLOCK_COMPLEX
+    ),
+  )
+
+
+# Kinds of rules whose form is the same when all facts are turned around.
+_TURNABLE = ("RelImp", "RevImp", "Symm")
+
+
+@functools.cache
+def reciprocal(model: ScoreModel | str) -> ScoreModel:
+  """A model with two rows for each relation: one for tails, one for heads.
+
+  (r, (e, ?)) is asked with the first row and (r, (?, f)) with the second,
+  which is that of the inverse relation (Lacroix et al. 2018). The score of a
+  fact is the mean of both. A rule holds in it where it holds for both rows,
+  so conditions are those of the model, twice.
+
+  >>> from repr_jax import kb
+  >>> model = kb.reciprocal("complex")
+  >>> model.relation_size(6)
+  12
+
+  Args:
+    model: a score model or its name.
+
+  Returns:
+    The model; the same object for the same argument.
+  """
+  base = get_model(model)
+  if base.base is not None:
+    raise InputError(f"model {base.name} is reciprocal already")
+
+  def score(relation, head, tail):
+    first, second = jnp.split(relation, 2)
+    there = base.score(first, head, tail)
+    return (there + base.score(second, tail, head)) / 2
+
+  def twice(make):
+    def both(ids, config):
+      once = make(ids, config)
+      if once.linear or once.bilinear:
+        raise InputError(f"model {base.name} cannot hold this rule both ways")
+      return once._replace(
+        ties=[
+          (_turn(a, k), _turn(b, k), x) for k in (0, 1) for a, b, x in once.ties
+        ],
+        **{
+          name: [
+            (_turn(a, k), _turn(b, k))
+            for k in (0, 1)
+            for a, b in getattr(once, name)
+          ]
+          for name in ("order", "two_sided", "scaled")
+        },
+      )
+
+    return both
+
+  def _turn(node, direction):
+    return node[0], node[1] + direction * base.parts
+
+  return ScoreModel(
+    f"{base.name} reciprocal",
+    lambda relation, head: base.tail_query(jnp.split(relation, 2)[0], head),
+    lambda relation, tail: base.tail_query(jnp.split(relation, 2)[1], tail),
+    norm_weight=base.norm_weight,
+    distance=base.distance,
+    relation_size=lambda dim: 2 * base.relation_size(dim),
+    exact_score=score,
+    moduli=base.moduli,
+    parts=2 * base.parts,
+    to_nodes=lambda x: base.nodes(x.reshape(2 * x.shape[0], -1)),
+    from_nodes=lambda x: _join_rows(base.relations(x)),
+    signed=base.signed,
+    ordered=base.ordered,
+    base=base,
+    conditions={
+      name: twice(base.conditions[name])
+      for name in _TURNABLE
+      if name in base.conditions
+    },
+  )
+
+
+def _join_rows(rows):
+  return rows.reshape(rows.shape[0] // 2, -1)
+
+
 MODELS: Mapping[str, ScoreModel] = {
-  model.name: model for model in (A, R, B, C, T, D, DISTMULT, COMPLEX)
+  model.name: model
+  for model in (A, R, B, C, T, T_L1, T_L2, D, DISTMULT, COMPLEX)
 }

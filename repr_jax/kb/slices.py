@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import Array
-from jax.experimental import sparse as jsparse
 
 from repr_jax.errors import InputError
 from repr_jax.ops import sparse
+from repr_jax.ops.csr_product import csr_product
+from repr_jax.ops.precision import exact_products
 
 _LANES = 4  # parts of about equal work, which run side by side
 _TILES = (512, 256, 128, 64, 32, 16, 8)  # rows of a tile, the widest first
@@ -171,9 +172,8 @@ def images(tiles: Tiles, dense: Array) -> tuple[Array, ...]:
   """
   chex.assert_rank(dense, 2)
   _, count, width = tiles.rows.shape
-  shape = count * width, dense.shape[0]
   products = [
-    jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
+    csr_product(values, indices, indptr, dense)
     for values, indices, indptr in zip(
       tiles.values, tiles.indices, tiles.indptr
     )
@@ -181,6 +181,7 @@ def images(tiles: Tiles, dense: Array) -> tuple[Array, ...]:
   return tuple(product.reshape(count, width, -1) for product in products)
 
 
+@exact_products
 def mixed_sum(
   tiles: Tiles, rows: Sequence[Array], weights: Array, entities: int
 ) -> Array:
@@ -203,6 +204,7 @@ def mixed_sum(
   return total
 
 
+@exact_products
 def inner(
   tiles: Tiles, left: Array, rows: Sequence[Array], bases: int
 ) -> Array:

@@ -18,6 +18,8 @@ from jax import Array, lax
 
 from repr_jax.errors import InputError
 from repr_jax.kb.rescal_als import RescalModel
+from repr_jax.ops.dense_factorizations import eigh
+from repr_jax.ops.precision import exact_products
 
 
 class Violation(NamedTuple):
@@ -99,6 +101,7 @@ def violating_triple(matrix: Array) -> Violation:
 
 
 @functools.partial(jax.jit, static_argnames="block")
+@exact_products
 def accuracies(
   model: RescalModel, edges: Array, *, block: int = 1024
 ) -> Accuracies:
@@ -141,6 +144,7 @@ def accuracies(
 
 
 @functools.partial(jax.jit, static_argnames="block")
+@exact_products
 def margins(model: RescalModel, pairs: Array, *, block: int = 8192) -> Array:
   """Score of presence over absence, s(i, 0, j) - s(i, 1, j), for given pairs.
 
@@ -198,10 +202,11 @@ def sample_complement(
 
 
 @jax.jit
+@exact_products
 def _widest(matrix: Array) -> Violation:
   matrix, exponent = _scaled(matrix)
   symmetric, skew = (matrix + matrix.T) / 2, (matrix - matrix.T) / 2
-  values, vectors = jnp.linalg.eigh(symmetric)
+  values, vectors = eigh(symmetric)
 
   def candidate(value, x):
     y = _unit(skew.T @ x)

@@ -87,7 +87,7 @@ def test_origin_is_told_and_not_compared(tmp_path):
     "r(e,f)==>s(e,f)",
     "r(x,e)==>s(f,x)",
     "r(x,y)&s(x,e)==>t(x,f)",
-    "r(x,y)&s(y,z)==>t(x,z)",
+    "r(x,y)&s(z,y)==>t(x,z)",
     "r(x,x)&s(x,e)==>t(x,f)",
     "r(x,y)&s(y,e)&u(x,y)==>t(x,f)",
   ],

@@ -158,3 +158,57 @@ def test_transitive_closure_against_boolean_powers(case):
     reach |= (reach.astype(int) @ step.astype(int)) > 0
   got = triples.transitive_closure(np.array(edges, np.int32), n)
   np.testing.assert_array_equal(got, np.argwhere(reach))
+
+
+def test_commas_quotes_and_a_header(tmp_path):
+  path = tmp_path / "facts.csv"
+  path.write_text(
+    '\ufeffhead,relation,tail,source\n"Paris, TX",in,Texas,a\n'
+    'Texas,in,"the ""US""",b\n'
+  )
+  read = triples.read_triples(path)
+  assert read.named() == [
+    ("Paris, TX", "in", "Texas"), ("Texas", "in", 'the "US"')
+  ]  # fmt: skip
+  tabs = tmp_path / "facts.tsv"
+  tabs.write_text("tail\thead\trelation\nb\ta\tr\n")
+  assert triples.read_triples(tabs).named() == [("a", "r", "b")]
+
+
+@pytest.mark.parametrize(
+  ("name", "text", "message"),
+  [
+    ("a.tsv", "a,r,b\n", "a.tsv:1: .*tabs expected, commas found"),
+    ("a.csv", "a\tr\tb\n", "commas expected in a .csv file, tabs found"),
+    ("a.csv", "a,r\n", "a.csv:1: expected 3 columns"),
+    ("a.csv", 'a,r,"b\n', "a.csv:1: unexpected end of data"),
+    ("a.csv", "a,,b\n", "a.csv:1: a name is empty"),
+  ],
+)
+def test_bad_separators_are_named(tmp_path, name, text, message):
+  (tmp_path / name).write_text(text)
+  with pytest.raises(errors.InputError, match=message):
+    triples.read_triples(tmp_path / name)
+
+
+def test_a_split_leaves_every_name_in_training():
+  rng = np.random.default_rng(0)
+  named = [
+    (f"e{a}", f"r{b}", f"e{c}")
+    for a, b, c in rng.integers([9, 2, 9], size=(80, 3))
+  ]
+  facts = triples.from_named(named)
+  parts = triples.split(facts, (0.8, 0.1, 0.1), 3)
+  sizes = [len(part) for part in parts[:3]]
+  assert sum(sizes) == len(facts) and sizes[1] == round(0.1 * len(facts))
+  together = np.concatenate([part.array for part in parts[:3]])
+  assert len(np.unique(together, axis=0)) == len(facts)
+  train = parts.train.array
+  assert len(np.unique(train[:, [0, 2]])) == len(facts.entities)
+  again = triples.split(facts, (0.8, 0.1, 0.1), 3)
+  np.testing.assert_array_equal(again.test.array, parts.test.array)
+  for shares in ((1.0, 0.0, 0.0), (0.5, 0.2, 0.2)):
+    with pytest.raises(errors.InputError, match="add up to 1"):
+      triples.split(facts, shares)
+  with pytest.raises(errors.InputError, match="no 2 of 1 facts"):
+    triples.split(triples.from_named([("a", "r", "b")]), (0.8, 0.1, 0.1))

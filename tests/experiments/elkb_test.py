@@ -64,11 +64,16 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   rows = _run(tmp_path / "one", **paths, **_FAST, ask="child(?, p3)", top=3)
   name = f"{tmp_path.name} complex + rules"
   assert rows[name, "mrr filtered both"] > 0.5  # the inverses are in training
-  assert rows[name, "largest violation, sampled"] <= 1e-5
+  assert rows[name, "largest violation, all pairs"] == 0
+  assert rows[name, "rules proven for all pairs"] == 2
+  metrics = (tmp_path / "one" / "metrics.jsonl").read_text().splitlines()
+  best = max(json.loads(x).get("mrr", 0) for x in metrics)
+  assert rows[name, "validation mrr"] == pytest.approx(best)
+  assert rows[name, "collapsed"] == 0
   assert (tmp_path / "one" / "params.npz").exists()
   assert (tmp_path / "one" / "vectors.npz").exists()
   said = "".join(capsys.readouterr())
-  assert "child(?, p3)" in said and "RevImp(child, parent)" in said
+  assert "child(?, p3)" in said and "predicted" in said
   other = {**paths, **_FAST, "model": "T", "regularizer": "l2", "epochs": 1}
   other["constrained"] = False
   again = _run(tmp_path / "two", **other, combine_with=str(tmp_path / "one"))
@@ -85,16 +90,17 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert (tmp_path / "one" / "metrics.jsonl").read_bytes() == lines
   merged = f"{tmp_path.name} complex+T"
   assert rows.items() <= more.items() and (merged, "hits@3 raw tail") in more
-  said = capsys.readouterr().out.splitlines()
-  assert said[0] == "child(?, p3):" and "by complex + rules" in said[1]
-  assert "by T" in said[1] and len(said[4].split()) == 5  # rank, two answers
-  assert said[5] == "rule: " + str(data.read(*paths.values()).rules[0])
+  said = capsys.readouterr().out
+  assert said.startswith("child(?, p3):\nby complex + rules") and "by T" in said
   _run(tmp_path / "one", **later, ask="child(?, p3)", top=3, json=True)
   told = json.loads(capsys.readouterr().out)
   assert [x["system"] for x in told["systems"]] == ["complex + rules", "T"]
   first = told["systems"][0]["answers"]
-  assert len(first) == 3 and said[2].split()[1] == first[0]["entity"]
-  assert first[0]["score"] >= first[1]["score"] and len(told["rules"]) == 2
+  kinds = [x["kind"] for x in first]
+  assert kinds == sorted(kinds, key=["known", "implied", "predicted"].index)
+  new = [x for x in first if x["kind"] == "predicted"]
+  assert len(new) == 3 and new[0]["score"] >= new[1]["score"]
+  assert 0 < sum(x["probability"] for x in new) <= 1
   results = (tmp_path / "one" / "results.json").read_bytes()
   _run(tmp_path / "one", **later)
   assert (tmp_path / "one" / "results.json").read_bytes() == results
@@ -115,7 +121,7 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   # Two systems of one kind are both heard.
   _run(tmp_path / "two", **{**other, **later, **other}, ask="child(?, p3)")
   said = capsys.readouterr().out
-  assert "by T " in said and f"by T of {tmp_path / 'three'}" in said
+  assert "by T" in said and f"by T of {tmp_path / 'three'}" in said
   with open(paths["train"], "a") as out:
     out.write("p1\tparent\taa\n")
   with pytest.raises(errors.InputError, match="'aa' is only here"):
@@ -174,7 +180,7 @@ def test_pairs_trainer_under_rules(tmp_path, order):
     order=order, epochs=2, eval_every=1,
   )  # fmt: skip
   name = f"{tmp_path.name} B + rules"
-  assert rows[name, "largest violation, trained"] <= 1e-5
+  assert rows[name, "largest violation, all pairs"] <= 1e-5
 
 
 @pytest.mark.parametrize(
@@ -395,6 +401,7 @@ def test_offsets_are_named_by_their_facts(tmp_path):
   assert shown == "breathe.v.01"  # entity.n.01 stands there too
 
 
+@pytest.mark.long
 def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
   for model, floor in (("B", 0.26),):
     found = puzzle.solve_puzzle(model, 4, 0, 0.8, 0.2)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import kb
 from repr_jax.kb import (
   candidate_loss,
   negatives,
@@ -154,3 +155,33 @@ def test_a_sample_counts_the_entity_of_the_other_place_once(model, head, tail):
       rest += way(own) if head != tail else 0
       want += np.log1p(rest / truth) / 2
   np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("candidates", [None, jnp.array([0, 2, 3])])
+def test_inverse_rows_that_are_conjugate_change_nothing(candidates):
+  params = kb.init_params("complex", jax.random.key(0), 6, 2, 4, 1.0)
+  real, imaginary = jnp.split(params.relations, 2, axis=1)
+  rows = [real, imaginary, real, -imaginary]
+  twice = params._replace(relations=jnp.concatenate(rows, axis=1))
+  facts = jnp.array([[0, 1, 2], [3, 0, 1], [5, 1, 4]])
+  batch = kb.CandidateBatch(facts, candidates)
+  one, two = (
+    candidate_loss.batch_loss(
+      kb.CandidateConfig(6, 2, model, 4), None, tables, batch, 0.1
+    )
+    for model, tables in (
+      ("complex", params), (kb.reciprocal("complex"), twice)
+    )
+  )  # fmt: skip
+  np.testing.assert_allclose(one, two, rtol=1e-5)
+  ranks = [
+    kb.rank(*kb.scorers(model, tables), np.asarray(facts), np.asarray(facts))
+    for model, tables in (
+      ("complex", params), (kb.reciprocal("complex"), twice)
+    )
+  ]  # fmt: skip
+  assert kb.summary(ranks[0]) == kb.summary(ranks[1])
+  score = kb.score(kb.reciprocal("complex"), twice.relations[0], *params[0][:2])
+  np.testing.assert_allclose(
+    score, kb.score("complex", params.relations[0], *params[0][:2]), rtol=1e-5
+  )

@@ -1,5 +1,7 @@
 """The one call: names in, predictions by name out."""
 
+import jax
+import numpy as np
 import pytest
 
 from repr_jax import kb
@@ -52,11 +54,31 @@ def test_triples_of_a_file_are_taken():
     ({"rules": [3]}, "not 3"),
     ({"triples": []}, "no triples"),
     ({"dim": 3}, "even"),
+    ({"dim": 0}, "dim must be at least 1"),
+    ({"batch_size": 0}, "batch_size must be at least 1"),
+    ({"num_candidates": -1}, "num_candidates must be 0 or more"),
+    ({"epochs": -1}, "epochs >= 0"),
+    ({"learning_rate": float("nan")}, "learning_rate > 0"),
+    ({"penalty": -1.0}, "penalty >= 0"),
+    ({"key": "0"}, "whole number"),
   ],
 )
 def test_bad_input_is_named(change, message):
   with pytest.raises(InputError, match=message):
     kb.fit(**{"triples": _FACTS, "epochs": 1, **change})
+
+
+def test_fits_of_equal_shapes_compile_once(compilations):
+  options = {"rules": _RULES, "dim": 8, "epochs": 2}
+  first = kb.fit(_FACTS, **options)
+  other = [(t, r, h) for h, r, t in _FACTS]
+  rates = {"learning_rate": 0.2, "penalty": 0.3, "scale": 0.2, "key": 7}
+  again = compilations.during(lambda: kb.fit(other, **options, **rates).params)
+  assert again == 0
+  seeded = kb.fit(_FACTS, **options, key=jax.random.key(0))
+  np.testing.assert_array_equal(first.params.entities, seeded.params.entities)
+  faster = kb.fit(_FACTS, **options, learning_rate=0.2)
+  assert not np.allclose(faster.params.entities, first.params.entities)
 
 
 def test_bad_questions_are_named(fitted):

@@ -129,7 +129,10 @@ def test_unseen_names_are_counted_and_ranked_last_or_dropped():
   strange[3, 1] = RELATIONS
   seen = np.ones(ENTITIES, bool)
   seen[strange[4, 2]] = False
-  options = {"num_relations": RELATIONS, "seen": seen}
+  options: dict = {"num_relations": RELATIONS, "seen": seen}
+  with pytest.raises(InputError, match=f"entity {ENTITIES + 5}.*unseen"):
+    _rank(table, strange, known, **options)
+  options["num_entities"] = ENTITIES
   last = _rank(table, strange, known, **options)
   assert last.unseen[:5].all() and last.kept.all()
   assert last.head.filtered.optimistic[0] == ENTITIES + 1
@@ -258,6 +261,10 @@ def test_scorers_that_do_not_fit_are_refused():
   with pytest.raises(InputError, match="scores 34 entities and score_tails 37"):
     lp.rank(few, tails, triples, known, block=8)
   heads = jax.tree_util.Partial(_heads, table)
+  narrow = jax.tree_util.Partial(_tails, table[:, :, :-3])
+  for first, second in ((triples, known[:0]), (triples[:1] * 0, triples)):
+    with pytest.raises(InputError, match="scorers score 34 entities"):
+      lp.rank(few, narrow, first, second, block=8)
   with pytest.raises(InputError, match="fewer than num_entities=40"):
     lp.rank(heads, tails, triples, known, block=8, num_entities=40)
   with pytest.raises(InputError, match=r"score_heads must return one array"):

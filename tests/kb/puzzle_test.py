@@ -9,8 +9,8 @@ from repr_jax.kb import puzzle as deduction
 from repr_jax.kb import rule_set
 
 
-def _holds(kind, ids, facts, x, y):
-  """The rule for one pair of entities, read as logic."""
+def _holds(kind, ids, facts, x, y, z):
+  """The rule for one choice of entities, read as logic."""
   a = ids
   cases = {
     "RelImp": lambda: ([(x, a[0], y)], (x, a[-1], y)),
@@ -23,6 +23,7 @@ def _holds(kind, ids, facts, x, y):
       [(x, a[0], y), (y, a[1], a[2])],
       (x, a[3], a[4]),
     ),
+    "Path": lambda: ([(x, a[0], y), (y, a[1], z)], (x, a[2], z)),
   }
   body, head = cases[kind]()
   return not all(fact in facts for fact in body) or head in facts
@@ -40,14 +41,14 @@ def test_entailed_facts_are_closed_and_least():
     added = deduction.entailed(given, rules)
     facts = {tuple(f) for f in np.concatenate([given, added]).tolist()}
     for kind, ids in rules:
-      for x, y in itertools.product(range(3), repeat=2):
-        assert _holds(kind.name, ids, facts, x, y)
+      for xyz in itertools.product(range(3), repeat=3):
+        assert _holds(kind.name, ids, facts, *xyz)
     for extra in added.tolist():  # each was forced by some rule
       fewer = facts - {tuple(extra)}
       assert not all(
-        _holds(kind.name, ids, fewer, x, y)
+        _holds(kind.name, ids, fewer, *xyz)
         for kind, ids in rules
-        for x, y in itertools.product(range(3), repeat=2)
+        for xyz in itertools.product(range(3), repeat=3)
       )
 
 

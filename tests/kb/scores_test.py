@@ -16,6 +16,8 @@ def _reference(model, r, e, f):
     return e @ r.reshape(e.size, e.size) @ f
   if model == "T":
     return -np.sum((r - (e - f)) ** 2)
+  if model in ("T_L1", "T_L2"):
+    return -np.linalg.norm(r - (e - f), int(model[-1]))
   if model == "distmult":
     return np.sum(r * e * f)
   if model == "complex":

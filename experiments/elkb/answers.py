@@ -1,0 +1,336 @@
+"""Answers with their grounds: known, implied by rules, or predicted.
+
+A fact of any split is known. A fact is implied where rules derive it from known
+ones; its proof is shown. All others are predicted, with the probability
+softmax(score / temperature) over the entities that make no known or implied
+fact; the temperature is fitted on validation facts.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.elkb import data, evaluate
+from experiments.elkb.config import Config, load_model
+from repr_jax.data import deduction
+from repr_jax.kb import scores
+
+_FACTS = 300  # Facts whose queries fit, or test, the probabilities.
+_TEMPERATURES = np.geomspace(0.1, 10.0, 25)
+_BINS = 10
+
+
+class Answer(NamedTuple):
+  """An entity for an open slot.
+
+  Attributes:
+    entity: its name.
+    kind: "known", "implied" or "predicted".
+    probability: 1 unless predicted.
+    score: of the model.
+    proof: for an implied answer, a line for each step, the last step first.
+  """
+
+  entity: str
+  kind: str
+  probability: float
+  score: float
+  proof: list[str]
+
+
+class Grounds:
+  """Known facts of a knowledge base and what rules derive from them."""
+
+  def __init__(self, kb: data.KnowledgeBase):
+    """Derives all that the rules imply."""
+    self._kb = kb
+    # Training may have implied facts, which nobody said.
+    sizes = len(kb.entities), len(kb.relations), len(kb.entities)
+    train, implied = (
+      np.ravel_multi_index(x.T, sizes)
+      for x in (kb.splits.train.array, kb.implied)
+    )
+    said = [kb.splits.train.array[~np.isin(train, implied)], kb.dropped]
+    said += [kb.splits.valid.array, kb.splits.test.array]
+    known = np.concatenate(said)
+    self.made = deduction.deduce(known, kb.rules, kb.relations, kb.entities)
+    self._reflexive = set(known[known[:, 0] == known[:, 2], 1].tolist())
+
+  def rows(self, relation: int, entity: int, side: str) -> dict[int, int]:
+    """Rows of the known and implied facts that answer a query, by entity."""
+    fixed, free = (2, 0) if side == "head" else (0, 2)
+    facts = self.made.facts
+    places = np.flatnonzero(
+      (facts[:, 1] == relation) & (facts[:, fixed] == entity)
+    )
+    return dict(zip(facts[places, free].tolist(), places.tolist()))
+
+  def is_reflexive(self, relation: int) -> bool:
+    """Whether some known fact of a relation has one entity in both places."""
+    return relation in self._reflexive
+
+  def proof(self, row: int) -> list[str]:
+    """The steps of a proof as text, the last one first."""
+    return [
+      f"{self.fact(fact)} by {self._kb.rules[rule]} from "
+      + " and ".join(map(self.fact, premises))
+      for fact, rule, premises in self.made.proof(row)
+    ]
+
+  def fact(self, row: int) -> str:
+    """A fact as text."""
+    head, relation, tail = self.made.facts[row].tolist()
+    shown = self._kb.shown
+    return f"{self._kb.relations[relation]}({shown[head]}, {shown[tail]})"
+
+
+def answer(
+  kb: data.KnowledgeBase,
+  trained: evaluate.Trained,
+  grounds: Grounds,
+  query: tuple[int, int, str],
+  top: int,
+  temperature: float,
+  allowed: Callable[[int, str], np.ndarray] | None = None,
+) -> list[Answer]:
+  """The best answers of each kind: known, then implied, then predicted.
+
+  Args:
+    kb: the knowledge base.
+    trained: the system.
+    grounds: what is known and implied.
+    query: relation, entity and open side, as from `query.parse_query`.
+    top: how many of each kind at most.
+    temperature: of the probabilities.
+    allowed: (relation, side) -> entities whose types fit, bool [E].
+
+  Returns:
+    The answers. An entity is no prediction for itself where no known fact of
+    the relation has one entity in both places.
+  """
+  relation, entity, side = query
+  score_all = (
+    scores.score_all_heads if side == "head" else scores.score_all_tails
+  )
+  params = trained.params
+  values = np.asarray(
+    score_all(
+      load_model(trained.model),
+      params.relations[relation][None],
+      params.entities[entity][None],
+      params.entities,
+    )[0],
+    np.float64,
+  )
+  rows = grounds.rows(relation, entity, side)
+  open_to = np.ones(len(values), bool)
+  open_to[list(rows)] = False
+  if not grounds.is_reflexive(relation):
+    open_to[entity] = False
+  if allowed is not None:
+    open_to &= allowed(relation, side)
+  scaled = np.where(open_to, values / temperature, -np.inf)
+  mass = np.exp(scaled - scaled.max()) if open_to.any() else open_to * 1.0
+  mass /= max(mass.sum(), 1e-300)
+  best = np.argsort(-values, kind="stable")
+  given = grounds.made.given
+  ordered = best.tolist()
+  groups = (
+    ("known", [i for i in ordered if rows.get(i, given) < given]),
+    ("implied", [i for i in ordered if rows.get(i, -1) >= given]),
+    ("predicted", best[open_to[best]][:top].tolist()),
+  )
+  return [
+    Answer(
+      kb.shown[i],
+      kind,
+      float(mass[i]) if kind == "predicted" else 1.0,
+      float(values[i]),
+      grounds.proof(rows[i]) if kind == "implied" else [],
+    )
+    for kind, places in groups
+    for i in places[:top]
+  ]
+
+
+def discover(
+  kb: data.KnowledgeBase,
+  trained: evaluate.Trained,
+  grounds: Grounds,
+  count: int,
+  temperature: float,
+  block: int,
+  allowed: Callable[[int, str], np.ndarray] | None = None,
+) -> list[tuple[float, str, str, str]]:
+  """The most probable new facts (h, r, t), each query scored once.
+
+  Queries are (h, r, ?) for every head that the relation is known of.
+
+  Args:
+    kb: the knowledge base.
+    trained: the system.
+    grounds: what is known and implied, which is not new.
+    count: how many facts.
+    temperature: of the probabilities.
+    block: queries scored at a time.
+    allowed: as for `answer`.
+
+  Returns:
+    Probability, head, relation and tail, the most probable first.
+  """
+  queries = np.unique(grounds.made.facts[:, :2], axis=0)
+  best = np.zeros((0, 4))
+  for rows, values in _score_blocks(trained, queries, "tail", block):
+    for (head, relation), row in zip(rows.tolist(), values):
+      row[list(grounds.rows(relation, head, "tail"))] = -np.inf
+      if not grounds.is_reflexive(relation):
+        row[head] = -np.inf
+      if allowed is not None:
+        row[~allowed(relation, "tail")] = -np.inf
+    mass = _softmax(values / temperature)
+    keep = min(count, mass.size)
+    places = np.argpartition(-mass.ravel(), keep - 1)[:keep]
+    query, tail = np.divmod(places, mass.shape[1])
+    chosen = [mass.ravel()[places], *rows[query].T, tail]
+    best = np.concatenate([best, np.stack(chosen, axis=1)])
+    best = best[np.argsort(-best[:, 0], kind="stable")[:count]]
+  return [
+    (float(p), kb.shown[int(h)], kb.relations[int(r)], kb.shown[int(t)])
+    for p, h, r, t in best.tolist()
+    if p > 0
+  ]
+
+
+def missing(kb: data.KnowledgeBase, grounds: Grounds, top: int) -> str:
+  """Facts that rules derive and that no split has, by the rule of the step.
+
+  Args:
+    kb: the knowledge base.
+    grounds: what is known and implied.
+    top: facts that are told of each rule.
+
+  Returns:
+    The text.
+  """
+  made = grounds.made
+  lines = [f"{len(made.derived):,} facts follow by rules and are in no split"]
+  for place, rule in enumerate(kb.rules):
+    rows = np.flatnonzero(made.rule == place)
+    if not len(rows):
+      continue
+    lines.append(f"{rule}: {len(rows):,} missing")
+    for row in rows[:top].tolist():
+      premises = [x for x in made.premises[row].tolist() if x >= 0]
+      because = " and ".join(map(grounds.fact, premises))
+      lines.append(f"  {grounds.fact(row)} is missing, though {because}")
+  return "\n".join(lines)
+
+
+def calibrate(
+  kb: data.KnowledgeBase, trained: evaluate.Trained, config: Config
+) -> tuple[float, float, float]:
+  """Fits the temperature on validation facts and tests it.
+
+  Each fact asks for its tail and for its head; other known answers are left
+  out. The temperature minimizes the negative log likelihood of the answers.
+
+  Args:
+    kb: the knowledge base.
+    trained: the system.
+    config: gives the block.
+
+  Returns:
+    The temperature, and the expected calibration error of the most probable
+    answer on test facts with that temperature and with temperature 1.
+  """
+  losses = np.zeros(len(_TEMPERATURES))
+  for values, answers in _queries(kb, trained, kb.splits.valid.array, config):
+    for i, temperature in enumerate(_TEMPERATURES):
+      mass = _softmax(values / temperature)
+      right = mass[np.arange(len(answers)), answers]
+      losses[i] -= np.log(np.maximum(right, 1e-30)).sum()
+  temperature = float(_TEMPERATURES[int(np.argmin(losses))])
+  tops: tuple[list, list] = ([], [])
+  hits: list = []
+  for values, answers in _queries(kb, trained, kb.splits.test.array, config):
+    hits.append(values.argmax(axis=1) == answers)
+    for top, divisor in zip(tops, (temperature, 1.0), strict=True):
+      top.append(_softmax(values / divisor).max(axis=1))
+  hit = np.concatenate(hits)
+  fitted, plain = (calibration_error(np.concatenate(x), hit) for x in tops)
+  return temperature, fitted, plain
+
+
+def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
+  """Mean distance of confidence and accuracy over ten equal bins.
+
+  Args:
+    confidence: probabilities of what was predicted, [n].
+    right: whether it was right, bool [n].
+
+  Returns:
+    The expected calibration error, in [0, 1].
+  """
+  bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+  gaps = [
+    abs(confidence[bins == i].mean() - right[bins == i].mean())
+    * np.mean(bins == i)
+    for i in np.unique(bins)
+  ]
+  return float(np.sum(gaps))
+
+
+def _softmax(values: np.ndarray) -> np.ndarray:
+  top = values.max(axis=1, keepdims=True)
+  mass = np.exp(values - np.where(np.isfinite(top), top, 0))
+  return mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+
+
+def _queries(
+  kb: data.KnowledgeBase,
+  trained: evaluate.Trained,
+  facts: np.ndarray,
+  config: Config,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+  """Scores [b, E] without other known answers, and the answers [b]."""
+  order = np.random.default_rng(0).permutation(len(facts))[:_FACTS]
+  facts = facts[order]
+  for side, anchor, free in (("tail", 0, 2), ("head", 2, 0)):
+    known: dict[tuple[int, int], list[int]] = {}
+    for row in kb.known.tolist():
+      known.setdefault((row[anchor], row[1]), []).append(row[free])
+    start = 0
+    queries = facts[:, [anchor, 1]]
+    for rows, values in _score_blocks(trained, queries, side, config.block):
+      answers = facts[start : start + len(rows), free]
+      start += len(rows)
+      for query, value, one in zip(rows.tolist(), values, answers.tolist()):
+        right = value[one]
+        value[known.get((query[0], query[1]), [])] = -np.inf
+        value[one] = right
+      yield values, answers
+
+
+def _score_blocks(
+  trained: evaluate.Trained, queries: np.ndarray, side: str, block: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+  """Queries (entity, relation) [b, 2] with the scores of all entities."""
+  score_all = _HEADS if side == "head" else _TAILS
+  model, params = load_model(trained.model), trained.params
+  for start in range(0, len(queries), block):
+    rows = queries[start : start + block]
+    padded = np.pad(rows, ((0, block - len(rows)), (0, 0)), mode="edge")
+    values = score_all(
+      model,
+      params.relations[jnp.asarray(padded[:, 1])],
+      params.entities[jnp.asarray(padded[:, 0])],
+      params.entities,
+    )
+    yield rows, np.array(values[: len(rows)], np.float64)
+
+
+_HEADS = jax.jit(scores.score_all_heads, static_argnums=0)
+_TAILS = jax.jit(scores.score_all_tails, static_argnums=0)
