@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 from repr_jax.data.entities import features
+from repr_jax.data.entities.names import choices
 from repr_jax.data.entities.query_text import Member, parse_members
 from repr_jax.errors import InputError
 
+_CHOICES = 5  # Entities that an ambiguous name of a list may mean.
 _NEAREST = 3  # Suggestions for an unknown name.
 _MAX_PREFIXED = 200  # Names with a common prefix that are sorted.
 _MAX_HELPED = 20  # Unknown names of a list that get suggestions.
@@ -61,7 +63,8 @@ class Entities:
         as in "Bach:2".
 
     Returns:
-      "entities", and "unknown" names, the first of them with suggestions.
+      "entities", and "unknown" names with those that may be meant, or, for
+      the first of them, with the nearest.
     """
     known: list[dict[str, Any]] = []
     unknown: list[dict[str, Any]] = []
@@ -69,18 +72,19 @@ class Entities:
       if not line.strip():
         continue
       for member in self._members(line):
-        row = self._find(member.name)
+        rows = choices(self._table, member.name)
         if len(known) + len(unknown) == self._max_names:
           raise InputError(f"the list has more than {self._max_names} names")
-        if row is None:
-          near = []
-          if len(unknown) < _MAX_HELPED:
+        if len(rows) != 1:
+          # Several that may be meant are for the reader to choose from.
+          near = rows[:_CHOICES]
+          if not near and len(unknown) < _MAX_HELPED:
             near = self._table.name_index.suggest(member.name, _NEAREST)
           unknown.append(
             {"name": member.name, "nearest": [self.describe(x) for x in near]}
           )
         else:
-          known.append({**self.describe(row), "weight": member.weight})
+          known.append({**self.describe(rows[0]), "weight": member.weight})
     return {"entities": known, "unknown": unknown}
 
   def row(self, entity: str) -> int:
@@ -104,7 +108,7 @@ class Entities:
 
   def _members(self, line: str) -> list[Member]:
     """Members of a line, which may be a name that has commas itself."""
-    if self._find(line.strip()) is not None:
+    if line.strip() in self._table.rows or self._table.name_index.find(line):
       return [Member(line.strip(), 1.0)]
     return parse_members(self._table, line, self._max_names)
 
@@ -112,10 +116,3 @@ class Entities:
     """Smaller for an entity that is likelier meant."""
     name, wanted = self._table.names[row].casefold(), text.casefold()
     return name != wanted, f" {wanted} " not in f" {name} ", -self._sizes[row]
-
-  def _find(self, name: str) -> int | None:
-    """The entity of an id or a name; of several, the one told of most."""
-    if name in self._table.rows:
-      return self._table.rows[name]
-    rows = self._table.name_index.find(name)
-    return max(rows, key=self._sizes.__getitem__, default=None)

@@ -215,18 +215,24 @@ class Ranker:
       partial(self.concept, query),
       partial(self.concept_features, query, relative=True),
       partial(self.contributions, _OWN, self.ranking, query, [row]),
-      # The autoencoder's rankings share their programs.
-      *(
-        partial(self.rank, system, "", [query], k)
-        for system in self.systems
-        if system != _OWN
-      ),
     ]
+    # The autoencoder's rankings share their programs.
+    others = [x for x in self.systems if x not in (_OWN, _FUSED)]
+    for system in others:
+      tasks += [
+        partial(self.rank, system, "", [query], k),
+        partial(self.contributions, system, "", query, [row]),
+      ]
+    if _FUSED in self.systems:
+      tasks.append(partial(self.rank, _FUSED, "", [query], k))
     shape = 1, len(self.table.features)
     for width in (1, self._longest):
       data, columns = np.ones(width, np.float32), np.arange(width) % shape[1]
       rows = sp.csr_array((data, columns, [0, width]), shape)
       tasks.append(partial(self.score_rows, _OWN, self.ranking, query, rows))
+      tasks += [
+        partial(self.score_rows, system, "", query, rows) for system in others
+      ]
     # One thread compiles one program: two cores take half the time.
     with futures.ThreadPoolExecutor(2) as pool:
       list(pool.map(lambda task: task(), tasks))

@@ -13,6 +13,7 @@ sets all systems into one table with confidence intervals, on gold sets and
 page with a JSON API.
 """
 
+import os
 import pathlib
 import sys
 from collections.abc import Callable
@@ -41,7 +42,9 @@ def _load(config: Config) -> expander.Expander:
   assert config.model is not None
   opened = expander.load(config.model)
   opened.word2vecf_epochs = config.word2vecf_epochs
+  opened.word2vecf_contexts = config.word2vecf_contexts
   opened.relative = config.relative
+  opened.lsa_rank, opened.lsa_power = config.lsa_rank, config.lsa_power
   if flags.FLAGS["ranking"].present:
     opened.rank_by(config.ranking)
   if flags.FLAGS["fusion"].present:
@@ -55,6 +58,15 @@ def _trained(
   loaded = train.trained_model(run, config, table)
   model = from_scipy.model_from_scipy(*loaded, table.counts)
   return train.expander_of(config, table, model)
+
+
+def _serve(model: str) -> None:
+  """Replaces this program by the explorer on a model."""
+  command = [sys.executable, "-m", "experiments.explorer", f"--model={model}"]
+  _say(f"serving; the page alone: {' '.join(['python', *command[1:]])}")
+  sys.stderr.flush()
+  sys.stdout.flush()
+  os.execv(sys.executable, command)
 
 
 class _Questions:
@@ -153,12 +165,14 @@ def main(argv: list[str]) -> None:
     opened = _with_run(directory, config, table, use)
   else:
     opened = loaded
-    if config.mode != "query":
+    if config.mode not in ("query", "serve"):
       own = (*VOLATILE, *TRAINING)
       with runlib.Run("nvse", directory=directory, volatile=own) as run:
         use(run, opened)
   if questions is not None:
     questions.answer(opened)
+  if config.mode == "serve":
+    _serve(config.model or str(directory))
 
 
 def _with_run(

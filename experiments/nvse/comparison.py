@@ -73,6 +73,10 @@ def candidates(
     )
     for pooling in feature_scores.POOLINGS
   ]
+  ways += [
+    dataclasses.replace(ranking, score="cosine", pooling=pooling)
+    for pooling in ("mean", "product")
+  ]
   return {
     label(name, way): functools.partial(systems.nvse, model, way)
     for name, model in models.items()
@@ -87,6 +91,8 @@ def label(model: str, ranking: systems.RankingConfig) -> str:
       f"{model}, features, {ranking.pooling}, member share "
       f"{ranking.member_share:g}, power {ranking.power:g}"
     )
+  if ranking.score == "cosine":
+    return f"{model}, cosine, {ranking.pooling}"
   suffix = ", normalized" if ranking.normalize else ""
   return f"{model}, {ranking.score}{suffix}"
 

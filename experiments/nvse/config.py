@@ -3,7 +3,7 @@
 import dataclasses
 
 from experiments.run import config
-from repr_jax.data.documents import corpus_files
+from repr_jax.data.documents import corpus_files, plain_text
 from repr_jax.errors import InputError
 from repr_jax.setexp import (
   POOLINGS,
@@ -13,13 +13,15 @@ from repr_jax.setexp import (
   fitting,
 )
 from repr_jax.setexp import systems as system_lib
+from repr_jax.setexp.baselines import lsa
 
-MODES = ("train", "query", "evaluate", "export")
+MODES = ("train", "query", "evaluate", "export", "serve")
 _TRAINED = {"model": None}  # flags of a model that is trained here
+_TEXT = {**_TRAINED, "corpus": config.Where("plain text", plain_text.is_text)}
 _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
-_ASKED = {"mode": ("query", "evaluate", "export")}
+_ASKED = {"mode": ("query", "evaluate", "export", "serve")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Config:
   """Flags of `python -m experiments.nvse`; each field is a flag."""
 
   mode: str = config.flag(
-    "train", "Train a model, ask it, evaluate it, or export it.", choices=MODES
+    "train",
+    "Train a model, ask it, evaluate it, export it, or serve it as a page.",
+    choices=MODES,
   )
   model: str | None = config.flag(
     None,
@@ -39,8 +43,21 @@ class Config:
     ("wordnet",),
     "wordnet, synthetic (the thesis' size, no text), or files: JSON lines of "
     "sentences with mentions, of entities or of linked documents, Wikipedia "
-    "dumps.",
+    "dumps; or plain text, in which names are found: a folder of .txt files, "
+    "one document each, or a .txt file with a document on each line.",
     only=_TRAINED,
+  )
+  gazetteer: str | None = config.flag(
+    None,
+    "File of names, one on each line, that are entities wherever plain text "
+    "has them.",
+    only=_TEXT,
+  )
+  min_mentions: int = config.flag(
+    2,
+    "Names that plain text has fewer times are no entities.",
+    minimum=1,
+    only=_TEXT,
   )
   form: str = config.flag(
     "auto",
@@ -84,6 +101,13 @@ class Config:
     minimum=0,
     only=_TRAINED,
   )
+  max_features: int = config.flag(
+    0,
+    "Features to keep, those of greatest BM25 weight over all entities; 0 for "
+    "all.",
+    minimum=0,
+    only=_TRAINED,
+  )
   store: str = config.flag(
     "runs/nvse-features",
     "Directory where features are kept and found again.",
@@ -100,6 +124,42 @@ class Config:
     "Distribution of the features.",
     choices=("multinomial", "multilabel"),
     only=_TRAINED,
+  )
+  activation: str = config.flag(
+    "tanh",
+    "Of the encoder's layers; linear: the cosine score is a sum over features.",
+    choices=("tanh", "linear"),
+    only=_TRAINED,
+  )
+  unit_inputs: bool = config.flag(
+    False, "Scale the inputs of an entity to length 1.", only=_TRAINED
+  )
+  targets: str = config.flag(
+    "counts",
+    "Targets of the decoder; inputs: those of the encoder, scaled to sum 1.",
+    choices=("counts", "inputs"),
+    only=_TRAINED,
+  )
+  likelihood: float = config.flag(
+    1.0, "Weight of the log-likelihood.", above=0, only=_TRAINED
+  )
+  dropout: float = config.flag(
+    0.0,
+    "Share of the inputs that a step leaves out.",
+    minimum=0,
+    only=_TRAINED,
+  )
+  svd_start: bool = config.flag(
+    False,
+    "Start at the SVD of the inputs; needs --activation=linear and --hidden "
+    "equal to --dim.",
+    only=_TRAINED,
+  )
+  warmup: int = config.flag(
+    0, "Epochs in which beta rises to its value.", minimum=0, only=_TRAINED
+  )
+  decay: bool = config.flag(
+    False, "Let the learning rate fall along half a cosine.", only=_TRAINED
   )
   beta: float = config.flag(
     0.1, "Weight of the KL term (thesis: 1).", minimum=0, only=_TRAINED
@@ -191,17 +251,24 @@ class Config:
     "mean",
     "How the members of a query make one concept.",
     choices=POOLINGS,
-    only=_FEATURES,
+    only={"ranking": ("features", "cosine")},
   )
   normalize: bool = config.flag(
     False,
     "Divide a query's weights by the sum of their sizes.",
-    only={"ranking": SCORES[1:]},
+    only={"ranking": SCORES[1:-1]},
   )
   word2vecf_epochs: int = config.flag(
     100,
     "Passes of word2vecf over all pairs (thesis: 100).",
     minimum=0,
+    only=_ASKED,
+  )
+  word2vecf_contexts: str = config.flag(
+    "words",
+    "Contexts of word2vecf: words, the tokens of sentences (thesis), or all, "
+    "documents and links too.",
+    choices=("words", "all"),
     only=_ASKED,
   )
   fusion: float = config.flag(
@@ -260,6 +327,20 @@ class Config:
   per_set: int = config.flag(
     3, "Queries of each set, size and stratum.", minimum=1, only=_EVALUATE
   )
+  unit: str = config.flag(
+    "query",
+    "Unit of choosing and of the bootstrap: query, or set: whole gold sets "
+    "are for development or for the test, and queries have members with any "
+    "number of sentences.",
+    choices=("query", "set"),
+    only=_EVALUATE,
+  )
+  lsa_rank: int = config.flag(
+    lsa.RANK, "Singular vectors of lsa.", minimum=1, only=_ASKED
+  )
+  lsa_power: float = config.flag(
+    lsa.POWER, "Exponent of the singular values in lsa.", only=_ASKED
+  )
   variants: tuple[str, ...] = config.flag(
     (),
     "Other models to train and choose from, as beta=0.3:dim=50.",
@@ -281,17 +362,35 @@ class Config:
   def __post_init__(self):
     if not self.corpus:
       raise InputError("--corpus: name at least one corpus")
+    text = any(map(plain_text.is_text, self.corpus))
+    for name, default in (("gazetteer", None), ("min_mentions", 2)):
+      if getattr(self, name) != default and not text:
+        raise InputError(f"--{name} is read with plain text in --corpus only")
     if not self.validation < 1:
       raise InputError(f"--validation={self.validation}: give less than 1")
     if self.patience != 3 and not self.validation:
       raise InputError("--patience is not read with --validation=0")
     if self.proposal != "unigram" and not self.sampled:
       raise InputError("--proposal is not read with --sampled=0")
+    if self.svd_start and (
+      self.activation != "linear" or self.hidden != (self.dim,)
+    ):
+      raise InputError(
+        f"--svd_start needs --activation=linear and --hidden={self.dim}"
+      )
+    if self.svd_start and self.word_vectors is not None:
+      raise InputError("--svd_start and --word_vectors both name a start")
     fitting.check_hyper(self.model_config(), self.hyper())
 
   def hyper(self) -> Hyper:
     """Hyperparameters of the training."""
-    return Hyper(self.learning_rate, self.beta, self.label_smoothing or None)
+    return Hyper(
+      self.learning_rate,
+      self.beta,
+      self.label_smoothing or None,
+      self.likelihood,
+      self.dropout or None,
+    )
 
   def ranking_config(self) -> system_lib.RankingConfig:
     """How the model ranks."""
@@ -310,15 +409,21 @@ class Config:
       prior_variance=self.prior_variance,
       sampled=self.sampled,
       proposal=self.proposal,
+      activation=self.activation,
+      unit_inputs=self.unit_inputs,
+      targets=self.targets,
     )
 
 
 # A trained model depends on these fields, and on no other.
 TRAINING = (
-  "corpus", "form", "wordnet_path", "link", "with_name", "drop_most_frequent",
+  "corpus", "gazetteer", "min_mentions", "form", "wordnet_path", "link",
+  "with_name", "drop_most_frequent",
   "min_count", "min_entities", "max_sentences", "dim", "hidden", "decoder",
   "beta", "lower_bounded_variance", "label_smoothing", "weighting",
   "prior_variance", "sampled", "proposal", "word_vectors", "epochs",
+  "max_features", "activation", "unit_inputs", "targets", "likelihood",
+  "dropout", "svd_start", "warmup", "decay",
   "learning_rate", "batch_size", "z_samples", "validation", "patience", "seed",
 )  # fmt: skip
 VOLATILE = tuple(

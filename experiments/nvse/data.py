@@ -8,15 +8,19 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import scipy.sparse as sp
 
 from experiments.nvse.config import Config
+from repr_jax import setexp
 from repr_jax.data import entities, synthetic_corpora, wordnet
-from repr_jax.data.documents import corpus_files
+from repr_jax.data.documents import corpus_files, plain_text
 from repr_jax.data.entities import features, sentences
 from repr_jax.data.io import json_files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
+from repr_jax.setexp import from_scipy
 
+_COMMON = 12  # names that are shown
 _NAMED = ("wordnet", "synthetic")
 
 
@@ -43,11 +47,17 @@ def open_table(
     table = _build(config)
     _check(table, config)
     table = _shared(table, config.min_entities)
+    table = _heaviest(table, config.max_features)
   features.save(folder, table)
   say(
     f"{len(table.entities):,} entities, {len(table.features):,} features, "
     f"{len(table.sentences.documents):,} sentences; kept in {folder}"
   )
+  if any(map(plain_text.is_text, config.corpus)):
+    counts = np.diff(table.sentences.entity_starts)
+    common = np.argsort(-counts, kind="stable")[:_COMMON]
+    named = (f"{table.names[i]} ({counts[i]:,})" for i in common)
+    say(f"names in most sentences: {', '.join(named)}")
   return table
 
 
@@ -103,6 +113,14 @@ def _stream(
   if source == "wordnet":
     opened = wordnet.load(config.wordnet_path)
     pairs = instances.wordnet_instances(opened, config.link, config.with_name)
+  elif config.form == "auto" and plain_text.is_text(source):
+    names_known = (
+      plain_text.read_gazetteer(config.gazetteer) if config.gazetteer else []
+    )
+    yield from plain_text.read_sentences(
+      source, gazetteer=names_known, min_mentions=config.min_mentions
+    )
+    return
   else:
     form = corpus_files.form_of(source, config.form)
     if form != "entities":
@@ -143,6 +161,25 @@ def _shared(table: features.FeatureTable, least: int) -> features.FeatureTable:
   )
 
 
+def _heaviest(table: features.FeatureTable, most: int) -> features.FeatureTable:
+  """The table with the features of greatest BM25 weight over all entities.
+
+  Rows count alike: their weights are scaled to length 1 first.
+  """
+  if not most or most >= len(table.features):
+    return table
+  plain = setexp.Config(weighting="bm25", unit_inputs=True)
+  counts = sp.csr_array(table.counts, dtype=np.float32)
+  inputs = setexp.statistics_from_scipy(plain, counts).inputs
+  mass = from_scipy.encoder_rows(plain, inputs, counts).sum(axis=0)
+  kept = np.sort(np.argsort(-mass, kind="stable")[:most])
+  return dataclasses.replace(
+    table,
+    counts=table.counts[:, kept].sorted_indices(),
+    features=[table.features[i] for i in kept.tolist()],
+  )
+
+
 def _synthetic(seed: int) -> features.FeatureTable:
   """The thesis' size, without any text."""
   made = synthetic_corpora.entity_corpus(np.random.default_rng(seed))
@@ -165,14 +202,23 @@ def _key(config: Config) -> str:
     config.min_count,
     config.min_entities,
     config.max_sentences,
+    config.max_features,
   ]
   for source in config.corpus:
     if source in _NAMED:
       extra = (config.wordnet_path, config.link, config.with_name)
       parts.append((source, extra if source == "wordnet" else config.seed))
     else:
-      found = os.stat(source)
-      parts.append((os.path.abspath(source), found.st_size, found.st_mtime_ns))
+      parts += map(_mark, plain_text.text_files(source))
+  if any(map(plain_text.is_text, config.corpus)):
+    known = None if config.gazetteer is None else _mark(config.gazetteer)
+    parts.append((config.min_mentions, known))
   label = pathlib.Path(config.corpus[0]).name.partition(".")[0]
   digest = hashlib.sha256(repr(parts).encode()).hexdigest()
   return f"{label}-{digest[:12]}"
+
+
+def _mark(path: str) -> tuple[str, int, int]:
+  """A file with its size and time, which change with its contents."""
+  status = os.stat(path)
+  return os.path.abspath(path), status.st_size, status.st_mtime_ns

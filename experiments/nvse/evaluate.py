@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from experiments import thesis
-from experiments.nvse import comparison, data, figures, protocols, train
+from experiments.nvse import (
+  comparison,
+  data,
+  deletion,
+  figures,
+  protocols,
+  train,
+)
 from experiments.nvse.config import Config, variant
 from experiments.run import runlib, tables
 from experiments.run.expander import Expander
@@ -61,8 +68,9 @@ def prepare(config: Config, table: features.FeatureTable) -> Prepared:
   if config.gold is not None or config.judged is None:
     sets = data.gold_sets(config, config.gold)
     gold = protocols.gold_tasks(
-      table, sets, config.sizes, config.per_set, seed=config.seed
-    )
+      table, sets, config.sizes, config.per_set, seed=config.seed,
+      unit=config.unit,
+    )  # fmt: skip
   return Prepared(config, gold, judged, judged_tasks, variants)
 
 
@@ -112,6 +120,7 @@ def evaluate(
       say(f"{len(tasks):,} queries, {name}")
       result = _compare(tasks, models, peers, opened, config, say, measures)
       texts += _record(run, folder, name, opened, result, measures)
+      texts += _deletions(run, name, opened, result, peers)
       compared[name] = result
   if prepared.judged:
     texts += _judges(run, opened, compared["judged"], peers, prepared.judged)
@@ -171,6 +180,8 @@ def _record(
       )  # fmt: skip
       if not math.isnan(difference.p_value):  # one query has no p
         run.row(label, f"p, {measure}", difference.p_value)
+        least = figures.detectable(difference)
+        run.row(label, f"smallest detectable difference, {measure}", least)
   comparison.write(folder, name, opened.table, found)
   picture = comparison.precision_plot(found)
   if picture is not None:
@@ -179,7 +190,8 @@ def _record(
   strata = comparison.strata(found)
   labels = list(next(iter(strata.values())))
   return [
-    f"{name}: {len(found.tasks):,} queries of the second half; nvse is "
+    f"{name}: {len(found.tasks):,} queries of the second half, "
+    f"{len({task.unit for task in found.tasks}):,} units; nvse is "
     f"{found.chosen}; share in nvse+bm25 {found.share}",
     tables.to_text(header, rows),
     f"{measures[0]} by number of sentences",
@@ -189,6 +201,24 @@ def _record(
     ),
     "",
   ]
+
+
+def _deletions(run, name, opened, compared, peers) -> list[str]:
+  """The test of reasons, for nvse and for LSA beside it."""
+  texts = [
+    "score that the first result loses, over its lead, and its place, without "
+    "10 features of each list"
+  ]
+  for system in (compared.best, *(x for x in peers if x.name == "lsa")):
+    outcome = deletion.deletion(system, opened.table.counts, compared.tasks)
+    shown = []
+    for kind, (lost, place) in outcome.items():
+      label = f"{name}: {system.name} without {kind}"
+      run.row(label, "score lost", lost)
+      run.row(label, "place", place)
+      shown.append(f"{kind} {lost:.2f}, place {place:g}")
+    texts.append(f"  {system.name}: {'; '.join(shown)}")
+  return [*texts, ""]
 
 
 def _judges(run, opened, found, peers, queries) -> list[str]:

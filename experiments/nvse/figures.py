@@ -184,6 +184,15 @@ def compare(
   return lines
 
 
+def detectable(difference: significance.Difference) -> float:
+  """The smallest true difference that a comparison of this size finds.
+
+  With power .8 at the level .05 it is (1.96 + .84) standard errors; the 95 %
+  interval of the bootstrap is 2 x 1.96 of them wide.
+  """
+  return (difference.upper - difference.lower) * (1.96 + 0.84) / (2 * 1.96)
+
+
 def rows_of(
   lines: Sequence[Line], measures: Sequence[str]
 ) -> tuple[list[str], list[list[str]]]:
@@ -191,13 +200,14 @@ def rows_of(
 
   Args:
     lines: from `compare`.
-    measures: the columns; the first two also show the difference and its p.
+    measures: the columns; the first two also show the difference, its p and
+      the smallest difference that would be found.
 
   Returns:
     Header and rows.
   """
   header = ["system", *measures]
-  header += [f"difference in {name} (p)" for name in measures[:2]]
+  header += [f"difference in {name} (p; detectable)" for name in measures[:2]]
   rows = []
   for line in lines:
     cells = [line.system]
@@ -209,8 +219,9 @@ def rows_of(
       if result is None:
         cells.append("")
         continue
-      few = np.isnan(result.p_value)
-      shown = "one query, no p" if few else f"{result.p_value:.4f}"
+      shown = f"{result.p_value:.4f}; {detectable(result):.3f}"
+      if np.isnan(result.p_value):
+        shown = "one query, no p"
       cells.append(f"{result.value:+.3f} ({shown})")
     rows.append(cells)
   return header, rows

@@ -12,7 +12,8 @@ from repr_jax.evaluation import expansion, judgments, significance
 from repr_jax.setexp import systems
 from repr_jax.setexp.query import Query, make_query
 
-GOLD = ("map", "recip_rank", "Rprec", "ndcg")
+GOLD = ("map", "P_10", "recall_100", "recip_rank", "Rprec", "ndcg")
+_ANY = {"any": (1, 1 << 30)}
 JUDGED = ("recip_rank", "recall_10", "recall_100")
 
 
@@ -23,6 +24,7 @@ def gold_tasks(
   per_set: int = 3,
   min_relevant: int = 3,
   seed: int = 0,
+  unit: str = "query",
 ) -> list[Task]:
   """Protocol (a): some members of a gold set are to bring up the rest.
 
@@ -33,9 +35,13 @@ def gold_tasks(
     per_set: queries of each class, size and stratum.
     min_relevant: members that must be left to find.
     seed: of the draw.
+    unit: "query": members of a query are of one stratum, and each query is a
+      unit of its own; "set": members have any number of sentences, and the
+      queries of a gold set are one unit, so that sets are chosen on or
+      reported, never both, and the bootstrap draws sets.
 
   Returns:
-    The tasks; each is a unit of its own.
+    The tasks.
   """
   usable = np.diff(table.counts.indptr) > 0
   rows = {
@@ -49,13 +55,15 @@ def gold_tasks(
   tasks = []
   for size in sizes:
     found = expansion.gold_queries(
-      rows, sentences, size, rng, per_set=per_set, min_relevant=min_relevant
-    )
+      rows, sentences, size, rng, per_set=per_set, min_relevant=min_relevant,
+      strata=_ANY if unit == "set" else expansion.STRATA,
+    )  # fmt: skip
     for i, gold in enumerate(found):
       label = f"{gold.name}/{gold.stratum}/{size}/{i % per_set}"
       query = make_query(table.counts, gold.members)
+      own = gold.name if unit == "set" else label
       tasks.append(
-        Task(label, label, gold.stratum, query, gold.relevant, gold.members)
+        Task(label, own, gold.stratum, query, gold.relevant, gold.members)
       )
   if not tasks:
     raise InputError(

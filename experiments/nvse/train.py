@@ -90,7 +90,7 @@ def train(
   inputs = problem.statistics.inputs
   start, train_key, look_key = jax.random.split(jax.random.key(config.seed), 3)
   words = _word_vectors(config, table)
-  params = autoencoder.init(model, start, problem.statistics, words)
+  params = fitting.start(problem, start, words, svd=config.svd_start)
   mesh = meshes.make_mesh(config.mesh, sharding.AXES)
   state = steps.init_state(model, optax.adam, params, inputs)
   if mesh is not None:
@@ -244,6 +244,9 @@ def expander_of(
     relative=config.relative,
     seed=config.seed,
     word2vecf_epochs=config.word2vecf_epochs,
+    word2vecf_contexts=config.word2vecf_contexts,
+    lsa_rank=config.lsa_rank,
+    lsa_power=config.lsa_power,
   )
 
 
@@ -287,7 +290,13 @@ def _epoch(
     problem,
     done.state,
     jax.random.fold_in(train_key, epoch),
-    hyper=config.hyper(),
+    hyper=fitting.hyper_at(
+      config.hyper(),
+      epoch,
+      config.epochs,
+      warmup=config.warmup,
+      decay=config.decay,
+    ),
     batch_size=config.batch_size,
     samples=config.z_samples,
     mesh=mesh,

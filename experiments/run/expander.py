@@ -12,13 +12,14 @@ import pathlib
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from experiments.run import workdir
 from repr_jax.data.entities import features
 from repr_jax.data.io import array_files, json_files
 from repr_jax.errors import InputError
 from repr_jax.setexp import expansion, from_scipy, model_files, systems
-from repr_jax.setexp.baselines import word2vecf
+from repr_jax.setexp.baselines import lsa, word2vecf
 
 _NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
 _VECTORS = "word2vecf.npz"
@@ -48,6 +49,10 @@ class Expander:
     relative: whether a rationale is relative to the prior's mean.
     seed: of the baselines that draw.
     word2vecf_epochs: passes of word2vecf, where it is not trained yet.
+    word2vecf_contexts: "words", tokens of sentences as in the thesis, or
+      "all", documents and links too.
+    lsa_rank: singular vectors of lsa.
+    lsa_power: exponent of their values.
   """
 
   table: features.FeatureTable
@@ -60,6 +65,9 @@ class Expander:
   relative: bool = False
   seed: int = 0
   word2vecf_epochs: int = 100
+  word2vecf_contexts: str = "words"
+  lsa_rank: int = lsa.RANK
+  lsa_power: float = lsa.POWER
 
   def __post_init__(self):
     self._systems: dict[str, systems.System] = {}
@@ -84,8 +92,11 @@ class Expander:
   def train_vectors(self) -> word2vecf.Model:
     """The vectors of word2vecf, trained when first asked for."""
     if self.vectors is None:
+      counts = self.table.counts
+      if self.word2vecf_contexts == "words":
+        counts = only_words(self.table)
       self.vectors = word2vecf.fit(
-        self.table.counts, epochs=self.word2vecf_epochs, seed=self.seed
+        counts, epochs=self.word2vecf_epochs, seed=self.seed
       )
     return self.vectors
 
@@ -98,8 +109,28 @@ class Expander:
       raise InputError(
         f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}"
       )
+    if name == "lsa":
+      fitted = lsa.fit(
+        self.table.counts, rank=self.lsa_rank, power=self.lsa_power,
+        seed=self.seed,
+      )  # fmt: skip
+      return systems.bind(lsa.LSA, fitted)
     vectors = self.train_vectors() if name == "word2vecf" else None
     return systems.baseline(name, self.table.counts, self.seed, vectors)
+
+
+def only_words(table: features.FeatureTable) -> sp.csr_array:
+  """Counts of the tokens of sentences alone, [X, F]; other columns are 0.
+
+  A table without such features keeps what it has.
+  """
+  words = np.array([x.startswith("word:") for x in table.features], bool)
+  counts = sp.csr_array(table.counts, copy=True)
+  if not words[counts.indices].any():
+    return counts
+  counts.data = np.where(words[counts.indices], counts.data, 0)
+  counts.eliminate_zeros()
+  return counts
 
 
 def save(directory: str | pathlib.Path, expander: Expander) -> None:

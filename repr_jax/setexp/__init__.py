@@ -17,7 +17,7 @@ functions propagate NaN; constructors on the host refuse it.
 
 import jax
 
-from repr_jax.setexp import autoencoder, expansion, models, train
+from repr_jax.setexp import autoencoder, expansion, models, rationale, train
 from repr_jax.setexp.autoencoder import (
   Config,
   Elbo,
@@ -111,4 +111,4 @@ score_entities = jax.jit(expansion.score_entities)
 score_rows = jax.jit(expansion.score_rows)
 expand = jax.jit(expansion.expand, static_argnames="k")
 contributions = jax.jit(expansion.contributions)
-decoder_rationale = jax.jit(expansion.decoder_rationale)
+decoder_rationale = jax.jit(rationale.decoder_rationale)

@@ -20,12 +20,15 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.ops import gaussian
+from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.rows import Rows, check_values
 
 _CHOICES = {
   "decoder": ("multinomial", "multilabel"),
   "weighting": ("raw", "log1p", "l1", "bm25"),
   "proposal": ("log_uniform", "unigram"),
+  "activation": ("tanh", "linear"),
+  "targets": ("counts", "inputs"),
 }
 # Of BM25, as in the baseline of the same name.
 _K1, _B = 1.5, 0.75
@@ -49,6 +52,12 @@ class Config:
     sampled: features drawn for a sampled softmax; 0 for the exact one.
     proposal: they are drawn by "unigram" counts, or by "log_uniform" ranks.
     frequency_bias: the decoder's bias starts at the log frequencies.
+    activation: of the encoder's layers, "tanh" or "linear"; the means of a
+      linear encoder are sums over features, and so is the cosine score.
+    unit_inputs: scale the encoder's inputs of an entity to length 1.
+    targets: of a multinomial decoder: "counts", or "inputs", the encoder's
+      inputs scaled to sum 1; then `Hyper.likelihood` says how many features
+      an entity counts for.
   """
 
   dim: int = 50
@@ -60,6 +69,9 @@ class Config:
   sampled: int = 0
   proposal: str = "unigram"
   frequency_bias: bool = True
+  activation: str = "tanh"
+  unit_inputs: bool = False
+  targets: str = "counts"
 
   def __post_init__(self):
     object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -75,6 +87,13 @@ class Config:
       raise errors.InputError("prior_variance must be positive")
     if self.sampled and self.decoder != "multinomial":
       raise errors.InputError("a sampled softmax needs a multinomial decoder")
+    if self.targets != "counts" and self.decoder != "multinomial":
+      raise errors.InputError("targets='inputs' needs a multinomial decoder")
+
+  @property
+  def linear(self) -> bool:
+    """Whether posterior means are linear in the encoder's inputs."""
+    return self.activation == "linear" and len(self.hidden) == 1
 
 
 class Inputs(NamedTuple):
@@ -178,9 +197,10 @@ class Encoder(nn.Module):
     """Posterior, fields [d], of an entity's sums, [h]."""
     chex.assert_rank(sums, 1)
     bias = self.param("bias", nn.initializers.zeros_init(), sums.shape)
-    x = jnp.tanh(sums + bias)
+    bend = jnp.tanh if self.config.activation == "tanh" else lambda x: x
+    x = bend(sums + bias)
     for i, width in enumerate(self.config.hidden[1:]):
-      x = jnp.tanh(nn.Dense(width, name=f"hidden_{i + 1}")(x))
+      x = bend(nn.Dense(width, name=f"hidden_{i + 1}")(x))
     mean = nn.Dense(self.config.dim, name="mean")(x)
     log_variance = nn.Dense(self.config.dim, name="log_variance")(x)
     if self.config.lower_bounded_variance:
@@ -326,6 +346,7 @@ def init(
   return Params(table, encoder, decoder.at[:, -1].set(bias))
 
 
+@chosen_products
 def encode(
   config: Config, params: Params, inputs: Inputs, row: Rows
 ) -> Posterior:
@@ -349,17 +370,56 @@ def encode(
   Returns:
     The posterior, fields [d].
   """
+  weighted = encoder_inputs(config, inputs, row)
+  place = jnp.minimum(weighted.indices, params.table.shape[0] - 1)
+  values = weighted.counts.astype(params.table.dtype)
+  return encode_sums(config, params.encoder, values @ params.table[place])
+
+
+def encoder_inputs(config: Config, inputs: Inputs, row: Rows) -> Rows:
+  """The encoder's inputs of one entity.
+
+  Args:
+    config: names the weighting.
+    inputs: statistics for it, over F features.
+    row: the entity's features, fields [m].
+
+  Returns:
+    Features and inputs, fields [m]; padding has the index F and the input 0.
+  """
   chex.assert_rank([*row], 1)
-  features = params.table.shape[0]
+  idf = jnp.asarray(inputs.idf)
+  features = idf.shape[0]
   valid = (row.indices >= 0) & (row.indices < features)
-  counts = jnp.where(valid, row.counts, 0).astype(params.table.dtype)
+  counts = jnp.where(valid, row.counts, 0).astype(idf.dtype)
   place = jnp.where(valid, row.indices, 0)
-  idf = jnp.asarray(inputs.idf, counts.dtype)[place]
-  mean_length = jnp.asarray(inputs.mean_length, counts.dtype)
-  weighted = weigh(config, counts, idf, counts.sum(), mean_length)
-  return encode_sums(config, params.encoder, weighted @ params.table[place])
+  mean_length = jnp.asarray(inputs.mean_length, idf.dtype)
+  weighted = weigh(config, counts, idf[place], counts.sum(), mean_length)
+  if config.unit_inputs:
+    weighted = unit_length(weighted)
+  return Rows(jnp.where(valid, row.indices, features), weighted)
 
 
+def unit_sum(x: jax.Array) -> jax.Array:
+  """Rows scaled to sum 1; 0 stays, [b, u]."""
+  total = x.sum(axis=1, keepdims=True)
+  return x / jnp.where(total > 0, total, 1)
+
+
+def drop_inputs(key: jax.Array, x: jax.Array, dropout: Any) -> jax.Array:
+  """Inputs of any shape without a share of them, the others scaled up."""
+  share = jnp.asarray(1 - dropout, x.dtype)
+  kept = jax.random.uniform(key, x.shape, x.dtype) < share
+  return jnp.where(kept, x / share, 0)
+
+
+def unit_length(x: jax.Array) -> jax.Array:
+  """Vectors along the last axis scaled to length 1; 0 stays, [..., u]."""
+  square = jnp.sum(x * x, axis=-1, keepdims=True)
+  return x / jnp.sqrt(jnp.where(square > 0, square, 1))
+
+
+@chosen_products
 def encode_sums(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
   """q(z | x) from the first layer's sums.
 

@@ -17,13 +17,19 @@ from jax import lax
 
 from repr_jax import errors
 from repr_jax.ops import gaussian, topk
-from repr_jax.setexp import autoencoder, feature_scores, gaussian_scores
+from repr_jax.setexp import (
+  autoencoder,
+  cosine_scores,
+  feature_scores,
+  gaussian_scores,
+)
 from repr_jax.setexp import rows as row_lib
 from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.feature_scores import POOLINGS, Entries
 from repr_jax.setexp.rows import Rows
 
-SCORES = ("features", *gaussian_scores.SCORES)
+SCORES = ("features", *gaussian_scores.SCORES, "cosine")
+GAUSSIAN = slice(1, 1 + len(gaussian_scores.SCORES))  # their place in SCORES
 
 
 @jax.tree_util.register_dataclass
@@ -38,6 +44,8 @@ class Model:
     features: BM25 weights of the entities' features.
     lexical: statistics of the entities' counts, for those weights.
     config: the configuration, static.
+    cosine: what the cosine score needs of the entities; computed for each
+      query if None.
   """
 
   params: autoencoder.Params
@@ -46,6 +54,7 @@ class Model:
   features: row_lib.Table
   lexical: autoencoder.Inputs
   config: autoencoder.Config = dataclasses.field(metadata={"static": True})
+  cosine: cosine_scores.Side | None = None
 
   @property
   def entities(self) -> gaussian.Natural:
@@ -75,7 +84,7 @@ class Ranking(NamedTuple):
   """What entities are ranked by; all fields are traced.
 
   Attributes:
-    scores: weight of each of `SCORES`, [8].
+    scores: weight of each of `SCORES`, [9].
     power: "features": exponent of the features' weights, [].
     member_share: "features": share of the members' own counts, [].
     pooling: "features": place in `POOLINGS`, int32 [].
@@ -115,7 +124,7 @@ def make_ranking(
 
   >>> from repr_jax import setexp
   >>> setexp.make_ranking("xi").scores.tolist()
-  [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+  [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
   Args:
     score: one of `SCORES`.
@@ -231,11 +240,21 @@ def score_entities(
     lambda: nothing,
   )
   by_gaussian = lax.cond(
-    jnp.any(ranking.scores[1:] != 0),
+    jnp.any(ranking.scores[GAUSSIAN] != 0),
     lambda: _gaussian_scores(model, query, ranking, model.side),
     lambda: nothing,
   )
-  return by_features + by_gaussian
+  by_cosine = lax.cond(
+    ranking.scores[-1] != 0,
+    lambda: (
+      ranking.scores[-1]
+      * cosine_scores.scores(
+        _cosine(model), model.side.mean, _direction(model, query, ranking)
+      )
+    ),
+    lambda: nothing,
+  )
+  return by_features + by_gaussian + by_cosine
 
 
 def score_rows(
@@ -276,7 +295,7 @@ def score_rows(
 
     return ranking.scores[0] * jax.vmap(one)(rows)
 
-  def by_gaussian():
+  def by_concept():
     def natural(row):
       posterior = autoencoder.encode(
         model.config, model.params, model.inputs, row
@@ -285,11 +304,22 @@ def score_rows(
 
     encoded = gaussian.Natural(*(x.T for x in jax.vmap(natural)(rows)))
     side = gaussian_scores.entity_side(encoded)
-    return _gaussian_scores(model, query, ranking, side)
+    center = _cosine(model).center
+    apart = cosine_scores.lengths(side.mean - center[:, None])
+    cosines = cosine_scores.scores(
+      cosine_scores.Side(center, apart, None),
+      side.mean,
+      _direction(model, query, ranking),
+    )
+    cosines = jnp.where(ranking.scores[-1] != 0, cosines, 0)
+    return (
+      _gaussian_scores(model, query, ranking, side)
+      + ranking.scores[-1] * cosines
+    )
 
   return lax.cond(
     ranking.scores[0] != 0, by_features, lambda: nothing
-  ) + lax.cond(jnp.any(ranking.scores[1:] != 0), by_gaussian, lambda: nothing)
+  ) + lax.cond(jnp.any(ranking.scores[1:] != 0), by_concept, lambda: nothing)
 
 
 def contributions(
@@ -297,9 +327,9 @@ def contributions(
 ) -> Contributions:
   """What each part added to the score of an entity.
 
-  The feature score is a sum over the entity's features. A Gaussian score is a
-  sum over latent dimensions: it does not split over features, because the
-  encoder is nonlinear. Parts sum to `score_entities` up to rounding.
+  The feature score is a sum over the entity's features, and so is the cosine
+  of a linear encoder. A Gaussian score, or a cosine of another encoder, is a
+  sum over latent dimensions. Parts sum to `score_entities` up to rounding.
 
   >>> import jax, jax.numpy as jnp
   >>> from repr_jax import setexp
@@ -329,14 +359,30 @@ def contributions(
   weights = _weights(model, query, ranking)
   own = ranking.scores[0] * row.counts * weights[row.indices]
   dimensions = gaussian_scores.parts(
-    ranking.scores[1:],
+    ranking.scores[GAUSSIAN],
     model.config.prior_variance,
     query_posterior(model, query, ranking.normalize),
     gaussian.Natural(*(x[:, entity] for x in model.entities)),
   )
   chosen = jnp.where(ranking.scores[0] != 0, own, 0)
-  constant = jnp.zeros((), chosen.dtype)
-  return Contributions(row.indices, chosen, dimensions, constant)
+  side, toward = _cosine(model), _direction(model, query, ranking)
+  weight = ranking.scores[-1]
+  if side.inputs is None:
+    terms = (model.side.mean[:, entity] - side.center) * toward
+    terms = terms / side.lengths[entity]
+    dimensions += jnp.where(weight != 0, weight * terms, 0)
+    constant = jnp.zeros((), chosen.dtype)
+    return Contributions(row.indices, chosen, dimensions, constant)
+  inputs = row_lib.take_row(side.inputs, entity)
+  parts, rest = cosine_scores.feature_parts(
+    model.params, side, toward, inputs, entity
+  )
+  return Contributions(
+    jnp.concatenate([row.indices, inputs.indices]),
+    jnp.concatenate([chosen, jnp.where(weight != 0, weight * parts, 0)]),
+    dimensions,
+    jnp.where(weight != 0, weight * rest, 0),
+  )
 
 
 def expand(
@@ -376,46 +422,6 @@ def expand(
   return Expansion(ids, values)
 
 
-def decoder_rationale(
-  model: Model, query: PaddedQuery, relative: Any = False
-) -> jax.Array:
-  """Weight of each feature in the concept of a query (thesis 4.4).
-
-  This is the decoder at the mean of the members' product, whatever the
-  entities are ranked by; `contributions` explains a ranking.
-
-  >>> import jax, jax.numpy as jnp
-  >>> from repr_jax import setexp
-  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
-  >>> config = setexp.Config(dim=2, hidden=(4,))
-  >>> statistics = setexp.statistics(config, counts)
-  >>> params = setexp.init(config, jax.random.key(0), statistics)
-  >>> rows = setexp.rows_from_dense(counts)
-  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
-  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
-  >>> setexp.decoder_rationale(model, query).shape
-  (3,)
-
-  Args:
-    model: the model.
-    query: the query.
-    relative: return p log(p / p0) instead of p. p0 is the probability at the
-      prior's mean. This is the feature's term of KL(p || p0), so words that
-      all entities share get little weight.
-
-  Returns:
-    [F].
-  """
-  mean, _ = gaussian.to_moments(query_posterior(model, query))
-  table = model.params.decoder
-  logits = table @ autoencoder.with_one(mean)
-  bernoulli = model.config.decoder == "multilabel"
-  logs = jax.nn.log_sigmoid if bernoulli else jax.nn.log_softmax
-  log_p = logs(logits)
-  against = jnp.exp(log_p) * (log_p - logs(table[:, -1]))
-  return jnp.where(relative, against, jnp.exp(log_p))
-
-
 def _weights(model, query, ranking):
   """Weights of the features in the feature score, [F]."""
   return feature_scores.feature_weights(
@@ -425,9 +431,43 @@ def _weights(model, query, ranking):
   )  # fmt: skip
 
 
+def _cosine(model) -> cosine_scores.Side:
+  if model.cosine is not None:
+    return model.cosine
+  return cosine_scores.prepare(model.side.mean)
+
+
+def _direction(model, query, ranking):
+  """The query of the cosine score, of length 1, [d]."""
+  center, weights = _cosine(model).center, jnp.asarray(query.weights)
+  members = query_members(model, query)
+  means = gaussian.to_moments(members)[0]
+
+  def product():
+    mean = gaussian.to_moments(query_posterior(model, query))[0]
+    return cosine_scores.unit(mean - center)
+
+  def merged():
+    features = model.params.decoder.shape[0]
+    entries = feature_scores.clean_entries(query.entries, weights, features)
+    mean = feature_scores.merged_mean(
+      model.config, model.params, model.inputs, entries, weights
+    )
+    return cosine_scores.unit(mean - center)
+
+  return lax.switch(
+    ranking.pooling,
+    [
+      lambda: cosine_scores.direction(center, means, weights),
+      product,
+      merged,
+    ],
+  )
+
+
 def _gaussian_scores(model, query, ranking, side):
   return gaussian_scores.scores(
-    ranking.scores[1:],
+    ranking.scores[GAUSSIAN],
     model.config.prior_variance,
     query_posterior(model, query, ranking.normalize),
     side,

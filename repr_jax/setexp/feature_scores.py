@@ -29,6 +29,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from repr_jax.ops import gaussian
+from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp import autoencoder
 from repr_jax.setexp.rows import Rows
 
@@ -85,7 +86,7 @@ def feature_weights(
       lambda: gaussian.to_moments(
         gaussian.product_of_experts(members, weights)
       )[0],
-      lambda: _merged(config, params, inputs, entries, weights),
+      lambda: merged_mean(config, params, inputs, entries, weights),
     ],
   )
   p = probabilities(config, params.decoder, concept)
@@ -109,6 +110,7 @@ def clean_entries(
   )
 
 
+@chosen_products
 def probabilities(
   config: autoencoder.Config, decoder: jax.Array, concept: jax.Array
 ) -> jax.Array:
@@ -119,6 +121,7 @@ def probabilities(
   return jax.nn.softmax(logits)
 
 
+@chosen_products
 def _mean_of_means(members, weights):
   mean, _ = gaussian.to_moments(members)
   # Padding may hold anything, and sums of the least numbers are zero.
@@ -136,8 +139,25 @@ def _positive(x):
   return jnp.where(x > 0, x, 1)
 
 
-def _merged(config, params, inputs, entries, weights):
-  """The mean of the entity that has the members' features, [d]."""
+def merged_mean(
+  config: autoencoder.Config,
+  params: autoencoder.Params,
+  inputs: autoencoder.Inputs,
+  entries: Entries,
+  weights: jax.Array,
+) -> jax.Array:
+  """The mean of the entity that has the members' features.
+
+  Args:
+    config: the configuration.
+    params: the parameters.
+    inputs: statistics for the weighting.
+    entries: from `clean_entries`, fields [n].
+    weights: of the members, [q].
+
+  Returns:
+    [d].
+  """
   features = params.decoder.shape[0]
   signed = weights[entries.member] * entries.count
   total = jnp.zeros(features, weights.dtype)

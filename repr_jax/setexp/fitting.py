@@ -19,7 +19,16 @@ from jax.sharding import Mesh
 
 from repr_jax import errors
 from repr_jax.ops import mesh as meshes
-from repr_jax.setexp import autoencoder, batches, sharding, softmax, train
+from repr_jax.ops import sparse
+from repr_jax.setexp import (
+  autoencoder,
+  batches,
+  from_scipy,
+  sharding,
+  softmax,
+  svd_start,
+  train,
+)
 
 _HYPER = train.Hyper()
 
@@ -137,16 +146,76 @@ def epoch(
     The state and means over the epoch, fields [].
   """
   means = []
+  dropout_key = jax.random.fold_in(key, 1 << 20)
+  keys = None
   for packed, noise in _chunks(problem, key, batch_size, samples, chunk):
+    if hyper.dropout is not None:
+      dropout_key, own = jax.random.split(dropout_key)
+      keys = jax.random.split(own, noise.shape[0])
     if mesh is not None:
       packed, noise = sharding.place_batches(mesh, packed, noise)
     state, info = train.run(
-      problem.config, optimizer, state, packed, noise, hyper
+      problem.config, optimizer, state, packed, noise, hyper, keys
     )
     means.append(info)
   means = meshes.to_host(means)
   stacked = jax.tree.map(lambda *x: np.concatenate(x).mean(), *means)
   return state, stacked
+
+
+def start(
+  problem: Problem,
+  key: jax.Array,
+  word_vectors: np.ndarray | None = None,
+  *,
+  svd: bool = False,
+) -> autoencoder.Params:
+  """Parameters before training.
+
+  Args:
+    problem: what to train on.
+    key: random key.
+    word_vectors: start of the first layer, [F, h]; None to draw it.
+    svd: start at the SVD of the encoder's inputs; see `svd_start`.
+
+  Returns:
+    The parameters.
+  """
+  config, statistics = problem.config, problem.statistics
+  if not svd:
+    return autoencoder.init(config, key, statistics, word_vectors)
+  if word_vectors is not None:
+    raise errors.InputError("a model starts at word vectors or at the SVD")
+  rows = from_scipy.encoder_rows(config, statistics.inputs, problem.counts)
+  return svd_start.svd_start(config, key, statistics, sparse.from_scipy(rows))
+
+
+def hyper_at(
+  hyper: train.Hyper,
+  epoch: int,
+  epochs: int,
+  *,
+  warmup: int = 0,
+  decay: bool = False,
+) -> train.Hyper:
+  """Hyperparameters of one epoch.
+
+  Args:
+    hyper: those of the training.
+    epoch: counted from 0.
+    epochs: of the training.
+    warmup: epochs in which beta rises to its value, evenly.
+    decay: let the learning rate fall along half a cosine.
+
+  Returns:
+    `hyper` with the learning rate and beta of the epoch.
+  """
+  rate, beta = hyper.learning_rate, hyper.beta
+  if decay:
+    rate = rate * 0.5 * (1 + np.cos(np.pi * epoch / max(epochs, 1)))
+  if warmup:
+    beta = beta * min(1.0, (epoch + 1) / warmup)
+  return hyper._replace(learning_rate=rate, beta=beta)
 
 
 def bound(
@@ -225,6 +294,9 @@ def fit(
   validation: sp.csr_array | None = None,
   patience: int = 3,
   word_vectors: np.ndarray | None = None,
+  svd: bool = False,
+  warmup: int = 0,
+  decay: bool = False,
   mesh: Mesh | None = None,
 ) -> Fitted:
   """Trains a model from counts.
@@ -241,6 +313,9 @@ def fit(
     validation: entities whose bound decides when to stop, [V, F].
     patience: epochs in a row without a better bound before stopping.
     word_vectors: start of the first layer, [F, h].
+    svd: start at the SVD of the inputs; see `svd_start`.
+    warmup: epochs in which beta rises; see `hyper_at`.
+    decay: whether the learning rate falls; see `hyper_at`.
     mesh: devices with the axes of `sharding.AXES`; None for one device.
 
   Returns:
@@ -254,7 +329,7 @@ def fit(
   problem = prepare(config, counts)
   start_key, train_key, look_key = jax.random.split(key, 3)
   inputs = problem.statistics.inputs
-  params = autoencoder.init(config, start_key, problem.statistics, word_vectors)
+  params = start(problem, start_key, word_vectors, svd=svd)
   state = train.init_state(config, optimizer, params, inputs)
   if mesh is not None:
     state = sharding.place_state(mesh, state, hyper.smoothing)
@@ -263,7 +338,8 @@ def fit(
   for i in range(epochs):
     epoch_key = jax.random.fold_in(train_key, i)
     state, info = epoch(
-      problem, state, epoch_key, hyper=hyper, optimizer=optimizer,
+      problem, state, epoch_key, optimizer=optimizer,
+      hyper=hyper_at(hyper, i, epochs, warmup=warmup, decay=decay),
       batch_size=batch_size, samples=samples, mesh=mesh,
     )  # fmt: skip
     if not np.isfinite(info.loss):
@@ -287,13 +363,19 @@ def fit(
 
 def check_hyper(config: autoencoder.Config, hyper: train.Hyper) -> None:
   """Refuses hyperparameters that training cannot use, on the host."""
-  rate, beta, smoothing = hyper
+  rate, beta, smoothing, likelihood, dropout = hyper
   if not 0 <= rate < np.inf:
     raise errors.InputError(
       f"the learning rate must be finite, 0 or more, not {rate}"
     )
   if not 0 <= beta < np.inf:
     raise errors.InputError(f"beta must be finite, 0 or more, not {beta}")
+  if likelihood is not None and not 0 <= likelihood < np.inf:
+    raise errors.InputError(
+      f"the likelihood's weight must be finite, 0 or more, not {likelihood}"
+    )
+  if dropout is not None and not 0 <= dropout < 1:
+    raise errors.InputError(f"dropout must be in [0, 1), not {dropout}")
   if smoothing is not None and not 0 <= smoothing < 1:
     raise errors.InputError(f"smoothing must be in [0, 1), not {smoothing}")
   if smoothing and config.sampled:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.ops import gaussian
-from repr_jax.setexp import autoencoder, gaussian_scores
+from repr_jax.setexp import autoencoder, cosine_scores, gaussian_scores
 from repr_jax.setexp.expansion import Model, PaddedQuery
 from repr_jax.setexp.feature_scores import Entries
 from repr_jax.setexp.query import Query
@@ -80,13 +80,48 @@ def model_from_scipy(
   table = sp.csr_array(
     (weighted.astype(np.float32), counts.indices, counts.indptr), counts.shape
   )
+  side = jax.jit(gaussian_scores.entity_side)(entities)
+  held = None
+  if config.linear:
+    held = table_from_scipy(encoder_rows(config, inputs, counts))
   return Model(
     params,
     inputs,
-    jax.jit(gaussian_scores.entity_side)(entities),
+    side,
     table_from_scipy(table),
     jax.tree.map(jnp.asarray, lexical),
     config,
+    jax.jit(cosine_scores.prepare)(side.mean, held),
+  )
+
+
+def encoder_rows(
+  config: autoencoder.Config, inputs: autoencoder.Inputs, counts: sp.csr_array
+) -> sp.csr_array:
+  """The encoder's inputs of all entities, on the host.
+
+  Args:
+    config: names the weighting.
+    inputs: statistics for it.
+    counts: float32 CSR [X, F].
+
+  Returns:
+    float32 CSR [X, F].
+  """
+  sizes = np.diff(counts.indptr)
+  values = autoencoder.weigh(
+    config,
+    counts.data,
+    np.asarray(inputs.idf)[counts.indices],
+    np.repeat(counts.sum(axis=1), sizes),
+    np.asarray(inputs.mean_length),
+  ).astype(np.float32)
+  if config.unit_inputs:
+    owner = np.repeat(np.arange(counts.shape[0]), sizes)
+    squares = np.bincount(owner, values.astype(np.float64) ** 2, len(sizes))
+    values = values / np.sqrt(np.where(squares > 0, squares, 1))[owner]
+  return sp.csr_array(
+    (values.astype(np.float32), counts.indices, counts.indptr), counts.shape
   )
 
 

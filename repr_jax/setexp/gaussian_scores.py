@@ -32,6 +32,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from repr_jax.ops import gaussian
+from repr_jax.ops.precision import chosen_products
 
 SCORES = (
   "xi",
@@ -89,6 +90,7 @@ def entity_side(entities: gaussian.Natural) -> Side:
   return Side(*entities, mean, square, constants)
 
 
+@chosen_products
 def scores(
   weights: jax.Array,
   prior_variance: float,
@@ -131,6 +133,7 @@ def scores(
   return finite(total)
 
 
+@chosen_products
 def parts(
   weights: jax.Array,
   prior_variance: float,

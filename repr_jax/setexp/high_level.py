@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from repr_jax.data.entities import features as feature_lib
 from repr_jax.data.entities.names import resolve_names
 from repr_jax.errors import InputError
+from repr_jax.ops import inputs
 from repr_jax.setexp import autoencoder, explain, fitting, from_scipy, systems
 from repr_jax.setexp.expansion import Model
 from repr_jax.setexp.query import Query, best, exclude, make_query
@@ -122,8 +123,9 @@ def fit(
   ['Oder', 'Po', 'Rhine']
 
   Args:
-    counts: how often each entity has each feature, [X, F], dense or scipy's; or
-      a `FeatureTable`, which brings names and features.
+    counts: how often each entity has each feature, [X, F], dense or sparse as
+      `multiview.fit` takes them; or a `FeatureTable`, which brings names and
+      features.
     names: of the entities; their numbers by default.
     features: names of the features; their numbers by default.
     config: the model.
@@ -139,7 +141,9 @@ def fit(
   table = counts if isinstance(counts, feature_lib.FeatureTable) else None
   if table is not None:
     counts, names, features = table.counts, table.names, table.features
-  matrix = from_scipy.check_rows(sp.csr_array(counts))
+  matrix = from_scipy.check_rows(
+    sp.csr_array(inputs.read_matrix(counts, "counts"))
+  )
   names = list(map(str, range(matrix.shape[0]))) if names is None else names
   if features is None:
     features = list(map(str, range(matrix.shape[1])))
@@ -148,9 +152,13 @@ def fit(
       f"{len(names)} names and {len(features)} features cannot name counts of "
       f"shape {matrix.shape}"
     )
+  if batch_size < 1 or epochs < 0:
+    raise InputError(
+      f"need batch_size >= 1 and epochs >= 0; got {batch_size}, {epochs}"
+    )
   if len(set(names)) < len(names) and table is None:
     raise InputError("two entities have one name: make names distinct")
-  key = jax.random.key(key) if isinstance(key, int) else key
+  key = inputs.as_key(key)
   used = np.flatnonzero(np.diff(matrix.indptr))
   fitted = fitting.fit(
     sp.csr_array(matrix[used]), config, key, epochs=epochs, hyper=hyper,

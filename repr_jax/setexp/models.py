@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from repr_jax.ops import gaussian
-from repr_jax.setexp import autoencoder, gaussian_scores
+from repr_jax.setexp import autoencoder, cosine_scores, gaussian_scores
 from repr_jax.setexp import rows as row_lib
 from repr_jax.setexp.expansion import Model, PaddedQuery, lexical_row
 from repr_jax.setexp.feature_scores import Entries
@@ -61,13 +61,21 @@ def make_model(
     jnp.maximum(counts.sum() / size, 1e-6),
   )
   weighted = jax.vmap(lambda row: lexical_row(lexical, row))(rows)
+  side = gaussian_scores.entity_side(gaussian.Natural(*(x.T for x in encoded)))
+  held = None
+  if config.linear:
+    own = jax.vmap(lambda row: autoencoder.encoder_inputs(config, inputs, row))(
+      rows
+    )
+    held = row_lib.table_from_rows(own, features)
   return Model(
     params,
     inputs,
-    gaussian_scores.entity_side(gaussian.Natural(*(x.T for x in encoded))),
+    side,
     row_lib.table_from_rows(weighted, features),
     lexical,
     config,
+    cosine_scores.prepare(side.mean, held),
   )
 
 

@@ -12,6 +12,7 @@ from repr_jax.ops import mesh as meshes
 from repr_jax.ops import topk
 from repr_jax.setexp import gaussian_scores
 from repr_jax.setexp.expansion import (
+  GAUSSIAN,
   Expansion,
   Model,
   PaddedQuery,
@@ -59,7 +60,7 @@ def expand_sharded(
   whole, cut = PartitionSpec(), PartitionSpec(None, axes)
   specs = (cut, whole, whole, whole)
   values, ids = meshes.shard_map(local, mesh, specs, (whole, whole))(
-    model.side, jnp.asarray(ranking.scores[1:]), posteriors, queries.ids
+    model.side, jnp.asarray(ranking.scores[GAUSSIAN]), posteriors, queries.ids
   )
   return Expansion(ids, values)
 

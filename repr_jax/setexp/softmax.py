@@ -6,7 +6,7 @@ the value has made already, so that one [F, b] matrix serves both ways, where
 automatic differentiation makes three.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from repr_jax import errors
+from repr_jax.ops.precision import chosen_products
 
 
 @jax.custom_vjp
@@ -31,6 +32,7 @@ def log_partition(z: jax.Array, table: jax.Array) -> jax.Array:
   return _log_partition_forward(z, table)[0]
 
 
+@chosen_products
 def _log_partition_forward(z, table):
   chex.assert_rank([z, table], 2)
   logits = table @ z.T
@@ -41,6 +43,7 @@ def _log_partition_forward(z, table):
   return top + jnp.log(sums), (z, table, exponentials, sums)
 
 
+@chosen_products
 def _log_partition_backward(kept, slope):
   z, table, exponentials, sums = kept
   scale = (slope / sums)[:, None]
@@ -65,6 +68,7 @@ def log_partition_bernoulli(z: jax.Array, table: jax.Array) -> jax.Array:
   return _bernoulli_forward(z, table)[0]
 
 
+@chosen_products
 def _bernoulli_forward(z, table):
   chex.assert_rank([z, table], 2)
   logits = table @ z.T
@@ -72,6 +76,7 @@ def _bernoulli_forward(z, table):
   return jnp.sum(jax.nn.softplus(logits), axis=0), (z, table, rates)
 
 
+@chosen_products
 def _bernoulli_backward(kept, slope):
   z, table, rates = kept
   scale = slope[:, None]
@@ -81,6 +86,7 @@ def _bernoulli_backward(kept, slope):
 log_partition_bernoulli.defvjp(_bernoulli_forward, _bernoulli_backward)
 
 
+@chosen_products
 def sampled_log_partition(
   z: jax.Array,
   target_rows: jax.Array,
@@ -216,3 +222,49 @@ def sampling_bias(
       sampled_log_partition(z, table[own], mask, rows, jnp.asarray(weights))
     )
   return np.asarray(jnp.stack(found) - exact)
+
+
+@chosen_products
+def log_likelihood(
+  config: Any,
+  parts: Any,
+  own: jax.Array,
+  log_weights: jax.Array,
+  counts: jax.Array,
+  z: jax.Array,
+  smoothing: Any,
+) -> jax.Array:
+  """Log p(x | z) of a batch, smoothed.
+
+  Args:
+    config: names the decoder.
+    parts: rows of the decoder: `decoder` [F, d + 1] or None, `targets`
+      [u, d + 1] and `samples` [s, d + 1].
+    own: which of the u features there are, [u].
+    log_weights: of the samples, [s].
+    counts: targets, [b, u].
+    z: concepts with a 1, [samples * b, d + 1].
+    smoothing: share of the targets that is spread evenly, or None.
+
+  Returns:
+    [samples * b].
+  """
+  multilabel = config.decoder == "multilabel"
+  target = (counts > 0).astype(counts.dtype) if multilabel else counts
+  copies = z.shape[0] // counts.shape[0]
+  # sum_i c_i (w_i . z) as (sum_i c_i w_i) . z, so that no [b, u] is made.
+  chosen = jnp.tile(target @ parts.targets, (copies, 1))
+  value = jnp.sum(chosen * z, axis=1)
+  total = jnp.tile(target.sum(axis=1), copies)
+  if parts.decoder is None:
+    partition = sampled_log_partition(
+      z, parts.targets, own, parts.samples, log_weights.astype(z.dtype)
+    )
+    return value - total * partition
+  if smoothing is not None:
+    every = z @ parts.decoder.sum(axis=0)
+    share = 0.5 if multilabel else total / parts.decoder.shape[0]
+    value = (1 - smoothing) * value + smoothing * share * every
+  if multilabel:
+    return value - log_partition_bernoulli(z, parts.decoder)
+  return value - total * log_partition(z, parts.decoder)

@@ -15,10 +15,17 @@ import scipy.sparse as sp
 
 from repr_jax.errors import InputError
 from repr_jax.setexp import expansion, from_scipy
-from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, word2vecf
+from repr_jax.setexp.baselines import (
+  bayesian_sets,
+  bm25,
+  lsa,
+  setexpan,
+  word2vecf,
+)
 from repr_jax.setexp.baselines.baseline import Baseline
 from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.query import Query
+from repr_jax.setexp.rationale import decoder_rationale
 
 _BLOCK = 64  # Queries that are scored at once.
 _ENTITIES = 32  # Entities whose scores are taken apart at once.
@@ -27,6 +34,7 @@ _BUILT_IN = {
   x.name: x
   for x in (
     bm25.BM25,
+    lsa.LSA,
     bayesian_sets.BERNOULLI,
     bayesian_sets.POISSON,
     bayesian_sets.GAUSSIAN,
@@ -163,7 +171,7 @@ def nvse(
   Args:
     model: the model with its entities.
     ranking: how it ranks.
-    relative: of the rationale; see `expansion.decoder_rationale`.
+    relative: of the rationale; see `rationale.decoder_rationale`.
     members: least number of members that a query is padded to.
     entries: least number of counts that a query is padded to.
     row_width: least number of features that a new row is padded to.
@@ -307,4 +315,4 @@ _score_rows = jax.jit(expansion.score_rows)
 _contributions = jax.jit(
   jax.vmap(expansion.contributions, in_axes=(None, None, 0, None))
 )
-_rationale = jax.jit(expansion.decoder_rationale)
+_rationale = jax.jit(decoder_rationale)

@@ -3,10 +3,8 @@
 The first layer's table [F, h] is by far the largest array, and a batch has a
 few thousand of its rows. They are gathered together with their optimizer
 state, stepped, and put back: the optimizer is lazy in them, as
-`torch.optim.SparseAdam`. Rows outside the batch keep weights and state, and
-neither decays in between; counters count all steps. The rest, and the decoder
-under an exact softmax, follow the optimizer as it is; a sampled softmax steps
-the decoder's rows lazily too.
+`torch.optim.SparseAdam`. Rows outside the batch keep weights and state;
+counters count all steps. A sampled softmax steps the decoder's rows so too.
 """
 
 import functools
@@ -21,6 +19,7 @@ import optax
 from jax import lax
 
 from repr_jax.ops import gaussian
+from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp import autoencoder, softmax
 from repr_jax.setexp.batches import Batch
 from repr_jax.setexp.rows import Rows
@@ -36,11 +35,16 @@ class Hyper(NamedTuple):
     beta: weight of the KL term.
     smoothing: share of the targets that is spread evenly; None for none at
       no cost. A sampled softmax has none.
+    likelihood: weight of the log-likelihood; None for 1.
+    dropout: share of the encoder's inputs that a step leaves out, the others
+      scaled up; None for none at no cost.
   """
 
   learning_rate: Any = 1e-3
   beta: Any = 1.0
   smoothing: Any = None
+  likelihood: Any = None
+  dropout: Any = None
 
 
 class State(NamedTuple):
@@ -65,7 +69,7 @@ class Info(NamedTuple):
   """Means over the entities of a batch, in nats.
 
   Attributes:
-    loss: beta KL less the (smoothed) log-likelihood, which is minimized, [].
+    loss: beta KL less the weighted log-likelihood, which is minimized, [].
     reconstruction: the (smoothed) log-likelihood, [].
     kl: KL(q(z | x) || prior), [].
   """
@@ -141,7 +145,8 @@ def vae(
   def update(state, batch, key, hyper=_HYPER):
     shape = (samples, batch.weights.shape[0], config.dim)
     noise = jax.random.normal(key, shape, state.decoder.dtype)
-    return step(config, optimizer, state, batch, noise, hyper)
+    other = None if hyper.dropout is None else jax.random.fold_in(key, 1)
+    return step(config, optimizer, state, batch, noise, hyper, other)
 
   return VAE(jax.jit(init), jax.jit(update))
 
@@ -277,7 +282,7 @@ def batch_terms(
     _take(params.decoder, batch.features),
     jnp.zeros((0, params.decoder.shape[1]), params.decoder.dtype),
   )
-  return _terms(config, inputs, parts, batch, noise, None)
+  return _terms(config, inputs, parts, batch, noise)
 
 
 def step(
@@ -287,6 +292,7 @@ def step(
   batch: Batch,
   noise: jax.Array,
   hyper: Hyper,
+  key: jax.Array | None = None,
 ) -> tuple[State, Info]:
   """One step; see `vae`.
 
@@ -297,6 +303,7 @@ def step(
     batch: the batch.
     noise: standard normal, [samples, b, d].
     hyper: the hyperparameters.
+    key: random key of the dropout; None without.
 
   Returns:
     The next state and the means over the batch.
@@ -311,7 +318,7 @@ def step(
   decoder = state.decoder if exact else None
   parts = _Parts(rows, state.encoder, decoder, targets, samples)
   slopes, info = jax.grad(
-    lambda parts: _loss(config, state.inputs, parts, batch, noise, hyper),
+    lambda parts: _loss(config, state.inputs, parts, batch, noise, hyper, key),
     has_aux=True,
   )(parts)
   if exact:
@@ -368,6 +375,7 @@ def run_steps(
   batches: Batch,
   noise: jax.Array,
   hyper: Hyper,
+  keys: jax.Array | None = None,
 ) -> tuple[State, Info]:
   """Several steps in one program; see `step`.
 
@@ -378,16 +386,17 @@ def run_steps(
     batches: with a leading axis of steps.
     noise: standard normal, [steps, samples, b, d].
     hyper: the hyperparameters.
+    keys: random keys of the dropout, [steps]; None without.
 
   Returns:
     The last state and the means of each step, fields [steps].
   """
 
   def one(state, item):
-    batch, noise = item
-    return step(config, optimizer, state, batch, noise, hyper)
+    batch, noise, key = item
+    return step(config, optimizer, state, batch, noise, hyper, key)
 
-  return lax.scan(one, state, (batches, noise))
+  return lax.scan(one, state, (batches, noise, keys))
 
 
 run = jax.jit(run_steps, static_argnums=(0, 1), donate_argnums=2)
@@ -400,8 +409,8 @@ def _transform(optimizer: Optimizer, rate) -> optax.GradientTransformation:
 
 
 def _kinds(config, optimizer, params) -> list[str]:
-  """Of each leaf of the optimizer's state: "row" if it grows with the first
-  layer's rows, "drawn" if with the decoder's, "whole" otherwise."""
+  """Which leaves of the optimizer's state grow with the first layer's rows
+  ("row"), with the decoder's ("drawn"), or with neither ("whole")."""
 
   def shapes(more=0, other=0):
     longer = params._replace(
@@ -422,7 +431,10 @@ def _kinds(config, optimizer, params) -> list[str]:
   ]
 
 
-def _terms(config, inputs, parts, batch, noise, smoothing):
+@chosen_products
+def _terms(
+  config, inputs, parts, batch, noise, smoothing=None, dropout=None, key=None
+):
   """Terms [b] of the bound; noise [samples, b, d]."""
   b, u = batch.weights.shape[0], batch.features.shape[0]
   counts = jnp.zeros(b * u, parts.targets.dtype)
@@ -434,9 +446,16 @@ def _terms(config, inputs, parts, batch, noise, smoothing):
   idf = _take(inputs.idf, batch.features).astype(counts.dtype)
   mean_length = jnp.asarray(inputs.mean_length, counts.dtype)
   weighted = autoencoder.weigh(config, counts, idf, length, mean_length)
+  weighted = weighted.astype(counts.dtype)
+  if config.unit_inputs:
+    weighted = autoencoder.unit_length(weighted)
+  if config.targets == "inputs":
+    counts = autoencoder.unit_sum(weighted)
+  if dropout is not None:
+    weighted = autoencoder.drop_inputs(key, weighted, dropout)
   posterior = jax.vmap(
     functools.partial(autoencoder.encode_sums, config, parts.encoder)
-  )(weighted.astype(counts.dtype) @ parts.rows)
+  )(weighted @ parts.rows)
   z = posterior.mean + jnp.exp(posterior.log_variance / 2) * noise
   kl = jax.vmap(
     functools.partial(
@@ -445,43 +464,25 @@ def _terms(config, inputs, parts, batch, noise, smoothing):
   )(*posterior)
   z = autoencoder.with_one(z).reshape(noise.shape[0] * b, -1)
   own = batch.features < inputs.idf.shape[0]
-  value = _log_likelihood(
+  value = softmax.log_likelihood(
     config, parts, own, batch.log_weights, counts, z, smoothing
   )
   return autoencoder.Elbo(value.reshape(-1, b).mean(axis=0), kl)
 
 
-def _log_likelihood(config, parts, own, log_weights, counts, z, smoothing):
-  """Log p(x | z), smoothed, [samples * b], of z [samples * b, d + 1]."""
-  multilabel = config.decoder == "multilabel"
-  target = (counts > 0).astype(counts.dtype) if multilabel else counts
-  copies = z.shape[0] // counts.shape[0]
-  # sum_i c_i (w_i . z) as (sum_i c_i w_i) . z, so that no [b, u] is made.
-  chosen = jnp.tile(target @ parts.targets, (copies, 1))
-  value = jnp.sum(chosen * z, axis=1)
-  total = jnp.tile(target.sum(axis=1), copies)
-  if parts.decoder is None:
-    partition = softmax.sampled_log_partition(
-      z, parts.targets, own, parts.samples, log_weights.astype(z.dtype)
-    )
-    return value - total * partition
-  if smoothing is not None:
-    every = z @ parts.decoder.sum(axis=0)
-    share = 0.5 if multilabel else total / parts.decoder.shape[0]
-    value = (1 - smoothing) * value + smoothing * share * every
-  if multilabel:
-    return value - softmax.log_partition_bernoulli(z, parts.decoder)
-  return value - total * softmax.log_partition(z, parts.decoder)
-
-
-def _loss(config, inputs, parts, batch, noise, hyper):
+@chosen_products
+def _loss(config, inputs, parts, batch, noise, hyper, key):
   smoothing = hyper.smoothing
   if smoothing is not None:
     smoothing = jnp.asarray(smoothing, parts.targets.dtype)
-  terms = _terms(config, inputs, parts, batch, noise, smoothing)
+  terms = _terms(
+    config, inputs, parts, batch, noise, smoothing, hyper.dropout, key
+  )
   share = batch.weights / jnp.maximum(batch.weights.sum(), 1)
   reconstruction, kl = (jnp.sum(share * x) for x in terms)
-  loss = jnp.asarray(hyper.beta, kl.dtype) * kl - reconstruction
+  given = hyper.beta, 1 if hyper.likelihood is None else hyper.likelihood
+  beta, gain = (jnp.asarray(x, kl.dtype) for x in given)
+  loss = beta * kl - gain * reconstruction
   return loss, Info(loss, reconstruction, kl)
 
 

@@ -69,7 +69,7 @@ def _query(seed, dtype):
 
 
 def _ranking(seed, dtype):
-  mixture = np.random.default_rng(seed).uniform(0.1, 1, 8)
+  mixture = np.random.default_rng(seed).uniform(0.1, 1, 9)
   ranking = setexp.make_ranking("features", power=0.6, member_share=0.4)
   ranking = ranking._replace(scores=mixture)
 

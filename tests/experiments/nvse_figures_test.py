@@ -23,3 +23,20 @@ def test_one_unit_has_no_p():
   lines = figures.compare(tasks, measured, "nvse")
   _, rows = figures.rows_of(lines, ["map"])
   assert rows[1][-1] == "+0.500 (one query, no p)"
+
+
+def test_the_detectable_difference_is_2_8_standard_errors():
+  rng = np.random.default_rng(0)
+  values = rng.normal(0.1, 0.5, 400)
+  tasks = [
+    figures.Task(str(i), str(i), "", None, None, None) for i in range(400)
+  ]
+  measured = {
+    name: figures.Figures({"map": x}, np.zeros(1), [])
+    for name, x in (("nvse", values), ("bm25", np.zeros(400)))
+  }
+  lines = figures.compare(tasks, measured, "nvse")
+  least = figures.detectable(lines[1].against["map"])
+  assert abs(least - 2.8 * values.std() / 20) < 0.005
+  _, rows = figures.rows_of(lines, ["map"])
+  assert rows[1][-1].endswith(f"; {least:.3f})")

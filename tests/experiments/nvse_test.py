@@ -333,7 +333,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
   assert all(not figures.in_first_half(t.unit) for t in gold.tasks)
   # Seven scores, each plain and normalized, four ways by three poolings,
   # for two models; nine shares.
-  assert len(gold.tried) == 2 * 26 + len(comparison.SHARES)
+  assert len(gold.tried) == 2 * 28 + len(comparison.SHARES)
   best = max(
     (x for x in gold.tried if "share 0" not in x or "power" in x),
     key=gold.tried.__getitem__,
@@ -467,6 +467,7 @@ def test_judged_queries_of_another_corpus_stop_the_program_first(
   assert not (tmp_path / "run").exists()  # nothing was trained
 
 
+@pytest.mark.long
 def test_a_run_records_the_flags_of_the_program(world, config, tmp_path):
   small = dataclasses.replace(config, epochs=1, patience=3, validation=0.0)
   command = _command(tmp_path, small, "train")

@@ -121,7 +121,7 @@ def test_a_sum_of_scores_is_their_sum(model, world):
   query = _one(model, query_lib.make_query(world.counts, [3, 30], [1.0, -0.5]))
   rankings = [setexp.make_ranking(x, power=0.5) for x in setexp.SCORES]
   rng = np.random.default_rng(0)
-  mixture = rng.uniform(-1, 1, 8).astype(np.float32)
+  mixture = rng.uniform(-1, 1, 9).astype(np.float32)
   both = rankings[0]._replace(scores=mixture)
   alone = [setexp.score_entities(model, query, x) for x in rankings]
   expected = mixture @ np.stack(alone)
@@ -338,7 +338,7 @@ def test_entities_without_features_are_finite(model, world):
 
 def test_wrong_requests_are_refused(model, world):
   for name, value, message in (
-    ("score", "cosine", "no score 'cosine'"),
+    ("score", "sine", "no score 'sine'"),
     ("pooling", "sum", "no pooling"),
     ("power", 0.0, "power"),
     ("power", np.nan, "power"),

@@ -6,8 +6,9 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from jax.experimental import sparse as jsparse
 
-from repr_jax import setexp
+from repr_jax import ops, setexp
 from repr_jax.data import entities, synthetic_corpora
 from repr_jax.data.entities import features
 from repr_jax.errors import InputError
@@ -63,6 +64,25 @@ def test_a_table_brings_its_names(tmp_path):
   )
   sets = setexp.fit(table, config=setexp.Config(dim=2, hidden=(4,)), epochs=1)
   assert sets.expand(["rhine"], k=1)[0].name == "Nile"
+
+
+@pytest.mark.parametrize("kind", [jsparse.BCOO.fromdense, ops.from_scipy])
+def test_sparse_counts_of_jax_are_read(world, kind):
+  options = {
+    "config": setexp.Config(dim=2, hidden=(4,)), "epochs": 1, "key": np.int64(3)
+  }  # fmt: skip
+  expected = setexp.fit(world.counts, **options)
+  given = world.counts if kind is ops.from_scipy else world.counts.toarray()
+  again = setexp.fit(kind(given), **options)
+  np.testing.assert_array_equal(
+    again.model.entities.xi, expected.model.entities.xi
+  )
+
+
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"epochs": -1}])
+def test_sizes_that_no_training_has_are_named(world, option):
+  with pytest.raises(InputError, match="batch_size >= 1 and epochs >= 0"):
+    setexp.fit(world.counts, **option)
 
 
 def test_wrong_names_are_refused(world):

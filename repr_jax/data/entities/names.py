@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _CLOSE = 100  # How many names are compared letter by letter.
 _LEAST = 0.4  # Names that are less alike are not suggested.
 _OCCURRENCES = 5_000  # How many names that begin alike are put in order.
+_SMALL = frozenset(["of", "the", "in", "at", "on", "for", "and", "de", "la"])
+_CHOICES = 5  # Entities of like names that a message tells apart,
+_SHOWN = 60  # by so many characters of a sentence.
 _LONGEST = 100  # Characters of an unknown name that are looked at.
 
 
@@ -69,6 +72,34 @@ class NameIndex:
       All its places, rising.
     """
     return list(self._places.get(_key(name).strip(), ()))
+
+  def with_word(self, text: str, last: bool = False) -> list[int]:
+    """Longer names of which a text is a word, or words.
+
+    Args:
+      text: the words, whatever their case.
+      last: whether they must be the last, after no small word: "Lincoln" is
+        the last of "Abraham Lincoln", but not of "Battle of Lincoln".
+
+    Returns:
+      Places, rising.
+    """
+    key = _key(text).replace("\n", " ").strip()
+    if not key:
+      return []
+    places = self._after(f" {key}\n")
+    if last:
+      before = (self._keys[x][: -len(key)].split()[-1:] for x in places)
+      kept = [x for x, y in zip(places, before) if y and y[0] not in _SMALL]
+      return sorted(set(map(int, kept)))
+    return sorted(
+      {
+        int(x)
+        for wanted in (f"\n{key} ", f" {key} ")
+        for x in self._after(wanted)
+      }
+      | set(map(int, places))
+    )
 
   def begin(self, text: str, count: int = 10) -> list[int]:
     """Names that begin with a text, then names of which a word does.
@@ -136,38 +167,75 @@ class NameIndex:
     return [int(near[i]) for i in ranked if best[i] > _LEAST]
 
 
+def choices(table: "FeatureTable", name: str) -> list[int]:
+  """The entities that a name may mean: the one resolver of names.
+
+  An id means its entity. A full name means the entity that has it, unless
+  others have it as their last word and as many sentences ("Lincoln"). Else
+  the name may be the last word of a name ("Mozart"), or some word of it.
+
+  Args:
+    table: the entities.
+    name: an id, a name, or a part of one, in any case.
+
+  Returns:
+    Rows, those with most sentences first. One row is meant for sure; several
+    must be told apart; none if no name has the words.
+  """
+  if name in table.rows:
+    return [table.rows[name]]
+  index = table.name_index
+  sizes = np.diff(table.sentences.entity_starts)
+  rows = index.find(name)
+  longer = index.with_word(name, last=True)
+  if rows:
+    least = max(sizes[row] for row in rows)
+    rows = rows + [row for row in longer if sizes[row] >= least]
+  else:
+    rows = longer or index.with_word(name)
+  return sorted(dict.fromkeys(rows), key=lambda row: (-sizes[row], row))
+
+
+def tell_apart(table: "FeatureTable", rows: Sequence[int]) -> str:
+  """Entities of like names with ids and the beginning of a sentence."""
+  shown = []
+  for row in rows[:_CHOICES]:
+    sentences = table.sentences.of(row)
+    text = table.sentences.text(int(sentences[0])) if len(sentences) else ""
+    text = text if len(text) <= _SHOWN else text[:_SHOWN].rstrip() + "..."
+    shown.append(f"{table.names[row]!r} ({table.entities[row]}: {text})")
+  more = f" and {len(rows) - _CHOICES} more" if len(rows) > _CHOICES else ""
+  return ", ".join(shown) + more
+
+
 def resolve_names(table: "FeatureTable", names: Sequence[str]) -> np.ndarray:
   """Finds entities by id or by name.
 
   Args:
     table: the entities.
-    names: ids, or display names in any case, [n]. An id is taken as such
-      even if it is also a name.
+    names: ids, or display names or words of them in any case, [n]; see
+      `choices`. An id is taken as such even if it is also a name.
 
   Returns:
     Rows of the table, int32 [n]. A name that is unknown is an `InputError`
-    with the nearest names, one that several entities have is an `InputError`
-    with their ids.
+    with the nearest names, one that several entities may have is an
+    `InputError` with their ids and what tells them apart.
   """
   return np.array([_resolve(table, name) for name in names], np.int32)
 
 
 def _resolve(table: "FeatureTable", name: str) -> int:
-  if name in table.rows:
-    return table.rows[name]
-  index = table.name_index
-  rows = index.find(name)
+  rows = choices(table, name)
   if len(rows) == 1:
     return rows[0]
   if rows:
-    ids = ", ".join(table.entities[row] for row in rows[:20])
     raise InputError(
-      f"{len(rows)} entities are called {name!r}: {ids}; give one of these "
-      "ids instead"
+      f"{len(rows)} entities may be called {name[:_LONGEST]!r}: "
+      f"{tell_apart(table, rows)}; give one of these ids instead"
     )
   near = [
     f"{table.names[row]!r} ({table.entities[row]})"
-    for row in index.suggest(name)
+    for row in table.name_index.suggest(name)
   ]
   hint = f"; the nearest are {', '.join(near)}" if near else ""
   raise InputError(f"no entity is called {name[:_LONGEST]!r}{hint}")

@@ -19,6 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from jax import lax
 
+from repr_jax.ops.precision import chosen_products
+
 
 class Config(NamedTuple):
   """How to train; static under jit.
@@ -98,6 +100,7 @@ def init(key: jax.Array, shape: tuple[int, int], dim: int) -> State:
   return State(entities / dim, jnp.zeros((shape[1], dim)), key)
 
 
+@chosen_products
 def loss(
   entities: jax.Array,
   contexts: jax.Array,

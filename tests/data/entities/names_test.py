@@ -28,7 +28,10 @@ def _table():
 @pytest.mark.parametrize(
   ("name", "entity"),
   [
-    ("bach", "bach.2"),
+    ("bach.2", "bach.2"),
+    ("Johann Sebastian", "bach.1"),
+    ("obama", "e3"),
+    ("barack", "e3"),
     ("bach.1", "bach.1"),
     ("JOHANN  sebastian_bach", "bach.1"),
     ("Victoria", "Victoria"),
@@ -45,8 +48,29 @@ def test_names_are_resolved(name, entity):
 
 
 def test_a_name_of_several():
-  with pytest.raises(errors.InputError, match=r"2 entities.*e1, e2"):
+  with pytest.raises(errors.InputError, match=r"2 entities.*e1: a.*e2: a"):
     names.resolve_names(_table(), ["VICTORIA"])
+
+
+def test_a_name_that_is_the_last_word_of_others_is_never_taken_silently():
+  with pytest.raises(errors.InputError, match=r"2 entities.*bach\.1.*bach\.2"):
+    names.resolve_names(_table(), ["Bach"])
+
+
+def test_frequent_entities_come_first_and_rare_ones_do_not_interfere():
+  ids = {"a": "Paris", "b": "Treaty of Paris", "c": "Gaston Paris"}
+  counts = {"a": 3, "b": 5, "c": 1}
+  sentences = [
+    entities.Sentence("", (f"w{i}", "x"), ((0, 1, entity),))
+    for entity, n in counts.items()
+    for i in range(n)
+  ]
+  table = features.build(sentences, ids, drop_most_frequent=0, min_count=1)
+  assert names.choices(table, "paris") == [table.rows["a"]]
+  assert names.choices(table, "gaston") == [table.rows["c"]]
+  assert names.choices(table, "treaty") == [table.rows["b"]]
+  assert names.choices(table, "of") == [table.rows["b"]]
+  assert names.choices(table, "") == []
 
 
 @pytest.mark.parametrize(

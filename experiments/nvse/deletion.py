@@ -1,0 +1,103 @@
+"""A test of reasons: without them, the entity must fall.
+
+For each query the first result loses k of its features: those that its
+contributions name, those that the decoder's list names (or a baseline's
+weights of features), or k at random. A list that gives the reasons costs the
+entity more score and more places than the others.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from experiments.nvse.figures import Task
+from repr_jax.setexp.query import Query
+from repr_jax.setexp.systems import System
+
+LISTS = ("contributions", "decoder", "random")
+
+
+class Deletion(NamedTuple):
+  """Means over queries.
+
+  Attributes:
+    lost: score that the first result lost, over its lead on the median
+      entity.
+    place: its place after the deletion, the median.
+  """
+
+  lost: float
+  place: float
+
+
+def deletion(
+  system: System,
+  counts: sp.csr_array,
+  tasks: Sequence[Task],
+  *,
+  k: int = 10,
+  most: int = 50,
+  seed: int = 0,
+) -> dict[str, Deletion]:
+  """Deletes features of the first results.
+
+  Args:
+    system: the system.
+    counts: features of the entities, [X, F].
+    tasks: the queries.
+    k: features to delete.
+    most: queries at most, drawn at random.
+    seed: of both draws.
+
+  Returns:
+    Outcomes by list of features.
+  """
+  rng = np.random.default_rng(seed)
+  if len(tasks) > most:
+    tasks = [tasks[i] for i in sorted(rng.permutation(len(tasks))[:most])]
+  lost: dict[str, list[float]] = {name: [] for name in LISTS}
+  places: dict[str, list[int]] = {name: [] for name in LISTS}
+  for task in tasks:
+    scores = np.array(system.score_batch([task.query])[0], np.float64)
+    scores[task.hidden] = -np.inf
+    first = int(np.argmax(scores))
+    row = sp.csr_array(counts[[first]])
+    chosen = _lists(system, task.query, first, row, k, rng)
+    less = [_without(row, chosen[name]) for name in LISTS]
+    after = system.score_rows(task.query, sp.csr_array(sp.vstack(less)))
+    others = np.delete(scores, first)
+    lead = scores[first] - np.median(others[np.isfinite(others)])
+    for name, score in zip(LISTS, after):
+      lost[name].append((scores[first] - score) / (lead or 1.0))
+      places[name].append(1 + int(np.sum(others > score)))
+  return {
+    name: Deletion(float(np.mean(lost[name])), float(np.median(places[name])))
+    for name in LISTS
+  }
+
+
+def _lists(
+  system: System,
+  query: Query,
+  entity: int,
+  row: sp.csr_array,
+  k: int,
+  rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+  """k features by each list; the decoder's may be features of no use."""
+  parts = system.contributions(query, [entity])[0].by_feature(row.shape[1])
+  expected = system.rationale(query)
+  return {
+    "contributions": np.argsort(-parts, kind="stable")[:k],
+    "decoder": np.argsort(-expected, kind="stable")[:k],
+    "random": rng.permutation(row.indices)[:k],
+  }
+
+
+def _without(row: sp.csr_array, features: np.ndarray) -> sp.csr_array:
+  kept = ~np.isin(row.indices, features)
+  return sp.csr_array(
+    (row.data[kept], row.indices[kept], [0, int(kept.sum())]), row.shape
+  )

@@ -1,0 +1,378 @@
+"""Names in plain English text: capitalized spans, without a trained model.
+
+A mention is a run of capitalized words on one line, with small words inside
+("Bank of America", "Ludwig van Beethoven"). Any word may open a sentence, so
+there a capital tells nothing: such a word is a name only if other sentences
+write it with a capital more often than without (`CaseCounts`, over a corpus
+or over the text itself). Titles and possessives are left out, days and months
+are no names. A short form takes the full name that its document gives it, and
+a gazetteer adds names of any shape.
+"""
+
+import bisect
+import collections
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+def _words(text: str) -> frozenset[str]:
+  return frozenset(text.split())
+
+
+# A word, with inner points ("U.S."), hyphens and apostrophes.
+_WORD = re.compile(
+  r"(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b)?|[^\W_]+(?:[-'’&./][^\W_]+)*", re.UNICODE
+)
+_POSSESSIVE = re.compile(r"(?:'s|’s|'S|’S)$")
+_APOSTROPHES = ("'", "’")
+_ENDS = re.compile(r"[.!?:;]|--|—|[\"“”]|\n|\*|•|\|")
+_LINKS = _words(
+  "of de la le du des del della di da dos van von der den ten bin ibn al el "
+  "and the for y"
+)
+# What "of" and "for" may follow inside a name.
+_HEADS = _words(
+  "academy army association bank battle bay bishop board bureau cape center "
+  "centre chamber church city college commission committee confederation "
+  "congress council county court department district duchess duke earl "
+  "empire faculty federation foundation gulf hall house houses institute "
+  "institutes institution isle isles island islands kingdom lake league "
+  "library lord ministry mount museum office order organisation "
+  "organization palace people parliament party prince princess republic "
+  "school sea society state states strait straits temple tower treaty union "
+  "united university valley voice war world"
+)
+_TITLES = _words(
+  "mr mrs ms miss dr prof professor sir dame president vice-president "
+  "premier chancellor minister secretary senator sen representative rep "
+  "congressman congresswoman governor gov mayor judge justice general gen "
+  "colonel col major maj captain capt lieutenant lt sergeant sgt admiral "
+  "adm commander pope cardinal bishop archbishop rev reverend sheikh sheik "
+  "chairman chairwoman director coach manager detective officer attorney "
+  "ambassador prime vice deputy assistant spokesman spokeswoman speaker "
+  "former commissioner"
+)
+# What may stand before a title and belongs to it.
+_OF_TITLES = _words("foreign defense defence interior finance health")
+_NOT_NAMES = _words(
+  "monday tuesday wednesday thursday friday saturday sunday january "
+  "february march april may june july august september october november "
+  "december jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues "
+  "wed thu thurs fri sat sun i i'm i'd i'll i've a.m p.m a.m. p.m. am pm "
+  "edt est gmt pst"
+)
+# Words that open a sentence without being a name.
+_SMALL = _words(
+  "a about above according across after again against all almost along "
+  "already also although always am among an and another any anyone anything "
+  "are around as at away back be because been before behind being below "
+  "beside besides between beyond both but by can could despite did do does "
+  "done down during each earlier either else even ever every everyone "
+  "everything except few first five for four from further get given go had "
+  "half has have having he her here hers herself him himself his how "
+  "however if in including indeed inside instead into is it its itself just "
+  "last later least less let like little long made many may maybe me "
+  "meanwhile might mine more moreover most much must my myself near nearly "
+  "neither never nevertheless next nine no nobody none nor not nothing now "
+  "of off often on once one only onto or other others otherwise our ours "
+  "out over own per perhaps please quite rather really right said same say "
+  "says second see seven several shall she should since six so some someone "
+  "something sometimes soon still such ten than that the their theirs them "
+  "themselves then there therefore these they third this those though three "
+  "through throughout thus to today together tomorrow tonight too toward "
+  "towards two under unless unlike until up upon us very via was we well "
+  "were what whatever when whenever where whereas whether which while who "
+  "whoever whom whose why will with within without would yes yesterday yet "
+  "you your yours officials police asked based born called compared founded "
+  "located people analysts experts critics"
+)
+
+
+class Span(NamedTuple):
+  """A mention.
+
+  Attributes:
+    start: first character.
+    end: one past the last.
+    name: the fullest form of the name in its document.
+  """
+
+  start: int
+  end: int
+  name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class CaseCounts:
+  """How often words are written small and, inside a sentence, capitalized.
+
+  Attributes:
+    small: by word in small letters.
+    capital: the same.
+  """
+
+  small: collections.Counter
+  capital: collections.Counter
+
+  def is_name(self, word: str) -> bool:
+    """Whether a word is capitalized more often than not, where that tells."""
+    low = word.lower()
+    return self.capital[low] > self.small[low]
+
+  def is_common(self, word: str) -> bool:
+    """Whether a word is written small at least as often as with a capital."""
+    low = word.lower()
+    return self.small[low] > 0 and self.small[low] >= self.capital[low]
+
+
+class _Token(NamedTuple):
+  start: int
+  end: int
+  text: str
+  opens: bool  # whether a sentence may begin here
+
+
+def count_cases(texts: Iterable[str]) -> CaseCounts:
+  """Statistics of a corpus, for `find_mentions`.
+
+  Args:
+    texts: its documents.
+
+  Returns:
+    The counts. Words that open a sentence, and lines in capitals, tell
+    nothing and are left out.
+  """
+  small: collections.Counter = collections.Counter()
+  capital: collections.Counter = collections.Counter()
+  for text in texts:
+    loud = _loud(text)
+    for token in _tokens(text):
+      first = token.text[0]
+      if first.islower():
+        small[token.text.lower()] += 1
+      elif first.isupper() and not token.opens and not loud(token.start):
+        capital[token.text.lower()] += 1
+  return CaseCounts(small, capital)
+
+
+def find_mentions(
+  text: str,
+  *,
+  cases: CaseCounts | None = None,
+  gazetteer: Iterable[str] = (),
+) -> list[Span]:
+  """The names in a document.
+
+  >>> from repr_jax.data.documents import mention_finder
+  >>> text = "Yesterday Mr. Franz Schubert met Beethoven's nephew."
+  >>> [text[x.start:x.end] for x in mention_finder.find_mentions(text)]
+  ['Franz Schubert', 'Beethoven']
+
+  Args:
+    text: the document.
+    cases: statistics of the corpus; by default of the text alone.
+    gazetteer: names that are mentions wherever they stand as whole words, as
+      written; they go before other mentions that they overlap.
+
+  Returns:
+    Spans that do not overlap, in order.
+  """
+  cases = count_cases([text]) if cases is None else cases
+  tokens, loud = _tokens(text), _loud(text)
+  spans = _known(text, tokens, gazetteer)
+  taken = {place for start, end in spans for place in range(start, end)}
+  run: list[_Token] = []
+  for token in [*tokens, None]:
+    if token is not None and token.start in taken:
+      token = None
+    if token is not None and _continues(text, run, token, cases):
+      run.append(token)
+      continue
+    for part in _parts(run):
+      spans += _trim(text, part, cases, loud)
+    run = []
+    if token is not None and _starts(token):
+      run = [token]
+  return _full_names(text, sorted(spans))
+
+
+def _tokens(text: str) -> list[_Token]:
+  """Words with where they stand; a possessive ending is cut off."""
+  tokens: list[_Token] = []
+  last = 0
+  for match in _WORD.finditer(text):
+    word = _POSSESSIVE.sub("", match.group())
+    between = text[last : match.start()]
+    opens = not tokens or _opens(tokens[-1].text, between)
+    if word and not (word in "sS" and between[-1:] in _APOSTROPHES):
+      tokens.append(
+        _Token(match.start(), match.start() + len(word), word, opens)
+      )
+    last = match.end()
+  return tokens
+
+
+def _opens(before: str, between: str) -> bool:
+  """Whether what lies between two words ends a sentence."""
+  if between.startswith(". ") and _abbreviation(before):
+    between = between[1:]
+  return bool(_ENDS.search(between))
+
+
+def _abbreviation(word: str) -> bool:
+  initial = len(word) == 1 and word.isupper()
+  return initial or word.lower() in _TITLES or word in ("St", "Jr", "Sr", "Mt")
+
+
+def _loud(text: str):
+  """Tells whether a place lies on a line in capitals."""
+  starts, flags = [0], []
+  for line in text.split("\n"):
+    letters = [x for x in line if x.isalpha()]
+    flags.append(
+      len(letters) > 12 and sum(map(str.isupper, letters)) > 0.8 * len(letters)
+    )
+    starts.append(starts[-1] + len(line) + 1)
+  return lambda place: flags[bisect.bisect_right(starts, place) - 1]
+
+
+def _starts(token: _Token) -> bool:
+  return token.text[0].isupper() or (
+    token.text[0].isdigit() and any(map(str.isupper, token.text))
+  )
+
+
+def _continues(
+  text: str, run: Sequence[_Token], token: _Token, cases: CaseCounts
+) -> bool:
+  """Whether a word goes on with the run before it."""
+  if not run:
+    return False
+  between = text[run[-1].end : token.start]
+  point = between == ". " and _abbreviation(run[-1].text)
+  if not point and between not in (" ", " & ", "-"):
+    return False
+  if token.text in _LINKS:
+    if token.text == "and":
+      return False
+    if token.text in ("of", "for"):
+      return any(x.text.lower() in _HEADS for x in run)
+    if token.text == "the":
+      return run[-1].text in ("of", "for")
+    return True
+  if run[-1].text.lower() in _SMALL and run[-1].opens:
+    return _starts(token)
+  return _starts(token)
+
+
+def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
+  """A run cut at its titles: "Iraqi President Saddam Hussein" are two."""
+  parts: list[list[_Token]] = [[]]
+  for i, token in enumerate(run):
+    low = token.text.lower()
+    after = run[i + 1].text.lower() if i + 1 < len(run) else ""
+    if i + 1 < len(run) and (
+      low in _TITLES or (low in _OF_TITLES and after in _TITLES)
+    ):
+      parts.append([])
+    else:
+      parts[-1].append(token)
+  return parts
+
+
+def _trim(
+  text: str, run: Sequence[_Token], cases: CaseCounts, loud
+) -> list[tuple[int, int]]:
+  """A run without small words, titles and what opens a sentence."""
+  run = list(run)
+  while run and run[-1].text in _LINKS:
+    run.pop()
+  while run and _drop_first(run, cases):
+    run.pop(0)
+  while run and run[0].text in _LINKS:
+    run.pop(0)
+  if not run or (loud(run[0].start) and len(run) > 4):
+    return []
+  if len(run) == 1:
+    word = run[0].text
+    low = word.lower()
+    if low in _NOT_NAMES or low in _SMALL or len(word) == 1:
+      return []
+    if low in _TITLES and not cases.is_name(word):
+      return []
+    doubtful = run[0].opens or loud(run[0].start)
+    if doubtful and not _acronym(word) and cases.is_common(word):
+      return []
+    if not run[0].opens and cases.small[low] > 3 * max(1, cases.capital[low]):
+      return []
+  if all(x.text.lower() in _NOT_NAMES or x.text.isdigit() for x in run):
+    return []
+  end = run[-1].end
+  # The point of "U.S." and "Jr." belongs to the name.
+  if text[end : end + 1] == "." and (
+    "." in run[-1].text or run[-1].text in ("Jr", "Sr", "Inc", "Corp", "Co")
+  ):
+    end += 1
+  return [(run[0].start, end)]
+
+
+def _drop_first(run: Sequence[_Token], cases: CaseCounts) -> bool:
+  """Whether the first word of a run is no part of the name."""
+  low = run[0].text.lower()
+  if low in _NOT_NAMES:
+    return True
+  if low in _SMALL:
+    return run[0].opens or len(run) == 1
+  return (
+    run[0].opens
+    and len(run) > 1
+    and cases.is_common(run[0].text)
+    and cases.capital[low] == 0
+  )
+
+
+def _acronym(word: str) -> bool:
+  return len(word) > 1 and word.isupper()
+
+
+def _known(
+  text: str, tokens: Sequence[_Token], gazetteer: Iterable[str]
+) -> list[tuple[int, int]]:
+  """Where names of the gazetteer stand as whole words, the longest first."""
+  first: dict[str, list[str]] = {}
+  for name in gazetteer:
+    head = _WORD.search(name)
+    if head is not None and head.start() == 0:
+      first.setdefault(_POSSESSIVE.sub("", head.group()), []).append(name)
+  spans: list[tuple[int, int]] = []
+  for token in tokens:
+    if spans and token.start < spans[-1][1]:
+      continue
+    for name in sorted(first.get(token.text, ()), key=len, reverse=True):
+      end = token.start + len(name)
+      whole = not text[end : end + 1].isalnum()
+      if whole and text.startswith(name, token.start):
+        spans.append((token.start, end))
+        break
+  return spans
+
+
+def _full_names(text: str, spans: Sequence[tuple[int, int]]) -> list[Span]:
+  """Spans with the longest name of the document that they shorten."""
+  names = [" ".join(text[start:end].split()) for start, end in spans]
+  longer: dict[str, list[str]] = {}
+  for name in dict.fromkeys(names):
+    words = name.split()
+    if len(words) > 1:
+      longer.setdefault(words[-1], []).append(name)
+      initials = "".join(x[0] for x in words if x[0].isupper())
+      if len(initials) > 2:
+        longer.setdefault(initials, []).append(name)
+  full = {}
+  for name in set(names):
+    fits = longer.get(name, ())
+    # Two people of one last name: the short form stays by itself.
+    full[name] = fits[0] if len(fits) == 1 else name
+  return [Span(*span, full[name]) for span, name in zip(spans, names)]

@@ -1,0 +1,69 @@
+"""Packed batches hold the rows they were made of."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from repr_jax.errors import InputError
+from repr_jax.setexp import batches
+
+
+def _counts(seed=0, entities=12, features=30):
+  dense = np.random.default_rng(seed).poisson(0.3, (entities, features))
+  dense[:, 0] += 1
+  return batches.check_counts(sp.csr_array(dense))
+
+
+def _unpacked(batch, step, features):
+  """The dense rows of one step of a batch."""
+  own, cells, values = (x[step] for x in batch[:3])
+  size, width = batch.weights.shape[1], len(own)
+  dense = np.zeros((size, features), np.float32)
+  for cell, value in zip(cells.tolist(), values.tolist()):
+    if cell < size * width:
+      row, place = divmod(cell, width)
+      dense[row, own[place]] += value
+  return dense
+
+
+def test_batches_are_the_rows_in_their_order():
+  counts = _counts()
+  order = np.array([[3, 1, 7, 0], [11, 2, -1, -1]])
+  packed = batches.pack(counts, order)
+  dense = counts.toarray()
+  for step, rows in enumerate(order):
+    expected = np.where(rows[:, None] >= 0, dense[rows], 0)
+    np.testing.assert_array_equal(_unpacked(packed, step, 30), expected)
+  np.testing.assert_array_equal(packed.weights, order >= 0)
+  for step in range(2):
+    assert len(set(packed.features[step].tolist())) == packed.features.shape[1]
+  assert packed.samples.shape == (2, 0)
+
+
+def test_a_dense_batch_lists_every_feature():
+  dense = _counts().toarray()
+  batch = batches.dense_batch(dense)
+  cells = np.zeros(dense.size, np.float32)
+  cells[np.asarray(batch.cells)] = batch.counts
+  np.testing.assert_array_equal(cells.reshape(dense.shape), dense)
+  np.testing.assert_array_equal(batch.weights, 1)
+
+
+def test_typical_lengths_serve_most_batches():
+  counts = _counts(1, 200, 60)
+  lengths = batches.typical_lengths(counts, 8)
+  order = np.random.default_rng(3).integers(200, size=(5, 8))
+  packed = batches.pack(counts, order, shortest=lengths)
+  assert (packed.features.shape[1], packed.cells.shape[1]) == lengths
+
+
+def test_counts_are_merged_and_checked():
+  twice = sp.csr_array(
+    (np.array([1.0, 2.0, 0.0]), np.array([1, 1, 0]), np.array([0, 2, 3])),
+    shape=(2, 3),
+  )
+  checked = batches.check_counts(twice)
+  assert checked.dtype == np.float32 and checked.nnz == 1
+  np.testing.assert_array_equal(checked.toarray(), [[0, 3, 0], [0, 0, 0]])
+  with pytest.raises(InputError, match="no entity has a feature"):
+    batches.check_counts(sp.csr_array((2, 3)))
