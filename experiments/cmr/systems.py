@@ -35,6 +35,7 @@ class Spec:
     smooth: label smoothing.
     lbv: 1 for variances of at least 1, else 0.
     learning_rate: step size of Adam.
+    unique: 1 to train on mentions with equal fields once, else 0.
   """
 
   kind: str
@@ -48,6 +49,7 @@ class Spec:
   smooth: float = 0.0
   lbv: int = 1
   learning_rate: float = 1e-3
+  unique: int = 0
 
   def __post_init__(self):
     for name in ("k", "m", "dim", "hidden"):
@@ -55,8 +57,9 @@ class Spec:
         raise InputError(f"{name} must be 1 or more: {getattr(self, name)}")
     if self.epochs < 0:
       raise InputError(f"epochs must be 0 or more: {self.epochs}")
-    if self.lbv not in (0, 1):
-      raise InputError(f"lbv must be 0 or 1: {self.lbv}")
+    for name in ("lbv", "unique"):
+      if getattr(self, name) not in (0, 1):
+        raise InputError(f"{name} must be 0 or 1: {getattr(self, name)}")
     if not 0 < self.learning_rate < np.inf:
       raise InputError(
         f"learning_rate must be above 0 and finite: {self.learning_rate}"
@@ -150,4 +153,5 @@ def vectors(
     epochs=spec.epochs,
     hyper=spec.hyper(),
     min_mentions=min_mentions,
+    unique=bool(spec.unique),
   )

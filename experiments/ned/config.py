@@ -9,91 +9,208 @@ from repr_jax.linking import disambiguation, fold_vectors
 
 OBJECTIVES = fold_vectors.OBJECTIVES
 CONTEXTS = ("u1", "u2")
+MODES = ("train", "ladder", "link")
+FORMATS = ("tsv", "json", "standoff")
+_LINK = {"mode": "link"}
+_LADDER = {"mode": "ladder"}
+_TRAIN = {"mode": "train"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
   """Corpus, vectors, model and training; each field is a flag of its name."""
 
+  mode: str = config.flag(
+    "train",
+    "train: the thesis' systems on documents with links; ladder: systems from "
+    "most in-links to a ranker with graph features, on files of candidates; "
+    "link: links FILE... of plain text by a model of the ladder.",
+    choices=MODES,
+  )
+  candidates: str | None = config.flag(
+    None,
+    "Directory with train, testa, testb .jsonl.gz, their candidates.*.jsonl.gz "
+    "and popularity.tsv.gz.",
+    only=_LADDER,
+  )
+  seeds: int = config.flag(
+    3, "Rankers that are trained and averaged.", minimum=1, only=_LADDER
+  )
+  ranker_hidden: int = config.flag(
+    48, "Width of the ranker; 0 for a linear one.", minimum=0, only=_LADDER
+  )
+  ranker_epochs: int = config.flag(
+    10, "Passes over the training mentions.", minimum=1, only=_LADDER
+  )
+  ranker_learning_rate: float = config.flag(
+    2e-3, "Step size of AdamW.", above=0, only=_LADDER
+  )
+  ranker_decay: float = config.flag(
+    1e-3, "Weight decay of AdamW.", minimum=0, only=_LADDER
+  )
+  ranker_block: int = config.flag(
+    50,
+    "Neighboring training documents whose links do not count in each other's "
+    "features.",
+    minimum=1,
+    only=_LADDER,
+  )
+  open_tests: tuple[str, ...] = config.flag(
+    (),
+    "Further tests as NAME=PATH, JSON lines; candidates are looked up in the "
+    "knowledge base of train and testa.",
+    only=_LADDER,
+  )
+  model: str | None = config.flag(
+    None, "Directory linker/ of a run of the ladder.", only=_LINK
+  )
+  mentions: str | None = config.flag(
+    None,
+    "Documents with given mentions, JSON lines, instead of FILE...",
+    only=_LINK,
+  )
+  kb: str | None = config.flag(
+    None,
+    "Entities to link against, JSON lines with name, aliases, description; "
+    "the model's own by default.",
+    only=_LINK,
+  )
+  add_entities: str | None = config.flag(
+    None, "Entities to add to the knowledge base, in that form.", only=_LINK
+  )
+  nil: float | None = config.flag(
+    None,
+    "Answers less probable than this are NIL; chosen on testa by default.",
+    minimum=0,
+    maximum=1,
+    only=_LINK,
+  )
+  format: str = config.flag(
+    "tsv", "Form of the output.", choices=FORMATS, only=_LINK
+  )
   data: str | None = config.flag(
     None,
     "Directory with elevant/ and entity-fishing/; files of --train, "
     "--validation and --tests are looked for in it.",
+    only=_TRAIN,
   )
   train: tuple[str, ...] = config.flag(
     (),
     "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv. Of AIDA's "
     "public table, which has all in one file, name a part: PATH#train, "
     "PATH#testa or PATH#testb; so too for --validation and --tests.",
+    only=_TRAIN,
   )
   validation: tuple[str, ...] = config.flag(
-    (), "Documents that decide when to stop; part of --train if none."
+    (),
+    "Documents that decide when to stop; part of --train if none.",
+    only=_TRAIN,
   )
   tests: tuple[str, ...] = config.flag(
-    (), "Test documents as NAME=PATH, or PATH alone for the file's name."
+    (),
+    "Test documents as NAME=PATH, or PATH alone for the file's name.",
+    only=_TRAIN,
   )
   dump: str | None = config.flag(
-    None, "Wikipedia dump, for links, pages and contexts; .bz2 or .gz."
+    None,
+    "Wikipedia dump, for links, pages and contexts; .bz2 or .gz.",
+    only=_TRAIN,
   )
   prior: str | None = config.flag(
-    None, "p(e|m) in the public text format; counted from links if none."
+    None,
+    "p(e|m) in the public text format; counted from links if none.",
+    only=_TRAIN,
   )
   max_documents: int = config.flag(
     5_000,
     "Training documents at most; a dump's others still count in prior and "
     "vectors.",
     minimum=1,
+    only=_TRAIN,
   )
-  top: int = config.flag(30, "Candidates of a mention (thesis: 30).", minimum=1)
+  top: int = config.flag(
+    30, "Candidates of a mention (thesis: 30).", minimum=1, only=_TRAIN
+  )
   train_top: int = config.flag(
     4,
     "Candidates of a mention in training, the likeliest; the time of a global "
     "step grows with the square (Ganea and Hofmann: 7).",
     minimum=1,
+    only=_TRAIN,
   )
   word_vectors: str | None = config.flag(
-    None, "File of word vectors; MVLSA's of the training text if none."
+    None,
+    "File of word vectors; MVLSA's of the training text if none.",
+    only=_TRAIN,
   )
   dim: int = config.flag(
     100,
     "Numbers in MVLSA's word vectors and in VAE's (thesis: 300).",
     minimum=1,
-    only={"word_vectors": None},
+    only={**_TRAIN, "word_vectors": None},
   )
   vocabulary: int = config.flag(
-    50_000, "Words at most (thesis: 50,000).", minimum=1
+    50_000, "Words at most (thesis: 50,000).", minimum=1, only=_TRAIN
   )
-  min_count: int = config.flag(2, "Rarer words are dropped.")
+  min_count: int = config.flag(2, "Rarer words are dropped.", only=_TRAIN)
   drop_most_frequent: int = config.flag(
-    100, "Most frequent words that are no context.", minimum=0
+    100, "Most frequent words that are no context.", minimum=0, only=_TRAIN
   )
   window: int = config.flag(
-    20, "Words around a mention in U2 (thesis: 20).", minimum=1
+    20, "Words around a mention in U2 (thesis: 20).", minimum=1, only=_TRAIN
   )
   bag: int = config.flag(
-    20_000, "Words of an entity, at most, from U1 and from U2 each.", minimum=1
+    20_000,
+    "Words of an entity, at most, from U1 and from U2 each.",
+    minimum=1,
+    only=_TRAIN,
   )
   objectives: tuple[str, ...] = config.flag(
     OBJECTIVES,
     f"Objectives of entity vectors: {', '.join(OBJECTIVES)}.",
     choices=OBJECTIVES,
+    only=_TRAIN,
   )
   contexts: tuple[str, ...] = config.flag(
     CONTEXTS,
     f"{', '.join(CONTEXTS)}: pages alone, or mentions too.",
     choices=CONTEXTS,
+    only=_TRAIN,
   )
   vector_steps: int = config.flag(
     400,
     "Steps of max-margin vectors, on U1 and on U2 each.",
     minimum=0,
-    only={"objectives": "max_margin"},
+    only={**_TRAIN, "objectives": "max_margin"},
   )
   vae_epochs: int = config.flag(
     10,
     "Passes of the autoencoder over the entities.",
     minimum=0,
-    only={"objectives": "vae"},
+    only={**_TRAIN, "objectives": "vae"},
+  )
+  vae_beta: float = config.flag(
+    0.1,
+    "Weight of the autoencoder's KL term (thesis: 1).",
+    minimum=0,
+    only={**_TRAIN, "objectives": "vae"},
+  )
+  vae_hidden: int = config.flag(
+    0,
+    "Width of the autoencoder's hidden layer; 0 for half of the dimension "
+    "(thesis: 150).",
+    minimum=0,
+    only={**_TRAIN, "objectives": ("vae", "null")},
+  )
+  vae_lbv: bool = config.flag(
+    False,
+    "Whether the autoencoder's variances are bounded from below (thesis: yes).",
+    only={**_TRAIN, "objectives": ("vae", "null")},
+  )
+  vae_word_start: bool = config.flag(
+    False,
+    "Whether the autoencoder's first layer starts from the word vectors.",
+    only={**_TRAIN, "objectives": ("vae", "null")},
   )
   folds: int = config.flag(
     2,
@@ -101,52 +218,63 @@ class Config:
     "the others.",
     minimum=2,
     maximum=100,
-    only={"contexts": "u2"},
+    only={**_TRAIN, "contexts": "u2"},
   )
   context: int = config.flag(
-    100, "K, words around a mention (thesis: 100).", minimum=1
+    100, "K, words around a mention (thesis: 100).", minimum=1, only=_TRAIN
   )
   keep: int = config.flag(
-    25, "R, words that attention keeps (thesis: 25).", minimum=1
+    25, "R, words that attention keeps (thesis: 25).", minimum=1, only=_TRAIN
   )
   margin: float = config.flag(
-    0.01, "gamma of the loss (thesis: 0.01).", above=0
+    0.01, "gamma of the loss (thesis: 0.01).", above=0, only=_TRAIN
   )
   field_prior: bool = config.flag(
-    True, "Whether the random field knows the prior (thesis: no)."
+    True, "Whether the random field knows the prior (thesis: no).", only=_TRAIN
   )
   join_context: bool = config.flag(
     True,
     "Whether the final network also receives the context score (thesis: no).",
+    only=_TRAIN,
   )
   learning_rate: float = config.flag(
-    1e-3, "Step size of Adam (thesis: 1e-4).", above=0
+    1e-3, "Step size of Adam (thesis: 1e-4).", above=0, only=_TRAIN
   )
   lower_learning_rate: float = config.flag(
     1e-4,
     "Step size once validation passes --threshold (thesis: 1e-5).",
     above=0,
+    only=_TRAIN,
   )
   threshold: float = config.flag(
-    1.0, "Share of validation right at which the learning rate falls."
+    1.0,
+    "Share of validation right at which the learning rate falls.",
+    only=_TRAIN,
   )
   epochs: int = config.flag(
-    40, "Passes over the training documents, at most.", minimum=1
+    40, "Passes over the training documents, at most.", minimum=1, only=_TRAIN
   )
   patience: int = config.flag(
     5,
     "Epochs without gain before the learning rate falls, then before the end.",
     minimum=1,
+    only=_TRAIN,
   )
   batch_size: int = config.flag(
-    256, "Mentions in a batch, padding included.", minimum=1
+    256, "Mentions in a batch, padding included.", minimum=1, only=_TRAIN
   )
   widths: tuple[int, ...] = config.flag(
-    (8, 16, 32, 64), "Numbers of mentions that documents are padded to."
+    (8, 16, 32, 64),
+    "Numbers of mentions that documents are padded to.",
+    only=_TRAIN,
   )
   seed: int = config.flag(0, "Seed.")
 
   def __post_init__(self):
+    if self.mode == "ladder" and self.candidates is None:
+      raise InputError("--mode=ladder needs --candidates=DIRECTORY")
+    if self.mode == "link" and self.model is None:
+      raise InputError("--mode=link needs --model=DIRECTORY")
     for name in ("objectives", "contexts"):
       if not getattr(self, name):
         raise InputError(f"--{name}: name at least one")
@@ -157,7 +285,7 @@ class Config:
         "--validation is read with --train and --tests, or with --data, only"
       )
 
-  def model(self, coherence: bool) -> disambiguation.Config:
+  def model_config(self, coherence: bool) -> disambiguation.Config:
     """The model, local or with coherence."""
     return disambiguation.Config(
       coherence,
@@ -176,5 +304,7 @@ class Config:
   def vectors(self, contexts: str) -> fold_vectors.Settings:
     """How entities get their vectors."""
     return fold_vectors.Settings(
-      contexts == "u2", self.folds, self.vector_steps, self.vae_epochs
-    )
+      contexts == "u2", self.folds, self.vector_steps, self.vae_epochs,
+      self.vae_beta, self.vae_hidden or None, self.vae_lbv,
+      self.vae_word_start,
+    )  # fmt: skip

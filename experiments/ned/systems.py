@@ -164,7 +164,7 @@ def _answer(run, system, first, resumed, vectors, packs, sizes, config):
     f"after epoch {figures['epochs']}"
   )
   tables = Tables(jnp.asarray(vectors.last), jnp.asarray(vectors.words))
-  model = config.model(system.coherence)
+  model = config.model_config(system.coherence)
   answers = {}
   for name, groups in sets(packs).items():
     got = train.ask(

@@ -165,7 +165,7 @@ def trainer(model: linking.Config, learning_rate: float):
 
 def start(config: Config, dim: int) -> Progress:
   """The beginning of every training, for vectors of `dim` numbers."""
-  init, _ = trainer(config.model(True), config.learning_rate)
+  init, _ = trainer(config.model_config(True), config.learning_rate)
   nothing = jnp.zeros((1, dim))
   state = init(jax.random.key(config.seed), Tables(nothing, nothing))
   best = jax.tree.map(jnp.copy, state.params)
@@ -197,7 +197,7 @@ def train(
   Returns:
     Figures of the training, and the weights that did best on validation.
   """
-  model = config.model(coherence)
+  model = config.model_config(coherence)
   _, update = trainer(model, config.learning_rate)
   blocks = jnp.asarray(vectors.entities)
   if vectors.blocks == 1:

@@ -11,6 +11,12 @@
 | `disambiguate` | candidates of one document by prior, context, coherence |
 | `contributions` | parts of those scores |
 | `disambiguator` | (init, update) of the weights, any optax optimizer |
+| `graph_features` | features of one document's candidates by their links |
+| `pagerank`, `coherence`, `messages` | the graph alone, and its parts |
+| `ranker` | (init, update) of a ranker of candidates by features |
+| `candidate_scores`, `score_parts` | its scores, and their parts |
+| `rank_document` | candidates of one document in two passes |
+| `fit_rankers`, `decide` | weights of both passes, and answers; host |
 | `index_mentions`, `make_queries` | arrays of two-field BM25; host |
 | `search` | the best mentions of one query by two-field BM25 |
 | `rerank` | cosines of one query with its candidates |
@@ -23,11 +29,21 @@ without `jit`.
 
 import jax
 
+from repr_jax.data.documents.evidence import Evidence, EvidenceGroup
 from repr_jax.data.documents.packing import Packed
 from repr_jax.linking import (
+  candidate_graph,
+  candidate_ranker,
   disambiguation,
   mention_retrieval,
   posterior_means,
+)
+from repr_jax.linking.candidate_ranker import (
+  Decision,
+  RankerConfig,
+  RankerParams,
+  RankerState,
+  ranker,
 )
 from repr_jax.linking.disambiguation import (
   Answer,
@@ -44,6 +60,7 @@ from repr_jax.linking.entity_vectors import (
   max_margin,
   unigram_noise,
 )
+from repr_jax.linking.fit_ranker import Rankers, decide, fit_rankers
 from repr_jax.linking.linker import Link, Linker, fit
 from repr_jax.linking.mention_retrieval import (
   Index,
@@ -60,6 +77,9 @@ __all__ = [
   "Bag",
   "Config",
   "Contributions",
+  "Decision",
+  "Evidence",
+  "EvidenceGroup",
   "Index",
   "Info",
   "Link",
@@ -70,22 +90,36 @@ __all__ = [
   "Packed",
   "Params",
   "Query",
+  "RankerConfig",
+  "RankerParams",
+  "RankerState",
+  "Rankers",
   "Ranking",
   "State",
   "Tables",
   "Words",
+  "candidate_scores",
+  "coherence",
   "contributions",
+  "decide",
   "disambiguate",
   "disambiguator",
   "ensemble",
   "fit",
+  "fit_rankers",
+  "graph_features",
   "index_mentions",
   "init_params",
   "local_scores",
   "make_queries",
   "max_margin",
+  "messages",
+  "pagerank",
   "posterior_mean",
+  "rank_document",
+  "ranker",
   "rerank",
+  "score_parts",
   "search",
   "unigram_noise",
 ]
@@ -98,3 +132,12 @@ contributions = jax.jit(disambiguation.contributions, static_argnums=0)
 search = jax.jit(mention_retrieval.search, static_argnames="k")
 rerank = jax.jit(mention_retrieval.rerank)
 ensemble = jax.jit(mention_retrieval.ensemble)
+graph_features = jax.jit(candidate_graph.graph_features)
+pagerank = jax.jit(candidate_graph.pagerank)
+coherence = jax.jit(candidate_graph.coherence)
+messages = jax.jit(candidate_graph.messages)
+candidate_scores = jax.jit(candidate_ranker.candidate_scores)
+rank_document = jax.jit(candidate_ranker.rank_document)
+score_parts = jax.jit(
+  candidate_ranker.score_parts, static_argnames="num_groups"
+)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from repr_jax.data.documents.packing import Packed
 from repr_jax.ops import belief_propagation
+from repr_jax.ops.precision import chosen_products
 
 _LOW = -1e9
 
@@ -144,6 +145,7 @@ def init_params(config: Config, dim: int, key: jax.Array) -> Params:
   )
 
 
+@chosen_products
 def local_scores(
   config: Config,
   params: Params,
@@ -193,6 +195,7 @@ def local_scores(
   )
 
 
+@chosen_products
 def pair_scores(
   params: Params, entities: jax.Array, mask: jax.Array
 ) -> jax.Array:
@@ -214,6 +217,7 @@ def pair_scores(
   return scale * jnp.einsum("iad,jbd->ijab", entities * params.pair, entities)
 
 
+@chosen_products
 def join(
   params: Params,
   scores: jax.Array,

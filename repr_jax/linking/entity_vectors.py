@@ -22,6 +22,7 @@ from jax import lax
 
 from repr_jax.errors import InputError
 from repr_jax.ops import normalize
+from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.baselines import sgns
 
 _LARGEST_START = 10.0
@@ -74,6 +75,7 @@ class Bag(NamedTuple):
 Noise = sgns.Noise
 
 
+@chosen_products
 def margin_loss(
   z: jax.Array,
   positives: jax.Array,
@@ -136,6 +138,7 @@ def max_margin(
   return _init, jax.jit(functools.partial(_update, config))
 
 
+@chosen_products
 def margin_step(
   state: MarginState,
   positives: jax.Array,

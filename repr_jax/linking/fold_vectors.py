@@ -31,12 +31,21 @@ class Settings:
     folds: number of folds.
     steps: steps of max-margin vectors, on U1 and on U2 each.
     epochs: passes of the autoencoder over the entities.
+    beta: weight of the autoencoder's KL term.
+    hidden: width of its hidden layer; None for half of the dimension.
+    lower_bounded_variance: whether its variances lie in [1, e].
+    word_start: whether its first layer starts from the principal components
+      of the words' vectors instead of random weights.
   """
 
   contexts: bool = True
   folds: int = 2
   steps: int = 400
   epochs: int = 10
+  beta: float = 0.1
+  hidden: int | None = None
+  lower_bounded_variance: bool = False
+  word_start: bool = False
 
 
 class Vectors(NamedTuple):
@@ -110,6 +119,22 @@ def shift(
   return shifted
 
 
+def components(words: np.ndarray, size: int) -> np.ndarray:
+  """Coordinates of the words on their first principal components.
+
+  Args:
+    words: vectors of the words, [v, d].
+    size: h, number of components.
+
+  Returns:
+    Coordinates [v, h]; those beyond d are 0.
+  """
+  centered = words - words.mean(axis=0)
+  _, axes = np.linalg.eigh(centered.T @ centered)
+  kept = centered @ axes[:, ::-1][:, :size]
+  return np.pad(kept, ((0, 0), (0, size - kept.shape[1]))).astype(np.float32)
+
+
 def _max_margin(bags, words, counts, settings, key) -> Vectors:
   keys = jax.random.split(key, settings.folds + 2)
 
@@ -140,13 +165,16 @@ def _encoded(bags, words, settings, epochs, key) -> Vectors:
     return posterior_means.bag_counts(offsets, own, size)
 
   whole = rows(bags.both() if settings.contexts else bags.pages())
+  hidden = settings.hidden or max(width // 2, 1)
   config = autoencoder.Config(
-    dim=width, hidden=(max(width // 2, 1),), weighting="bm25"
-  )
+    dim=width, hidden=(hidden,), weighting="bm25",
+    lower_bounded_variance=settings.lower_bounded_variance,
+  )  # fmt: skip
   full = sp.csr_array(whole[np.flatnonzero(np.diff(whole.indptr))])
   model = fitting.fit(
-    full, config, key, epochs=epochs, hyper=train.Hyper(beta=0.1),
+    full, config, key, epochs=epochs, hyper=train.Hyper(beta=settings.beta),
     batch_size=256,
+    word_vectors=components(words, hidden) if settings.word_start else None,
   )  # fmt: skip
 
   def encode(counts: sp.csr_array) -> np.ndarray:

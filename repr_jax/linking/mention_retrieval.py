@@ -26,6 +26,7 @@ from jax import lax
 from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
 from repr_jax.ops import normalize, topk
+from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.baselines import bm25
 
 _CHUNK = 64  # postings side by side
@@ -254,6 +255,7 @@ def search_batch(
   return Ranking(best_ids, best_scores)
 
 
+@chosen_products
 def rerank(
   vectors: jax.Array, query: jax.Array | int, candidates: jax.Array
 ) -> jax.Array:
@@ -304,6 +306,7 @@ def rerank_batch(
   )
 
 
+@chosen_products
 def ensemble(scores: jax.Array, weights: jax.Array) -> jax.Array:
   """Weighted mean of several systems' scores of one query's candidates.
 

@@ -89,6 +89,7 @@ def autoencoder(
   hyper: train.Hyper = _HYPER,
   batch_size: int = 256,
   min_mentions: int = 2,
+  unique: bool = False,
 ) -> np.ndarray:
   """Posterior means of an autoencoder of the concatenated fields.
 
@@ -101,6 +102,7 @@ def autoencoder(
     hyper: learning rate of Adam, beta and smoothing.
     batch_size: mentions in a step.
     min_mentions: features that fewer mentions have are left out.
+    unique: whether mentions with equal fields are trained on once.
 
   Returns:
     Vectors, float32 [n, d]; zero for a mention without features.
@@ -112,6 +114,7 @@ def autoencoder(
     epochs=epochs,
     hyper=hyper,
     batch_size=batch_size,
+    unique=unique,
   )
 
 

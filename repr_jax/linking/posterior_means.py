@@ -87,6 +87,7 @@ def fit_posterior_means(
   hyper: train.Hyper = _HYPER,
   batch_size: int = 256,
   word_vectors: np.ndarray | None = None,
+  unique: bool = False,
 ) -> np.ndarray:
   """Trains an autoencoder of the bags and encodes them (thesis eq. 6.3).
 
@@ -100,14 +101,16 @@ def fit_posterior_means(
     batch_size: entities in a step.
     word_vectors: start of the encoder's first layer, [V, h]; random by
       default.
+    unique: whether equal bags are trained on once.
 
   Returns:
     Means, not scaled, float32 [n, d]; an entity without words is zero.
   """
   counts = sp.csr_array(counts)
   full = np.flatnonzero(np.diff(counts.indptr))
+  rows_of = distinct_rows(counts) if unique else full
   fitted = fitting.fit(
-    sp.csr_array(counts[full]),
+    sp.csr_array(counts[rows_of]),
     config,
     key,
     epochs=epochs,
@@ -121,3 +124,20 @@ def fit_posterior_means(
   means = np.zeros((counts.shape[0], config.dim), np.float32)
   means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)
   return means
+
+
+def distinct_rows(counts: sp.csr_array) -> np.ndarray:
+  """Rows that are not empty, the first of equal ones.
+
+  Args:
+    counts: CSR [n, V] with sorted columns.
+
+  Returns:
+    Their numbers, rising, int64 [k].
+  """
+  first: dict[bytes, int] = {}
+  for row in np.flatnonzero(np.diff(counts.indptr)).tolist():
+    part = slice(*counts.indptr[row : row + 2])
+    key = counts.indices[part].tobytes() + counts.data[part].tobytes()
+    first.setdefault(key, row)
+  return np.asarray(list(first.values()), np.int64)

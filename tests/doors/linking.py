@@ -192,6 +192,81 @@ def _key_and_tables(seed, dtype):
   return jax.random.key(seed), _tables(seed, dtype)
 
 
+def _evidence(seed, dtype):
+  nodes = jnp.asarray([[0, 1, -1], [2, 3, 4], [-1, -1, -1]], jnp.int32)
+  edges = jnp.asarray([[0, 2], [3, 1], [4, 0], [-1, -1]], jnp.int32)
+  return linking.Evidence(
+    features=_random(seed, dtype, 3, 3, 2),
+    nodes=nodes,
+    edges=edges,
+    groups=jnp.asarray([0, 1, -1], jnp.int32),
+    shapes=jnp.where(nodes >= 0, nodes % 2, -1),
+    degrees=jnp.ones(6, dtype),
+    gold=jnp.asarray([1, -1, -1], jnp.int32),
+  )
+
+
+def _graph(seed, dtype):
+  chances = jnp.abs(_random(seed + 1, dtype, 3, 3))
+  return _evidence(seed, dtype), chances / chances.sum(axis=1, keepdims=True)
+
+
+def _evidence_garbage(evidence):
+  mask = evidence.nodes >= 0
+  return evidence._replace(
+    features=jnp.where(mask[..., None], evidence.features, jnp.nan),
+    nodes=jnp.where(mask, evidence.nodes, -9),
+    edges=jnp.where(evidence.edges >= 0, evidence.edges, -3),
+    shapes=jnp.where(mask, evidence.shapes, -4),
+    groups=jnp.where(evidence.groups >= 0, evidence.groups, -2),
+  )
+
+
+def _graph_garbage(evidence, chances):
+  mask = evidence.nodes >= 0
+  return _evidence_garbage(evidence), jnp.where(mask, chances, jnp.nan)
+
+
+def _ranker_params(seed, dtype, size):
+  params = [_random(seed, dtype, size) for _ in range(3)]
+  params[1] = jnp.abs(params[1]) + 1
+  inner = _random(seed, dtype, size, 4)
+  outer = _random(seed + 1, dtype, 4), _random(seed + 2, dtype, 4)
+  return linking.RankerParams(*params, inner, *outer)
+
+
+def _two_passes(seed, dtype):
+  first, second = (_ranker_params(seed, dtype, n) for n in (2, 18))
+  return first, second, _evidence(seed, dtype)
+
+
+def _ranked(seed, dtype):
+  mask = jnp.asarray([[True, True, False], [True, False, False]])
+  return _ranker_params(seed, dtype, 2), _random(seed, dtype, 2, 3, 2), mask
+
+
+def _ranked_garbage(params, features, mask):
+  return params, jnp.where(mask[..., None], features, jnp.nan), mask
+
+
+def _parts(params, features, mask):
+  groups = jnp.asarray([1, 0])
+  return linking.score_parts(params, features, groups, mask, num_groups=2)
+
+
+_RANKER = linking.ranker(linking.RankerConfig(4), optax.sgd(0.1))
+
+
+def _ranker_step(seed, dtype):
+  params, features, mask = _ranked(seed, dtype)
+  state = linking.RankerState(params, optax.sgd(0.1).init(params))
+  return state, features, mask, jnp.asarray([1, 0], jnp.int32)
+
+
+def _ranker_step_garbage(state, features, mask, gold):
+  return state, jnp.where(mask[..., None], features, jnp.nan), mask, gold
+
+
 def _call(door):
   return functools.partial(door, _CONFIG)
 
@@ -281,6 +356,47 @@ DOORS = [
     call=functools.partial(linking.search, k=3),
     grad="its scores are a sum of products",
     mask=_search_garbage,
+  ),
+  Door("linking.fit_rankers", host="trains in batches"),
+  Door("linking.decide", host="goes through groups of documents"),
+  Door("linking.graph_features", _graph, grad=(1,), mask=_graph_garbage),
+  Door("linking.pagerank", _graph, grad=(1,), mask=_graph_garbage),
+  Door("linking.coherence", _graph, grad=(1,), mask=_graph_garbage),
+  Door("linking.messages", _graph, grad=(1,), mask=_graph_garbage),
+  Door("linking.candidate_scores", _ranked, grad=(0,), mask=_ranked_garbage),
+  Door(
+    "linking.score_parts",
+    _ranked,
+    call=_parts,
+    grad=(0,),
+    mask=_ranked_garbage,
+  ),
+  Door(
+    "linking.rank_document",
+    _two_passes,
+    vmap=(None, None, 0),
+    grad=(0, 1),
+    mask=lambda a, b, evidence: (a, b, _evidence_garbage(evidence)),
+  ),
+  Door("linking.ranker", host="returns two functions"),
+  Door(
+    "linking.ranker.init",
+    lambda seed, dtype: (jax.random.key(seed), *_ranked(seed, dtype)[1:]),
+    call=_RANKER[0],
+    jitted=lambda: _RANKER[0],
+    grad="draws weights",
+    mask=lambda key, features, mask: (
+      key,
+      *_ranked_garbage(None, features, mask)[1:],
+    ),
+  ),
+  Door(
+    "linking.ranker.update",
+    _ranker_step,
+    call=_RANKER[1],
+    jitted=lambda: _RANKER[1],
+    grad="a step of an optimizer; `candidate_scores` has the gradient",
+    mask=_ranker_step_garbage,
   ),
   Door("linking.rerank", _rerank, grad=(0,), mask=_rerank_garbage),
   Door("linking.ensemble", _ensemble, grad=(1,), mask=_ensemble_garbage),

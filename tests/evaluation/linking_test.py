@@ -46,3 +46,18 @@ def test_parts():
   assert [p.mentions for p in found] == [2, 1, 1, 0]
   assert [p.accuracy for p in found[:3]] == [0.5, 1.0, 1.0]
   assert np.isnan(found[3].accuracy)
+
+
+def test_documents_are_resampled_whole():
+  rng = np.random.default_rng(0)
+  documents = np.repeat(np.arange(50), 20)
+  # All mentions of a document are right together.
+  first = np.repeat(rng.random(50) < 0.5, 20)
+  second = np.repeat(rng.random(50) < 0.6, 20)
+  whole = linking.paired_documents(first, second, documents, rng)
+  single = linking.paired_documents(first, second, np.arange(1000), rng)
+  assert whole.value == pytest.approx(second.mean() - first.mean())
+  assert whole.upper - whole.lower > 3 * (single.upper - single.lower)
+  assert single.p_value < whole.p_value
+  same = linking.paired_documents(first, first, documents, rng)
+  assert same == (0, 0, 0, 1)

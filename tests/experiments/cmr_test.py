@@ -346,6 +346,7 @@ def test_specifications():
     ("svd:k=3", "none of lsa"),
     ("lsa:size=3", "no setting 'size'"),
     ("lsa:k=many", "not a number"),
+    ("vae:unique=2", "unique must be 0 or 1"),
   ):
     with pytest.raises(InputError, match=message):
       systems.parse(text)
@@ -355,7 +356,7 @@ def test_every_setting_of_the_thesis_preset_has_its_figure():
   path = presets.FOLDER / "cmr_thesis.flags"
   (line,) = (x for x in path.read_text().split("\n") if "--systems=" in x)
   texts = line.partition("=")[2].split(",")
-  assert len(texts) == 20
+  assert len(texts) == 21
   for text in texts:
     assert systems.thesis(systems.parse(text))[0] is not None
 

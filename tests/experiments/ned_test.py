@@ -365,6 +365,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
   assert peaks[1] < 1.5 * peaks[0]
 
 
+@pytest.mark.long
 def test_the_program(world, tmp_path):
   program = [
     sys.executable, "-m", "experiments.ned", f"--train={world}/train.jsonl",

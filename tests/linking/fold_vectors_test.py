@@ -59,3 +59,33 @@ def test_shift_points_at_the_block_of_the_fold():
   np.testing.assert_array_equal(
     moved.packed.candidates, [[[0, 1, -1]], [[11, -1, -1]]]
   )
+
+
+@pytest.mark.parametrize(
+  "change",
+  [
+    {"beta": 5.0},
+    {"hidden": 2},
+    {"lower_bounded_variance": True},
+    {"word_start": True},
+  ],
+)
+def test_each_setting_of_the_autoencoder_reaches_it(change):
+  def fit(**settings):
+    made = fold_vectors.Settings(epochs=5, **settings)
+    return fold_vectors.fit_vectors(
+      "vae", _bags(), _WORDS, _COUNTS, made, _KEY
+    ).entities
+
+  assert np.abs(fit(**change) - fit()).max() > 1e-6
+
+
+def test_components_keep_distances_and_order_by_spread():
+  rng = np.random.default_rng(0)
+  words = rng.standard_normal((9, 3)).astype(np.float32) * [5, 1, 0.1]
+  got = fold_vectors.components(words, 5)
+  assert got.shape == (9, 5) and not got[:, 3:].any()
+  spread = got.std(axis=0)[:3]
+  assert (np.diff(spread) < 0).all()
+  expected = np.linalg.norm(words[0] - words[1])
+  assert np.linalg.norm(got[0] - got[1]) == pytest.approx(expected, rel=1e-4)

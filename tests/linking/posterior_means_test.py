@@ -53,3 +53,26 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   )
   assert np.isfinite(trained).all()
   assert not np.allclose(trained[0], null[0])
+
+
+def test_distinct_rows_are_the_first_of_equal_ones():
+  table = np.array([[0, 0], [1, 2], [1, 2], [2, 1], [0, 0], [1, 2]])
+  got = posterior_means.distinct_rows(sp.csr_array(table.astype(np.float32)))
+  assert got.tolist() == [1, 3]
+
+
+def test_unique_bags_are_encoded_all_and_trained_on_once():
+  table = sp.csr_array(
+    np.array([[3, 0, 1], [0, 2, 1], [0, 2, 1], [0, 2, 1]], np.float32)
+  )
+  config = autoencoder.Config(dim=2, hidden=(3,))
+
+  def fit(counts, unique):
+    return posterior_means.fit_posterior_means(
+      counts, key=jax.random.key(0), config=config, epochs=3, unique=unique
+    )
+
+  once = fit(table, True)
+  np.testing.assert_allclose(once[1], once[3], atol=1e-6)
+  np.testing.assert_allclose(once[:2], fit(table[:2], False), atol=1e-5)
+  assert np.abs(once - fit(table, False)).max() > 1e-6

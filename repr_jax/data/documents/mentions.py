@@ -163,7 +163,15 @@ def mention_features(mention: Mention) -> tuple[list[str], set[str]]:
   initials = [next(filter(str.isalpha, word), "") for word in words]
   if len(words) > 1 and any(initials):
     binary.add(f"acronym:{''.join(initials)}")
+  elif len(words) == 1 and (letters := _acronym(mention.words)):
+    binary.add(f"acronym:{letters}")
   return [f"word:{word}" for word in words], binary
+
+
+def _acronym(tokens: Iterable[str]) -> str:
+  """The letters of "U.S." or "NATO" in lower case; "" for other names."""
+  text = "".join(tokens).replace(".", "")
+  return text.lower() if text.isupper() and 2 <= len(text) <= 6 else ""
 
 
 def featurize(

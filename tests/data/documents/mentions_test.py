@@ -116,3 +116,22 @@ def test_parts_of_a_name_are_found(text, span):
 def test_a_corpus_without_mentions_is_refused():
   with pytest.raises(InputError, match="no sentence that mentions"):
     mentions.collect([Sentence("d", ("nobody",))])
+
+
+@pytest.mark.parametrize(
+  ("words", "acronym"),
+  [
+    (("U.S.",), "acronym:us"),
+    (("US",), "acronym:us"),
+    (("United", "States"), "acronym:us"),
+    (("Us",), None),
+    (("A",), None),
+  ],
+)
+def test_acronyms_have_no_dots(words, acronym):
+  (mention,) = mentions.collect(
+    [Sentence("d", (*words, "won"), ((0, len(words), "e"),))]
+  )
+  _, binary = mentions.mention_features(mention)
+  made = [x for x in binary if x.startswith("acronym:")]
+  assert made == ([acronym] if acronym else [])

@@ -1,4 +1,4 @@
-"""Dumps of Wikipedia: markup goes, links stay, damage is named."""
+"""Dumps of Wikipedia: mentions are read, damage is named."""
 
 import bz2
 import importlib.util
@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from repr_jax import errors
-from repr_jax.data.documents import wikipedia, wikitext
+from repr_jax.data.documents import wikipedia
 from repr_jax.data.entities import features
 
 _PAGE = """  <page>
@@ -31,59 +31,6 @@ def _dump(*pages):
   )
   space = "http://www.mediawiki.org/xml/export-0.10/"
   return f'<mediawiki xmlns="{space}">\n{body}</mediawiki>\n'.encode()
-
-
-def _plain(text):
-  return [sentence for sentence, _ in wikitext.sentences(text)]
-
-
-@pytest.mark.parametrize(
-  ("markup", "plain"),
-  [
-    ("a {{t|{{u|x}}|[[y|z]]}} b", ["a b"]),
-    ("a {| class=x\n|-\n| c {{t|}}\n{| \n| nested\n|}\n|}\nb", ["a", "b"]),
-    ("a<ref name=x/> b<ref>c {{cite|d}}</ref> e<!-- f -->", ["a b e"]),
-    ("'''Bold''' and ''it''", ["Bold and it"]),
-    ("== Heading ==\ntext\n=== Sub ===", ["text"]),
-    ("x\n== See also ==\n* [[y]]\n=== z ===\nw\n== Life ==\nv", ["x", "v"]),
-    ("a [http://x.org label] http://y.org b", ["a label b"]),
-    ("* one\n** two\n: three", ["one", "two", "three"]),
-    ("a [[File:x.jpg|thumb|A [[nested]] caption]] b", ["a b"]),
-    ("a [[Category:X]][[fr:Y]] b", ["a b"]),
-    ("a {{unclosed | b\nnext", ["a unclosed | b", "next"]),
-    ("a {{lang|fr|mot}} b {{nowrap|[[x|y]] z}}", ["a mot b y z"]),
-    ("a&nbsp;&ndash; <i>b</i> &lt;c", ["a – b <c"]),
-    ("<math>x_{{i}}</math>a<br/>b __NOTOC__", ["a", "b"]),
-    (
-      "Dr. J. S. Bach met him. He left (at 5 p.m.) today! So.",
-      ["Dr. J. S. Bach met him.", "He left (at 5 p.m.) today!", "So."],
-    ),
-    ("", []),
-  ],
-)
-def test_markup_goes(markup, plain):
-  assert _plain(markup) == plain
-
-
-def test_links_keep_their_places():
-  text = (
-    "The [[red  fox|foxes]] of [[new_York (state)#Fauna|]]x [[bench]]es. "
-    "Then [[:St. Louis. A city|St. Louis. A city]] [[#here|there]] ended."
-  )
-  found = list(wikitext.sentences(text))
-  links = [
-    (sentence[a:b], title) for sentence, links in found for a, b, title in links
-  ]
-  assert links == [
-    ("foxes", "Red fox"),
-    ("x", "New York (state)"),
-    ("benches", "Bench"),
-    ("St. Louis. A city", "St. Louis. A city"),
-  ]
-  assert [s for s, _ in found] == [
-    "The foxes of x benches.",
-    "Then St. Louis. A city there ended.",
-  ]
 
 
 def test_mentions_of_a_dump(tmp_path):

@@ -1,0 +1,271 @@
+"""Systems on given candidates, from most in-links to a two-pass ranker."""
+
+import functools
+import pathlib
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from experiments.ned.config import Config
+from experiments.run import progress
+from repr_jax import linking
+from repr_jax.data.documents import candidate_features, candidate_files
+from repr_jax.data.documents.candidate_files import Document
+from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
+from repr_jax.errors import InputError
+
+SPLITS = ("train", "testa", "testb")
+GRAPH = "PageRank and in-links, untrained"
+FULL = "two passes with graph features"
+_WEIGHTS = (
+  0.0,
+  0.1,
+  0.2,
+  0.3,
+  0.5,
+  0.7,
+  1.0,
+  1.5,
+  2.0,
+  3.0,
+  5.0,
+  8.0,
+  12.0,
+  20.0,
+)
+_NAMES = candidate_features.NAMES
+_pagerank = jax.jit(jax.vmap(linking.pagerank))
+_coherence = jax.jit(jax.vmap(linking.coherence))
+
+
+class Split(NamedTuple):
+  """Documents of a split.
+
+  Attributes:
+    documents: the documents.
+    groups: their arrays.
+    gold: place of each mention's entity, int [n]; -1 where it is none.
+    owner: number of each mention's document, int [n].
+  """
+
+  documents: list[Document]
+  groups: list[EvidenceGroup]
+  gold: np.ndarray
+  owner: np.ndarray
+
+
+class Ladder(NamedTuple):
+  """Answers of all systems.
+
+  Attributes:
+    splits: the documents by split.
+    answers: for each system, for "testa" and "testb", the place of its
+      answer for each mention, int [n].
+    rankers: the trained rankers, one for each seed.
+    probabilities: mean probabilities of the rankers by split, [n, c].
+    weights: weight of the graph in each untrained system, chosen on testa.
+  """
+
+  splits: dict[str, Split]
+  answers: dict[str, dict[str, np.ndarray]]
+  rankers: list[linking.Rankers]
+  probabilities: dict[str, np.ndarray]
+  weights: dict[str, float]
+
+
+class Source(NamedTuple):
+  """Training links and popularity, which features are computed from.
+
+  Attributes:
+    links: counts of training links.
+    popularity: scores by title.
+  """
+
+  links: candidate_features.Links
+  popularity: dict[str, float]
+
+
+def read(config: Config) -> tuple[dict[str, list[Document]], Source]:
+  """Reads all splits of --candidates.
+
+  Args:
+    config: the configuration of the run.
+
+  Returns:
+    Documents by split, and what features are computed from. A missing file
+    is an `InputError`.
+  """
+  assert config.candidates is not None
+  root = pathlib.Path(config.candidates)
+  if not root.is_dir():
+    raise InputError("--candidates: there is no such directory", path=root)
+  splits = {
+    name: candidate_files.read_candidate_documents(
+      root / f"{name}.jsonl.gz", root / f"candidates.{name}.jsonl.gz"
+    )
+    for name in SPLITS
+  }
+  path = root / "popularity.tsv.gz"
+  popularity = candidate_files.read_popularity(path) if path.exists() else {}
+  links = candidate_features.count_links(splits["train"])
+  return splits, Source(links, popularity)
+
+
+def make_split(
+  documents: list[Document], source: Source, block: int = 0
+) -> Split:
+  """Computes features and packs documents.
+
+  Args:
+    documents: the documents.
+    source: what features are computed from.
+    block: of training documents, how many neighbors have their links left
+      out of the counts for each other; 0 for documents that have no links
+      there.
+  """
+  features = []
+  for low in range(0, len(documents), block or len(documents)):
+    part = documents[low : low + (block or len(documents))]
+    without = candidate_features.count_links(part) if block else None
+    features += [
+      candidate_features.document_features(d, *source, without) for d in part
+    ]
+  groups = pack_evidence(documents, features)
+  owner = np.repeat(
+    np.arange(len(documents)), [len(d.mentions) for d in documents]
+  )
+  gold = np.full(len(owner), -1)
+  for group in groups:
+    there = group.mentions >= 0
+    gold[group.mentions[there]] = group.evidence.gold[there]
+  return Split(documents, groups, gold, owner)
+
+
+def run_ladder(config: Config) -> tuple[Ladder, Source]:
+  """Reads, trains and answers.
+
+  Args:
+    config: the configuration of the run.
+
+  Returns:
+    The answers of all systems and what features are computed from. The
+    weights of untrained systems are chosen on testa.
+  """
+  documents, source = read(config)
+  splits = {}
+  for name in SPLITS:
+    # Of few documents, a tenth at most is left out at a time.
+    most = max(len(documents["train"]) // 10, 1)
+    block = min(config.ranker_block, most) if name == "train" else 0
+    splits[name] = make_split(documents[name], source, block)
+    made = splits[name]
+    progress.say(
+      f"ned: {name}: {len(made.documents):,} documents, {len(made.gold):,} "
+      f"linked mentions, entity a candidate for {(made.gold >= 0).mean():.2%}"
+    )
+  tests = SPLITS[1:]
+  answers: dict[str, dict[str, np.ndarray]] = {}
+  for system, feature in (
+    ("most in-links", "log in-links"),
+    ("popularity", "popularity"),
+    ("p(e|m) of training links and in-links", "log p(e|m) of training links"),
+  ):
+    place = _NAMES.index(feature)
+    answers[system] = {t: _by_feature(splits[t], place) for t in tests}
+  weights = {}
+  for system, feature, door in (
+    (GRAPH, "log share of in-links", _pagerank),
+    ("coherence and in-links, untrained", "log share of in-links", _coherence),
+    ("PageRank and p(e|m)", "log p(e|m) of training links", _pagerank),
+    ("coherence and p(e|m)", "log p(e|m) of training links", _coherence),
+  ):
+    answers[system], weights[system] = _by_graph(
+      {t: splits[t] for t in tests}, _NAMES.index(feature), door
+    )
+  key = jax.random.key(config.seed)
+  fit = functools.partial(
+    linking.fit_rankers, hidden=config.ranker_hidden,
+    epochs=config.ranker_epochs, learning_rate=config.ranker_learning_rate,
+    decay=config.ranker_decay,
+  )  # fmt: skip
+  (alone,) = fit(list(map(_apart, splits["train"].groups)), key)
+  rankers = fit(splits["train"].groups, key, members=config.seeds)
+  progress.say(f"ned: {len(rankers)} rankers trained")
+  answers["ranker without graph"] = {}
+  for name in tests:
+    split = splits[name]
+    count = len(split.gold)
+    own = linking.decide(alone, list(map(_apart, split.groups)), count)
+    answers["ranker without graph"][name] = np.asarray(own.best)
+    answers.setdefault("linear ranker without graph", {})[name] = np.where(
+      own.best < 0, -1, own.first.argmax(axis=1)
+    )
+  probabilities = {}
+  for name in tests:
+    split = splits[name]
+    each = [linking.decide(r, split.groups, len(split.gold)) for r in rankers]
+    for number, one in enumerate(each):
+      seed = f"{FULL}, seed {number}"
+      answers.setdefault(seed, {})[name] = np.asarray(one.best)
+    mean = np.mean([np.asarray(x.probabilities) for x in each], axis=0)
+    probabilities[name] = mean
+    answers.setdefault(FULL, {})[name] = np.where(
+      mean.any(axis=1), mean.argmax(axis=1), -1
+    )
+  return Ladder(splits, answers, rankers, probabilities, weights), source
+
+
+def _apart(group: EvidenceGroup) -> EvidenceGroup:
+  """Each mention on its own: one node, one text, no links say nothing."""
+  own = group.evidence
+  apart = own._replace(
+    nodes=np.where(own.nodes >= 0, 0, -1),
+    groups=np.where(own.groups >= 0, 0, -1),
+    edges=np.full((len(own.gold), 1, 2), -1),
+    degrees=np.ones_like(own.degrees[:, :1]),
+  )
+  return group._replace(evidence=apart)
+
+
+def _scored(split: Split, tables: list[np.ndarray]) -> np.ndarray:
+  """Best place of each mention by scores [n, m, c] of each group."""
+  best = np.full(len(split.gold), -1)
+  for group, scores in zip(split.groups, tables):
+    there = group.mentions >= 0
+    scores = np.where(group.evidence.nodes >= 0, scores, -np.inf)
+    best[group.mentions[there]] = scores.argmax(axis=2)[there]
+  return best
+
+
+def _by_feature(split: Split, place: int) -> np.ndarray:
+  return _scored(split, [g.evidence.features[..., place] for g in split.groups])
+
+
+def _by_graph(splits: dict[str, Split], place: int, door):
+  """Answers by a prior and the graph; their weight is chosen on testa."""
+  parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+  for name, split in splits.items():
+    parts[name] = []
+    for group in split.groups:
+      prior = np.where(
+        group.evidence.nodes >= 0, group.evidence.features[..., place], -np.inf
+      )
+      shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
+      total = shares.sum(axis=2, keepdims=True)
+      shares = shares / np.where(total > 0, total, 1)
+      graph = [
+        np.asarray(door(part, shares[low : low + len(part.gold)]))
+        for low, part in linking.fit_ranker.blocks(group.evidence)
+      ]
+      parts[name].append((prior, np.log(np.concatenate(graph) + 1e-4)))
+  answers = {}
+  for weight in _WEIGHTS:
+    answers[weight] = {
+      name: _scored(split, [a + weight * b for a, b in parts[name]])
+      for name, split in splits.items()
+    }
+  first = next(iter(splits))
+  gold = splits[first].gold
+  best = max(_WEIGHTS, key=lambda w: (answers[w][first] == gold).mean())
+  return answers[best], best

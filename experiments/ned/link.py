@@ -1,0 +1,173 @@
+"""Links plain text: one line for each mention, with reasons."""
+
+import json
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from experiments.ned import link_model
+from experiments.ned.config import Config
+from experiments.ned.link_model import GROUPS, Linked, LinkModel
+from repr_jax import linking
+from repr_jax.data.documents import (
+  candidate_features,
+  candidate_files,
+  entity_base,
+  mention_finder,
+)
+from repr_jax.data.documents.candidate_files import Document
+from repr_jax.data.documents.candidates import normalize
+from repr_jax.data.io import files
+from repr_jax.errors import InputError
+
+_FIELDS = (
+  "doc", "start", "end", "surface", "entity", "probability", "runner_up",
+  "runner_up_probability", "nil",
+)  # fmt: skip
+_messages = jax.jit(jax.vmap(linking.messages))
+
+
+def documents(
+  model: LinkModel, config: Config, paths: Sequence[str]
+) -> list[Document]:
+  """Reads texts, finds their mentions and looks candidates up.
+
+  Args:
+    model: the linker.
+    config: the configuration; --mentions gives documents with mentions.
+    paths: files of plain text, one document each.
+
+  Returns:
+    The documents. An unreadable or empty file is an `InputError`.
+  """
+  if bool(paths) == bool(config.mentions):
+    raise InputError(
+      "--mode=link needs FILE... of plain text, or --mentions=FILE with "
+      "documents and mentions; not both"
+    )
+  made = []
+  if config.mentions:
+    for document in candidate_files.read_gold_documents(config.mentions):
+      spans = [(m.start, m.end, m.entity) for m in document.mentions]
+      made.append((document.id, document.text, spans))
+  for path in paths:
+    text = "\n".join(line.rstrip("\r\n") for line in files.open_text(path))
+    if not text.strip():
+      raise InputError("is empty", path=path)
+    spans = [(x.start, x.end, None) for x in mention_finder.find_mentions(text)]
+    made.append((pathlib.Path(path).name, text, spans))
+  return [
+    entity_base.base_document(model.base, *one, top=link_model.TOP)
+    for one in made
+  ]
+
+
+def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
+  """One record for each mention, in the order of the documents.
+
+  Args:
+    model: the linker.
+    linked: its answers.
+
+  Yields:
+    Fields of the table and "why": the parts of the score by kind, the words
+    of the answer's title and description that are in the text, the mentions
+    that support it, and the features of the prior.
+  """
+  support = _support(linked)
+  number = 0
+  for document in linked.documents:
+    words = set(candidate_features.WORD.findall(document.text.casefold()))
+    for mention in document.mentions:
+      chances, best = linked.probabilities[number], int(linked.best[number])
+      record: dict[str, Any] = {
+        "doc": document.id, "start": mention.start, "end": mention.end,
+        "surface": mention.surface, "entity": None, "probability": 0.0,
+        "runner_up": None, "runner_up_probability": 0.0, "nil": True,
+      }  # fmt: skip
+      if best >= 0:
+        answer = mention.candidates[best]
+        p = float(chances[best])
+        record |= {
+          "entity": answer.title,
+          "probability": round(p, 4),
+          "nil": p < model.threshold,
+        }
+        if len(mention.candidates) > 1:
+          second = int(np.argsort(-chances)[1])
+          record["runner_up"] = mention.candidates[second].title
+          record["runner_up_probability"] = round(float(chances[second]), 4)
+        parts = linked.parts[number, best]
+        other = candidate_features.other_words(
+          normalize(mention.surface), answer.title, answer.description
+        )
+        record["why"] = {
+          "score": round(float(linked.scores[number, best]), 4),
+          "parts": {k: round(float(x), 4) for k, x in zip(GROUPS, parts)},
+          "words": [w for w in other if w in words],
+          "mentions": [
+            {"surface": surface, "share": round(share, 3)}
+            for surface, share in support[number]
+          ],
+          "in_links": answer.in_links,
+        }
+      yield record
+      number += 1
+
+
+def _support(linked: Linked) -> dict[int, list[tuple[str, float]]]:
+  """Up to five mentions that support each answer, with their shares."""
+  surfaces = [m.surface for d in linked.documents for m in d.mentions]
+  made: dict[int, list[tuple[str, float]]] = {
+    number: [] for number in range(len(surfaces))
+  }
+  for group in linked.groups:
+    there = np.maximum(group.mentions, 0)
+    table = np.asarray(
+      _messages(group.evidence, linked.probabilities[there].astype(np.float32))
+    )
+    for numbers, messages in zip(group.mentions, table):
+      for row, number in enumerate(numbers.tolist()):
+        if number < 0:
+          continue
+        given = messages[row, :, linked.best[number]]
+        total = given.sum()
+        merged: dict[str, float] = {}
+        for place in np.flatnonzero(given > 1e-6).tolist():
+          surface = surfaces[numbers[place]]
+          merged[surface] = merged.get(surface, 0.0) + given[place] / total
+        ordered = sorted(merged.items(), key=lambda x: (-x[1], x[0]))
+        made[number] = [(s, float(x)) for s, x in ordered[:5]]
+  return made
+
+
+def lines(made: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
+  """The records as text.
+
+  Args:
+    made: records of `records`.
+    form: "tsv" with a header; "json", a line for each mention with reasons;
+      "standoff", the shared form, a line for each document.
+
+  Yields:
+    Lines without their ends.
+  """
+  if form == "tsv":
+    yield "\t".join(_FIELDS)
+    for record in made:
+      cells = ("" if record[x] is None else record[x] for x in _FIELDS)
+      yield "\t".join(" ".join(str(x).split()) for x in cells)
+  elif form == "json":
+    for record in made:
+      yield json.dumps(record, ensure_ascii=False)
+  else:
+    by_document: dict[str, list[dict[str, Any]]] = {}
+    for record in made:
+      entity = None if record["nil"] else record["entity"]
+      own = {"start": record["start"], "end": record["end"], "entity": entity}
+      by_document.setdefault(record["doc"], []).append(own)
+    for name, listed in by_document.items():
+      yield json.dumps({"doc": name, "mentions": listed}, ensure_ascii=False)

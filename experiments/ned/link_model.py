@@ -1,0 +1,169 @@
+"""A trained linker in a directory: rankers, entities, links, NIL threshold."""
+
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from repr_jax import linking
+from repr_jax.data.documents import candidate_features, entity_base
+from repr_jax.data.documents.candidate_files import Document
+from repr_jax.data.documents.entity_base import EntityBase
+from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
+from repr_jax.data.io import array_files, files, json_files
+from repr_jax.errors import InputError
+
+TOP = 30  # candidates of a mention
+GROUPS = ("prior", "name", "document", "graph")
+
+
+class LinkModel(NamedTuple):
+  """A linker.
+
+  Attributes:
+    rankers: one for each seed; their probabilities are averaged.
+    base: the knowledge base.
+    threshold: answers with a smaller probability are NIL.
+  """
+
+  rankers: list[linking.Rankers]
+  base: EntityBase
+  threshold: float
+
+
+class Linked(NamedTuple):
+  """Documents, linked.
+
+  Attributes:
+    documents: the documents.
+    groups: their arrays.
+    best: place of each mention's answer, int [n]; -1 without candidates.
+    probabilities: mean probabilities of the candidates, [n, c].
+    parts: mean parts of their scores by `GROUPS`, [n, c, 4].
+    scores: mean scores, which the parts add up to, [n, c].
+  """
+
+  documents: Sequence[Document]
+  groups: list[EvidenceGroup]
+  best: np.ndarray
+  probabilities: np.ndarray
+  parts: np.ndarray
+  scores: np.ndarray
+
+
+def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
+  """Links documents that have candidates of the model's knowledge base.
+
+  Args:
+    model: the linker.
+    documents: the documents.
+  """
+  popularity, links = model.base.popularity, model.base.links
+  features = [
+    candidate_features.document_features(d, links, popularity)
+    for d in documents
+  ]
+  count = sum(len(d.mentions) for d in documents)
+  groups = pack_evidence(documents, features, top=TOP)
+  if not groups:
+    none = np.zeros((count, TOP))
+    return Linked(
+      documents, groups, np.full(count, -1), none,
+      np.zeros((count, TOP, len(GROUPS))), none,
+    )  # fmt: skip
+  kinds = np.asarray(
+    [GROUPS.index(x) for x in candidate_features.GROUPS]
+    + [GROUPS.index("graph")]
+    * (len(model.rankers[0].second.mean) - len(candidate_features.GROUPS))
+  )
+  made = []
+  for one in model.rankers:
+    decision = linking.decide(one, groups, count)
+    mask = np.isfinite(np.asarray(decision.scores))
+    parts = linking.score_parts(
+      one.second, decision.features, kinds, mask, num_groups=len(GROUPS)
+    )
+    scores = np.where(mask, np.asarray(decision.scores), 0)
+    made.append((np.asarray(decision.probabilities), np.asarray(parts), scores))
+  chances, parts, scores = (np.mean(x, axis=0) for x in zip(*made))
+  best = np.where(chances.any(axis=1), chances.argmax(axis=1), -1)
+  return Linked(documents, groups, best, chances, parts, scores)
+
+
+def save(directory: pathlib.Path, model: LinkModel) -> None:
+  """Writes a linker.
+
+  Args:
+    directory: is made.
+    model: the linker.
+  """
+  directory.mkdir(parents=True, exist_ok=True)
+  arrays = {
+    f"{number}/{part}/{field}": np.asarray(value)
+    for number, rankers in enumerate(model.rankers)
+    for part, params in rankers._asdict().items()
+    for field, value in params._asdict().items()
+  }
+  array_files.write_npz(directory / "rankers.npz", **arrays)
+  entity_base.write_entities(
+    directory / "entities.jsonl.gz", model.base.entities.values()
+  )
+  record = {
+    "threshold": model.threshold,
+    "rankers": len(model.rankers),
+    "links": {m: dict(own) for m, own in model.base.links.mentions.items()},
+  }
+  with files.atomic_write(directory / "linker.json") as out:
+    json.dump(record, out, ensure_ascii=False)
+
+
+def load(
+  directory: str, kb: str | None = None, add_entities: str | None = None
+) -> LinkModel:
+  """Reads a linker.
+
+  Args:
+    directory: what `save` wrote.
+    kb: file of entities to link against instead of the model's own.
+    add_entities: file of entities to add.
+
+  Returns:
+    The linker; what is not one is an `InputError`.
+  """
+  root = pathlib.Path(directory)
+  path = root / "linker.json"
+  if not path.exists():
+    raise InputError("--model: holds no linker (linker.json)", path=root)
+  record = json_files.read_json(path)
+  stored = array_files.read_npz(root / "rankers.npz")
+  try:
+    mentions = {str(m): dict(own) for m, own in record["links"].items()}
+    rankers = [
+      linking.Rankers(
+        *(
+          linking.RankerParams(
+            *(
+              jax.numpy.asarray(stored[f"{number}/{part}/{field}"])
+              for field in linking.RankerParams._fields
+            )
+          )
+          for part in linking.Rankers._fields
+        )
+      )
+      for number in range(int(record["rankers"]))
+    ]
+    threshold = float(record["threshold"])
+  except (KeyError, TypeError, ValueError, AttributeError) as error:
+    raise InputError("is not a linker of this version", path=path) from error
+  counts: dict[str, int] = {}
+  for own in mentions.values():
+    for entity, number in own.items():
+      counts[entity] = counts.get(entity, 0) + number
+  entities = entity_base.read_entities(kb or root / "entities.jsonl.gz")
+  if add_entities:
+    entities += entity_base.read_entities(add_entities)
+  links = candidate_features.Links(mentions, counts)
+  return LinkModel(rankers, entity_base.build_base(entities, links), threshold)

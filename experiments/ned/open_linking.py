@@ -1,0 +1,126 @@
+"""Linking with looked-up candidates: coverage, NIL, and the linker's model."""
+
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from experiments.ned import ladder, link_model
+from experiments.ned.config import Config
+from experiments.ned.link_model import LinkModel
+from experiments.run import progress, report, runlib
+from repr_jax.data.documents import candidate_files, entity_base
+from repr_jax.data.documents.candidate_files import Document
+from repr_jax.errors import InputError
+
+_THRESHOLDS = tuple(np.round(np.arange(0, 1, 0.05), 2).tolist())
+
+
+def evaluate(
+  run: runlib.Run,
+  config: Config,
+  answered: ladder.Ladder,
+  source: ladder.Source,
+) -> report.Table:
+  """Links all mentions with looked-up candidates; saves the linker.
+
+  The NIL threshold is chosen on testa with a knowledge base of train's
+  candidates; tests use one of the candidates of train and testa.
+
+  Args:
+    run: gets figures and `linker/`.
+    config: the configuration of the run.
+    answered: the ladder.
+    source: training links and popularity.
+
+  Returns:
+    The table of figures.
+  """
+  splits = {name: answered.splits[name].documents for name in ladder.SPLITS}
+  tests = {"testb": _with_nil(config, "testb")}
+  for entry in config.open_tests:
+    name, equals, path = entry.partition("=")
+    if not equals:
+      raise InputError(f"--open_tests: expected NAME=PATH, not {entry!r}")
+    tests[name] = candidate_files.read_gold_documents(path)
+  small = _model(answered, source, splits["train"])
+  chosen, _ = _scores(small, _with_nil(config, "testa"))
+  threshold = max(_THRESHOLDS, key=lambda t: _f1(chosen, t)[0])
+  progress.say(f"ned: answers below {threshold} are NIL (chosen on testa)")
+  base = _model(answered, source, splits["train"] + splits["testa"])
+  lines: list[list[Any]] = []
+  for name, documents in tests.items():
+    scores, covered = _scores(base, documents)
+    linked = scores[scores[:, 2] > 0]
+    figures = {
+      "mentions": len(scores),
+      "of them NIL": int((scores[:, 2] == 0).sum()),
+      "entity a candidate, %": 100 * covered,
+      "micro F1 of linked mentions, %": 100 * float(linked[:, 1].mean()),
+      "right if the entity is a candidate, %": 100
+      * float(linked[:, 1].sum() / max(covered * len(linked), 1)),
+      "F1 with NIL, %": 100 * _f1(scores, threshold)[0],
+      "right with NIL as an answer, %": 100 * _f1(scores, threshold)[1],
+    }
+    for metric, value in list(figures.items())[2:]:
+      run.row(f"{name}: looked-up candidates", metric, value)
+    lines.append(
+      [name, *(x if isinstance(x, int) else round(x, 1)
+               for x in figures.values())]
+    )  # fmt: skip
+  whole = [x for name in ladder.SPLITS for x in splits[name]]
+  link_model.save(
+    pathlib.Path(run.directory) / "linker",
+    _model(answered, source, whole)._replace(threshold=threshold),
+  )
+  return report.Table(
+    "Candidates looked up in the knowledge base; answers below probability "
+    f"{threshold} are NIL",
+    ["test", *figures], lines,
+  )  # fmt: skip
+
+
+def _with_nil(config: Config, name: str) -> list[Document]:
+  path = pathlib.Path(str(config.candidates)) / f"{name}.jsonl.gz"
+  return candidate_files.read_gold_documents(path)
+
+
+def _model(answered, source, documents) -> LinkModel:
+  entities = entity_base.collect_entities(documents, source.popularity)
+  base = entity_base.build_base(entities, source.links)
+  return LinkModel(answered.rankers, base, 0.0)
+
+
+def _scores(
+  model: LinkModel, documents: list[Document]
+) -> tuple[np.ndarray, float]:
+  """Probability, right or not, and linked or not of each mention, [n, 3]."""
+  looked_up = [
+    entity_base.base_document(
+      model.base, d.id, d.text,
+      [(m.start, m.end, m.entity) for m in d.mentions], link_model.TOP,
+    )
+    for d in documents
+  ]  # fmt: skip
+  linked = link_model.link(model, looked_up)
+  rows, covered = [], []
+  mentions = [m for d in looked_up for m in d.mentions]
+  for mention, best, chances in zip(
+    mentions, linked.best.tolist(), linked.probabilities
+  ):
+    titles = [x.title for x in mention.candidates]
+    right = best >= 0 and titles[best] == mention.entity
+    rows.append((chances.max(), right, mention.entity is not None))
+    if mention.entity is not None:
+      covered.append(mention.entity in titles)
+  return np.asarray(rows, float), float(np.mean(covered))
+
+
+def _f1(scores: np.ndarray, threshold: float) -> tuple[float, float]:
+  """F1 of links, and the share right where NIL is an answer too."""
+  p, right, linked = scores.T
+  given = (p >= threshold) & (p > 0)
+  hits = (given & (right > 0)).sum()
+  f1 = 2 * hits / max(given.sum() + linked.sum(), 1)
+  nil = (~given & (linked == 0)).sum()
+  return float(f1), float((hits + nil) / len(scores))

@@ -1,0 +1,283 @@
+"""Documents with the candidates of their mentions and the candidates' links.
+
+Two files of JSON lines. The first has documents as `linked_documents` reads
+them. The second has a line for each linked mention:
+
+    {"doc": "1", "mention": 0, "start": 11, "end": 17, "candidates": [
+      {"id": 11867, "title": "Germany", "in_links": 91000, "out_links": 1200,
+       "links": [21212]}]}
+
+`mention` counts the entries of the document's "mentions" from 0; `links` are
+the ids of other candidates of the document that the page links to.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeGuard
+
+from repr_jax import errors
+from repr_jax.data.documents import linked_documents, wikitext
+from repr_jax.data.documents.linked_documents import LinkedDocument
+from repr_jax.data.io import files, json_files
+
+
+class Candidate(NamedTuple):
+  """An entity that a mention may refer to.
+
+  Attributes:
+    id: its number; ties documents' candidates and their links together.
+    title: its name.
+    in_links: pages that link to it.
+    out_links: pages that it links to.
+    links: ids of candidates of the same document that it links to.
+    aliases: other names.
+    description: text about it.
+  """
+
+  id: int
+  title: str
+  in_links: int
+  out_links: int
+  links: tuple[int, ...]
+  aliases: tuple[str, ...] = ()
+  description: str = ""
+
+
+class Mention(NamedTuple):
+  """A mention with offsets in characters.
+
+  Attributes:
+    start: its first character.
+    end: the character after its last.
+    surface: its text.
+    entity: its gold entity, None where unknown or not in the knowledge base.
+    candidates: its candidates; () where there are none.
+  """
+
+  start: int
+  end: int
+  surface: str
+  entity: str | None
+  candidates: tuple[Candidate, ...]
+
+
+class Document(NamedTuple):
+  """A text with mentions.
+
+  Attributes:
+    id: its name.
+    text: its text.
+    mentions: by their places.
+    unlinked: surfaces of further names in the text, without entity.
+  """
+
+  id: str
+  text: str
+  mentions: tuple[Mention, ...]
+  unlinked: tuple[str, ...] = ()
+
+
+def read_candidate_documents(
+  path: files.Path, candidates_path: files.Path
+) -> list[Document]:
+  """Reads documents and the candidates of their linked mentions.
+
+  Args:
+    path: the documents, plain or compressed.
+    candidates_path: the candidates.
+
+  Returns:
+    The documents with their linked mentions; NIL mentions are in `unlinked`.
+    A candidate line of another document, of a mention that is not there or
+    with other offsets, and a candidate listed twice are `InputError`s.
+  """
+  records: dict[str, dict[str, Any]] = {}
+  for line, text in enumerate(files.open_text(path), 1):
+    if text.strip():
+      record = json_files.parse_json(text, path, line)
+      try:
+        _add_document(records, record)
+      except errors.InputError as error:
+        raise errors.InputError(str(error), path=path, line=line) from error
+  if not records:
+    raise errors.InputError("has no documents", path=path)
+  for line, text in enumerate(files.open_text(candidates_path), 1):
+    if text.strip():
+      record = json_files.parse_json(text, candidates_path, line)
+      try:
+        _add_candidates(records, record)
+      except errors.InputError as error:
+        raise errors.InputError(
+          str(error), path=candidates_path, line=line
+        ) from error
+  return [_document(name, record) for name, record in records.items()]
+
+
+def read_gold_documents(path: files.Path) -> list[Document]:
+  """Reads documents without candidates, NIL mentions among their mentions.
+
+  Args:
+    path: the documents, plain or compressed.
+
+  Returns:
+    The documents; a mention without "wikipedia_title" has no entity.
+  """
+  records: dict[str, dict[str, Any]] = {}
+  for line, text in enumerate(files.open_text(path), 1):
+    if text.strip():
+      record = json_files.parse_json(text, path, line)
+      try:
+        if isinstance(record, dict):
+          record = {
+            **record,
+            "mentions": [
+              *record.get("mentions", []),
+              *record.get("unlinked_mentions", []),
+            ],
+            "unlinked_mentions": [],
+          }
+        _add_document(records, record)
+      except errors.InputError as error:
+        raise errors.InputError(str(error), path=path, line=line) from error
+  if not records:
+    raise errors.InputError("has no documents", path=path)
+  return [_document(name, record) for name, record in records.items()]
+
+
+def read_popularity(path: files.Path) -> dict[str, float]:
+  """Reads lines `title<TAB>score`.
+
+  Args:
+    path: the file, plain or compressed.
+
+  Returns:
+    Scores by title. A line of another form is an `InputError`.
+  """
+  scores = {}
+  for line, text in enumerate(files.open_text(path), 1):
+    title, tab, number = text.rstrip("\r\n").rpartition("\t")
+    try:
+      scores[title] = float(number)
+    except ValueError:
+      tab = ""
+    if not tab or not abs(scores[title]) < 1e18:
+      raise errors.InputError(
+        "expected title<TAB>score", path=path, line=line
+      ) from None
+  return scores
+
+
+def linked(document: Document) -> LinkedDocument:
+  """The document in tokens, with each mention's candidates.
+
+  Args:
+    document: a document; its spans are distinct.
+
+  Returns:
+    The same mentions in the same order; p(e|m) is the share of in-links.
+  """
+  made = linked_documents.make_document(
+    document.id, document.text,
+    ((m.start, m.end, m.entity) for m in document.mentions),
+  )  # fmt: skip
+  return made._replace(
+    mentions=tuple(
+      mention._replace(candidates=_shares(own.candidates))
+      for mention, own in zip(made.mentions, document.mentions)
+    )
+  )
+
+
+def _shares(
+  candidates: Iterable[Candidate],
+) -> tuple[tuple[str, float], ...]:
+  weights = {x.title: x.in_links + 1.0 for x in candidates}
+  total = sum(weights.values())
+  return tuple((title, weight / total) for title, weight in weights.items())
+
+
+def _add_document(records: dict[str, Any], record: Any) -> None:
+  if not isinstance(record, dict):
+    raise errors.InputError("expected a JSON object on the line")
+  name, text = record.get("doc_id", record.get("doc")), record.get("text")
+  if not isinstance(name, str) or not isinstance(text, str):
+    raise errors.InputError('expected "doc_id" and "text", both texts')
+  if name in records:
+    raise errors.InputError(f"the document {name!r} is there twice")
+  mentions = record.get("mentions", [])
+  unlinked = record.get("unlinked_mentions", [])
+  spans = []
+  for mention in [*mentions, *unlinked]:
+    start, end = _span(mention)
+    if not 0 <= start < end <= len(text):
+      raise errors.InputError(
+        f"document {name!r}: a mention has no place in the text: {mention}"
+      )
+    spans.append((start, end))
+  if len(set(spans[: len(mentions)])) < len(mentions):
+    raise errors.InputError(f"document {name!r}: a span is there twice")
+  golds = [m.get("wikipedia_title", m.get("entity")) for m in mentions]
+  records[name] = {
+    "text": text,
+    "spans": spans[: len(mentions)],
+    "golds": [None if g is None else wikitext.normal_title(g) for g in golds],
+    "unlinked": tuple(text[a:b] for a, b in spans[len(mentions) :]),
+    "candidates": [()] * len(mentions),
+  }
+
+
+def _span(mention: Any) -> tuple[int, int]:
+  """Start and end of a mention, (-1, -1) where it has none."""
+  if not isinstance(mention, dict):
+    return -1, -1
+  start, end = mention.get("start"), mention.get("end")
+  return (start, end) if _whole(start) and _whole(end) else (-1, -1)
+
+
+def _add_candidates(records: dict[str, Any], record: Any) -> None:
+  if not isinstance(record, dict):
+    raise errors.InputError("expected a JSON object on the line")
+  name, number = record.get("doc"), record.get("mention")
+  if name not in records:
+    raise errors.InputError(f"there is no document {name!r}")
+  own = records[name]
+  if not (_whole(number) and 0 <= number < len(own["spans"])):
+    raise errors.InputError(f"document {name!r} has no mention {number!r}")
+  if (record.get("start"), record.get("end")) != own["spans"][number]:
+    raise errors.InputError(
+      f"document {name!r}: mention {number} stands at "
+      f"{own['spans'][number]}, not at "
+      f"({record.get('start')}, {record.get('end')})"
+    )
+  try:
+    listed = tuple(
+      Candidate(
+        int(x["id"]), wikitext.normal_title(x["title"]), int(x["in_links"]),
+        int(x.get("out_links", 0)), tuple(map(int, x.get("links", ()))),
+      )
+      for x in record["candidates"]
+    )  # fmt: skip
+  except (KeyError, TypeError, ValueError, AttributeError) as error:
+    raise errors.InputError(
+      'expected "candidates" with "id", "title", "in_links", "links"'
+    ) from error
+  if len({x.id for x in listed}) < len(listed):
+    raise errors.InputError("a candidate of the mention is there twice")
+  if any(min(x.in_links, x.out_links) < 0 for x in listed):
+    raise errors.InputError("a candidate has a negative number of links")
+  own["candidates"][number] = listed
+
+
+def _document(name: str, record: dict[str, Any]) -> Document:
+  text = record["text"]
+  mentions = [
+    Mention(a, b, text[a:b], gold, listed)
+    for (a, b), gold, listed in zip(
+      record["spans"], record["golds"], record["candidates"]
+    )
+  ]
+  ordered = sorted(mentions, key=lambda m: (m.start, m.end))
+  return Document(name, text, tuple(ordered), record["unlinked"])
+
+
+def _whole(value: Any) -> TypeGuard[int]:
+  return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,265 @@
+"""A knowledge base in which candidates of new mentions are looked up.
+
+Entities are JSON lines; only "name" is needed:
+
+    {"name": "Paris, Texas", "aliases": ["Paris TX"], "description": "A town",
+     "in_links": 310, "out_links": 80, "links": ["Texas"], "popularity": 7.1}
+
+A mention is looked up among names, aliases and training links in normalized
+form, then among the names that contain all its words.
+"""
+
+import collections
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from repr_jax import errors
+from repr_jax.data.documents.candidate_features import Links
+from repr_jax.data.documents.candidate_files import (
+  Candidate,
+  Document,
+  Mention,
+)
+from repr_jax.data.documents.candidates import normalize
+from repr_jax.data.io import files, json_files
+
+
+class Entity(NamedTuple):
+  """An entity.
+
+  Attributes:
+    name: its title, which is its key.
+    aliases: other names.
+    description: text about it.
+    in_links: pages that link to it.
+    out_links: pages that it links to.
+    links: names of entities that it links to.
+    popularity: a score, 0 where unknown.
+  """
+
+  name: str
+  aliases: tuple[str, ...] = ()
+  description: str = ""
+  in_links: int = 0
+  out_links: int = 0
+  links: tuple[str, ...] = ()
+  popularity: float = 0.0
+
+
+class EntityBase(NamedTuple):
+  """Entities with the tables to look them up.
+
+  Attributes:
+    entities: by name.
+    numbers: number of each entity by name.
+    names: names by normalized name, title up to a bracket or comma, or alias.
+    words: names by the words of their titles.
+    links: counts of training links.
+  """
+
+  entities: dict[str, Entity]
+  numbers: dict[str, int]
+  names: dict[str, list[str]]
+  words: dict[str, set[str]]
+  links: Links
+
+  @property
+  def popularity(self) -> dict[str, float]:
+    """Scores by name."""
+    return {x.name: x.popularity for x in self.entities.values()}
+
+
+def build_base(entities: Iterable[Entity], links: Links) -> EntityBase:
+  """Makes the tables of a knowledge base.
+
+  Args:
+    entities: the entities; of one name the last counts.
+    links: counts of training links; those to other entities are never
+      candidates.
+  """
+  known = {x.name: x for x in entities}
+  numbers = {name: row for row, name in enumerate(known)}
+  names: dict[str, list[str]] = {}
+  words: dict[str, set[str]] = collections.defaultdict(set)
+  for entity in known.values():
+    bare = entity.name.partition(" (")[0]
+    forms = (entity.name, bare, bare.partition(", ")[0], *entity.aliases)
+    for form in dict.fromkeys(map(normalize, forms)):
+      names.setdefault(form, []).append(entity.name)
+    for word in normalize(bare).split():
+      words[word].add(entity.name)
+  return EntityBase(known, numbers, names, dict(words), links)
+
+
+def collect_entities(
+  documents: Iterable[Document], popularity: Mapping[str, float]
+) -> list[Entity]:
+  """The candidates of documents as entities, with all their known links.
+
+  Args:
+    documents: documents with candidates.
+    popularity: scores by title.
+  """
+  titles: dict[int, Candidate] = {}
+  links: dict[int, set[int]] = collections.defaultdict(set)
+  for document in documents:
+    for mention in document.mentions:
+      for candidate in mention.candidates:
+        titles[candidate.id] = candidate
+        links[candidate.id].update(candidate.links)
+  return [
+    Entity(
+      x.title, (), "", x.in_links, x.out_links,
+      tuple(sorted(titles[i].title for i in links[x.id] if i in titles)),
+      popularity.get(x.title, 0.0),
+    )
+    for x in titles.values()
+  ]  # fmt: skip
+
+
+def look_up(base: EntityBase, surface: str, top: int = 30) -> list[Entity]:
+  """Entities that a mention may refer to.
+
+  Args:
+    base: the knowledge base.
+    surface: the mention.
+    top: how many at most.
+
+  Returns:
+    Those linked from this mention in training first, then those of this
+    name, then those whose names contain it; each by in-links, ties by name.
+  """
+  key = normalize(surface)
+  counts = base.links.mentions.get(key, {})
+  linked = {x for x in counts if x in base.entities}
+  named = set(base.names.get(key, ()))
+  sets = [base.words.get(word, set()) for word in key.split()]
+  within = set.intersection(*sets) if sets else set()
+
+  def order(name):
+    entity = base.entities[name]
+    kind = (name in linked) + 2 * (name in named)
+    return -min(kind, 2), -counts.get(name, 0), -entity.in_links, name
+
+  ordered = sorted(linked | named | within, key=order)
+  return [base.entities[name] for name in ordered[:top]]
+
+
+def base_document(
+  base: EntityBase,
+  name: str,
+  text: str,
+  spans: Sequence[tuple[int, int, str | None]],
+  top: int = 30,
+) -> Document:
+  """A document whose mentions have candidates of a knowledge base.
+
+  Args:
+    base: the knowledge base.
+    name: the document's id.
+    text: its text.
+    spans: (start, end, entity or None) in characters.
+    top: candidates of a mention, at most.
+
+  Returns:
+    The document. A mention without candidates takes those of the first longer
+    mention that contains its words. Spans that are empty or outside the text
+    are `InputError`s.
+  """
+  for start, end, _ in spans:
+    if not 0 <= start < end <= len(text):
+      raise errors.InputError(
+        f"document {name!r}: the mention at {start} to {end} lies outside the "
+        f"text, which has {len(text)} characters, or is empty"
+      )
+  ordered = sorted(spans, key=lambda x: (x[0], x[1]))
+  surfaces = [text[a:b] for a, b, _ in ordered]
+  keys = [f" {normalize(x)} " for x in surfaces]
+  listed = [look_up(base, x, top) for x in surfaces]
+  for place, own in enumerate(listed):
+    if not own:
+      listed[place] = next(
+        (
+          listed[other]
+          for other, key in enumerate(keys)
+          if listed[other] and keys[place] in key
+        ),
+        [],
+      )
+  present = {x.name for own in listed for x in own}
+  mentions = tuple(
+    Mention(a, b, surface, entity, tuple(_candidate(base, x, present)
+                                         for x in own))
+    for (a, b, entity), surface, own in zip(ordered, surfaces, listed)
+  )  # fmt: skip
+  return Document(name, text, mentions)
+
+
+def _candidate(base: EntityBase, entity: Entity, present: set[str]):
+  links = tuple(base.numbers[x] for x in entity.links if x in present)
+  return Candidate(
+    base.numbers[entity.name], entity.name, entity.in_links, entity.out_links,
+    links, entity.aliases, entity.description,
+  )  # fmt: skip
+
+
+def read_entities(path: files.Path) -> list[Entity]:
+  """Reads entities from JSON lines.
+
+  Args:
+    path: the file, plain or compressed.
+
+  Returns:
+    The entities. A line without a name, or with a field of another type, is
+    an `InputError`.
+  """
+  entities = []
+  for line, text in enumerate(files.open_text(path), 1):
+    if not text.strip():
+      continue
+    record = json_files.parse_json(text, path, line)
+    try:
+      entities.append(_entity(record))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+      raise errors.InputError(
+        'expected {"name": text, "aliases": [texts], "description": text}, '
+        'and perhaps "in_links", "out_links", "links", "popularity"',
+        path=path, line=line,
+      ) from error  # fmt: skip
+  if not entities:
+    raise errors.InputError("has no entities", path=path)
+  return entities
+
+
+def _entity(record: Any) -> Entity:
+  values = Entity(
+    record["name"].strip(), tuple(record.get("aliases", ())),
+    record.get("description", ""), int(record.get("in_links", 0)),
+    int(record.get("out_links", 0)), tuple(record.get("links", ())),
+    float(record.get("popularity", 0)),
+  )  # fmt: skip
+  texts = (values.description, *values.aliases, *values.links)
+  lists = (record.get("aliases", []), record.get("links", []))
+  if (
+    not values.name
+    or not all(isinstance(x, str) for x in texts)
+    or not all(isinstance(x, list) for x in lists)
+    or min(values.in_links, values.out_links) < 0
+    or not math.isfinite(values.popularity)
+  ):
+    raise ValueError(record)
+  return values
+
+
+def write_entities(path: files.Path, entities: Iterable[Entity]) -> None:
+  """Writes what `read_entities` reads.
+
+  Args:
+    path: the file; compressed if its name ends in .gz.
+    entities: the entities.
+  """
+  with files.atomic_write(path) as out:
+    for entity in entities:
+      out.write(json.dumps(entity._asdict(), ensure_ascii=False) + "\n")
