@@ -8,14 +8,26 @@ other systems' vectors; they are counted once into --store and reused by every
 run that names it. The work directory gets vectors.npz and vectors.txt
 (word2vec's format), results.json with the thesis' figures, nearest neighbors,
 the explained share of each view, and plots. --study runs a whole table of the
-chapter over one pass of counting.
+chapter over one pass of counting. --study=query asks a finished run:
+
+python -m experiments.mvlsa --study=query --workdir=runs/wn \
+  --ask="dog,dog cat,man king woman" --map=words.svg
 """
 
 import json
+import pathlib
 import time
 from collections.abc import Sequence
 
-from experiments.mvlsa import evaluate, plots, scale, studies, train
+from experiments.mvlsa import (
+  evaluate,
+  plots,
+  price,
+  query,
+  scale,
+  studies,
+  train,
+)
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
 from experiments.run import progress, runlib, tables
@@ -62,6 +74,10 @@ def main(argv: list[str]) -> None:
   """Runs what the flags ask for."""
   del argv
   config = configs.from_flags(Config, seed=runlib.SEED.value)
+  if config.study == "query":
+    folder = pathlib.Path(runlib.WORKDIR.value or "runs/mvlsa")
+    query.run(folder, config.ask, config.map)
+    return
   sets: list[evaluate.TestSet] = []
   if config.evaluate and config.study != "scale":
     sets = evaluate.load_sets(
@@ -81,12 +97,15 @@ def main(argv: list[str]) -> None:
       run.log(next(steps), did=text)
 
     problem = train.prepare(config, sets, report)
+    if config.study == "price":
+      price.run(run, problem)
+      return
     if config.study == "fit":
       study = studies.fit(problem)
     else:
       study = studies.run(config.study, problem, config.values)
     record(run, problem.data.words.words, study, config)
-    if config.study == "fit" and sets:
+    if config.study == "fit" and problem.sets:
       assert study.vectors is not None
       scored = {"all views": problem.score(study.vectors)}
       study = study._replace(systems=scored)

@@ -11,10 +11,12 @@ from repr_jax.multiview.weighting import KINDS, Weighting
 
 SWEEPS = ("n", "t", "m", "k", "v", "r")
 TABLES = (*SWEEPS, "ablation", "comparison")
-_WORDS = {"study": ("fit", *TABLES)}
+_WORDS = {"study": ("fit", *TABLES, "price")}
 _TREES = {**_WORDS, "dependencies": GIVEN}
 _SCALE = {"study": "scale"}
-_SETS = {"study": ("fit", *TABLES), "evaluate": True}
+_FITS = {"study": ("fit", *TABLES, "price", "scale")}
+_QUERY = {"study": "query"}
+_SETS = {"study": ("fit", *TABLES, "price"), "evaluate": True}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,9 +25,9 @@ class Config:
 
   study: str = flag(
     "fit",
-    "One fit, a table of the chapter, or the run at its scale on synthetic "
-    "views.",
-    choices=("fit", *TABLES, "scale"),
+    "One fit, a table of the chapter, the price of each group of views, the "
+    "run at its scale on synthetic views, or questions to a finished run.",
+    choices=("fit", *TABLES, "price", "scale", "query"),
   )
   values: Sequence[str] = flag(
     (), "Settings that the study tries.", only={"study": SWEEPS}
@@ -35,8 +37,9 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   tokenize: bool = flag(
-    False, "Separate punctuation in --text first, into --store.", only=_WORDS
-  )
+    True, "Separate punctuation in --text first, into --store; --notokenize "
+    "for text whose tokens have blanks between them already.", only=_WORDS,
+  )  # fmt: skip
   vocabulary: str | None = flag(
     None, "File of word<TAB>count lines; by default made from --text.",
     only=_WORDS,
@@ -112,21 +115,34 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   nonlinearity: str = flag(
-    "power", "n: what is done to each count.", choices=KINDS
+    "power", "n: what is done to each count.", choices=KINDS, only=_FITS
   )
-  power: float = flag(0.25, "Exponent of the nonlinearity `power`.", above=0)
+  power: float = flag(
+    0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITS
+  )
   smoothing: float = flag(
-    0.75, "Exponent of the column totals in `ppmi`.", above=0
+    0.75, "Exponent of the column totals in `ppmi`.", above=0, only=_FITS
   )
   t: int = flag(
-    12_500, "Most frequent columns of each view that are kept.", minimum=1
-  )
+    12_500, "Most frequent columns of each view that are kept.", minimum=1,
+    only=_FITS,
+  )  # fmt: skip
   group_nonlinearity: Sequence[str] = flag(
     (), "GROUP:KIND where a group differs from --nonlinearity.", only=_WORDS
   )
   group_weights: Sequence[str] = flag(
     (), "GROUP:WEIGHT in the objective; 1 where not given, 0 leaves it out.",
     only=_WORDS,
+  )  # fmt: skip
+  view_weights: str = flag(
+    "given", "Weights of views: --group_weights alone, or times weights by how "
+    "far the other views predict a view, which needs no labels and suits views "
+    "of one kind.",
+    choices=("given", "agreement"), only={**_WORDS, "method": "memory"},
+  )  # fmt: skip
+  agreement_power: float = flag(
+    2.0, "Power of the agreement that is a view's weight.", minimum=0,
+    only={**_WORDS, "view_weights": "agreement"},
   )  # fmt: skip
   balance: bool = flag(
     False, "Share a group's weight among its views.", only=_WORDS
@@ -138,12 +154,14 @@ class Config:
   min_support: int = flag(
     1, "v: in how many views a word must be observed.", minimum=1, only=_WORDS
   )
-  m: int = flag(300, "Rank of each view's SVD.", minimum=1)
-  k: int = flag(300, "Dimension of the vectors.", minimum=1)
-  ridge: float = flag(1e-8, "r of every view.", minimum=0)
+  m: int = flag(300, "Rank of each view's SVD.", minimum=1, only=_FITS)
+  k: int = flag(300, "Dimension of the vectors.", minimum=1, only=_FITS)
+  ridge: float = flag(1e-8, "r of every view.", minimum=0, only=_FITS)
   relative_ridge: bool = flag(
     False, "--ridge is in units of the mean squared singular value.",
-    only={"study": ("fit", "n", "t", "m", "k", "v", "ablation", "comparison")},
+    only={"study": (
+      "fit", "n", "t", "m", "k", "v", "ablation", "comparison", "price"
+    )},
   )  # fmt: skip
   eigenvalue_power: float = flag(
     0.0,
@@ -156,9 +174,11 @@ class Config:
     "memory", "Hold all factors, or one view at a time.",
     choices=("memory", "stream"), only={"study": "fit"},
   )  # fmt: skip
-  svd_cycles: int = flag(2, "How often an SVD may fill its basis.", minimum=1)
+  svd_cycles: int = flag(
+    2, "How often an SVD may fill its basis.", minimum=1, only=_FITS
+  )
   tolerance: float = flag(
-    1e-2, "Relative error at which an SVD stops.", minimum=0
+    1e-2, "Relative error at which an SVD stops.", minimum=0, only=_FITS
   )
   keep_factors: bool = flag(
     False, "Keep the SVD factors in --store.",
@@ -183,6 +203,30 @@ class Config:
     ("dog", "car", "happy", "run", "government"),
     "Words whose nearest neighbors are shown.", only=_WORDS,
   )  # fmt: skip
+  synonyms: Sequence[str] = flag(
+    (), "Lexicons, `word word...` lines, for rows of retrofitted vectors.",
+    only={"study": "comparison"},
+  )  # fmt: skip
+  antonyms: Sequence[str] = flag(
+    (), "Lexicons of antonyms, for rows of counter-fitted vectors.",
+    only={"study": "comparison", "synonyms": GIVEN},
+  )  # fmt: skip
+  ask: Sequence[str] = flag(
+    (), "Questions of one word (its neighbors), two (their similarity) or "
+    "three (an analogy).", only=_QUERY,
+  )  # fmt: skip
+  map: str | None = flag(
+    None, "SVG file for a map of the words of --ask and their neighbors.",
+    only=_QUERY,
+  )  # fmt: skip
+  orders: int = flag(
+    16, "Orders of groups that Shapley's values are the mean of.", minimum=2,
+    only={"study": "price"},
+  )  # fmt: skip
+  shuffles: int = flag(
+    19, "Shuffles of the rows behind p-values.", minimum=1,
+    only={"study": "price"},
+  )  # fmt: skip
   scale_words: int = flag(500_000, "Words.", minimum=1, only=_SCALE)
   scale_views: int = flag(46, "Views.", minimum=1, only=_SCALE)
   scale_entries: int = flag(
@@ -196,8 +240,8 @@ class Config:
     self.group_weight("")
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
-    if self.tokenize and not self.text:
-      raise InputError("--tokenize is not read without --text; leave it out")
+    if self.view_weights == "agreement" and self.mesh:
+      raise InputError("--view_weights=agreement is not read with --mesh")
     kinds = {_pair(entry)[1] for entry in self.group_nonlinearity}
     used = self.study == "n" or "power" in kinds | {self.nonlinearity}
     if self.power != 0.25 and not used:

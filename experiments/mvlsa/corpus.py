@@ -3,6 +3,7 @@
 import collections
 import pathlib
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from repr_jax.data import wordnet
@@ -10,8 +11,15 @@ from repr_jax.data.io import files
 from repr_jax.data.views import store, text, vocab
 from repr_jax.errors import InputError
 
+# Vowel signs and other marks are part of words, but not of \w.
+_MARKS = "".join(
+  chr(c)
+  for c in range(0x300, 0x10000)
+  if unicodedata.category(chr(c))[0] == "M"
+)
 # Words with inner apostrophes and hyphens, or one other symbol.
-_TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*|[^\w\s]")
+_LETTERS = rf"(?:[^\W_][{_MARKS}]*)+"
+_TOKEN = re.compile(rf"{_LETTERS}(?:['’.-]{_LETTERS})*|[^\w\s]")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 

@@ -45,6 +45,7 @@ _GROUPS = (
   ("wordnet_inflection", "inflection"),
   ("wordnet_ending", "inflection"),
   ("wordnet_", "relation"),
+  ("counts_framenet", "frame"),
   ("counts_", "counts"),
   ("matrix_", "matrix"),
   ("vectors_", "vectors"),

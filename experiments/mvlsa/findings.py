@@ -124,12 +124,16 @@ def shares(explained: Mapping[str, float]) -> report.Forest:
 def _losses(
   cells: Sequence[Mapping[str, Any]],
 ) -> list[tuple[str, str, float, float]]:
-  """Group left out, set, loss and MRDS of each cell of differences."""
+  """Group left out, set, loss and MRDS of each cell of differences.
+
+  Cells of groups left out together are not among them.
+  """
   return [
     (cell["system"].removesuffix(" loss"), cell["set"], cell["value"],
      cell["mrds"])
     for cell in cells
     if cell["system"].endswith(" loss")
+    and " !" not in cell["system"]
     and None not in (cell["value"], cell["mrds"])
   ]  # fmt: skip
 

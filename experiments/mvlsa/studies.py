@@ -1,6 +1,7 @@
 """The tables of chapter 3: each a set of systems over one pass of counting."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,9 +12,19 @@ from experiments.mvlsa import baselines, data, evaluate, train
 from experiments.mvlsa.config import Config
 from experiments.mvlsa.train import Factors, Problem
 from repr_jax import multiview
+from repr_jax.errors import InputError
 from repr_jax.evaluation import similarity, tables
 
 Results = Mapping[str, similarity.Result]
+
+# Groups that an ablation also leaves out together: text as a whole, and as in
+# the thesis' table morphology with frames, and these with bitext.
+_TOGETHER = (
+  ("text", "window"),
+  ("derivation", "inflection"),
+  ("derivation", "inflection", "frame"),
+  ("derivation", "inflection", "frame", "bitext"),
+)
 
 
 class Study(NamedTuple):
@@ -44,8 +55,8 @@ def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
   Args:
     name: one of `config.TABLES`.
     problem: views and test sets.
-    values: settings to try; by default those of the thesis' table as far as
-      the views have them.
+    values: settings to try; by default some of the thesis' table. A k above
+      the number of singular vectors of all views is refused.
 
   Returns:
     The study; `cells` makes a table of it.
@@ -153,8 +164,9 @@ def _ablation(problem: Problem) -> Study:
   results = {"all views": problem.score(vectors)}
   groups = list(dict.fromkeys(map(data.group, _names(made, config))))
   left_out = {"!" + group: {group} for group in groups} if groups[1:] else {}
-  if {"text", "window"} <= set(groups):
-    left_out["!text !window"] = {"text", "window"}
+  for together in _TOGETHER:
+    if set(together) <= set(groups):
+      left_out[" ".join("!" + group for group in together)] = set(together)
   for label, dropped in left_out.items():
     kept = {n: f for n, f in made.items() if data.group(n) not in dropped}
     if not kept:
@@ -186,6 +198,11 @@ def _comparison(problem: Problem) -> Study:
     results[system] = tried[best][0]
     fused.append(baselines.as_view(system, tried[best][1]))
   own = train.factors(problem)
+  results["best view"], view = _best_view(problem, own)
+  notes.append(f"The best single view on {_TUNED}: {view}.")
+  more, remarks = _given_vectors(problem, own, view)
+  results |= more
+  notes += remarks
   others = train.factors(problem, views=fused)
   text = {n: f for n, f in own.items() if data.group(n) in ("text", "window")}
   for label, made in {
@@ -205,10 +222,74 @@ def _comparison(problem: Problem) -> Study:
   gains = [
     tables.Gain("views gain", "all views", "text views"),
     tables.Gain("gain over best baseline", "all views", "best baseline"),
+    tables.Gain("gain over best view", "all views", "best view"),
     tables.Gain("fusion gain", "all fused", "all views"),
   ]
   notes += _correlations(results)
   return Study("comparison", results, gains, (), *kept, notes)
+
+
+def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
+  """The strongest view alone, by the tuning sets, and its name.
+
+  A view alone goes through the same transform as all of them: its vectors
+  are its k first left singular vectors. Sets that a view knows no word of
+  count as 0 for it.
+  """
+  tried = {}
+  for name, factor in made.items():
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")  # small views know few words
+      try:
+        tried[name] = problem.score(_alone(factor, problem.config))
+      except InputError:
+        continue
+
+  def figure(name: str) -> float:
+    known = [s.name for s in problem.sets if s.name in evaluate.TUNING]
+    values = [
+      tried[name][s].value if s in tried[name] else 0.0
+      for s in known or list(tried[name])
+    ]
+    return float(np.mean(values))
+
+  best = max(tried, key=figure)
+  problem.report(f"best single view, {best}: tuning {figure(best):.1f}")
+  return tried[best], best
+
+
+def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
+  """Vectors of one view by itself, [n, k] at most."""
+  return np.asarray(factor.left)[:, : config.k]
+
+
+def _given_vectors(
+  problem: Problem, made: Factors, best: str
+) -> tuple[dict[str, Results], list[str]]:
+  """Other systems' vectors, raw and transformed, and lexicons added plainly.
+
+  Lexicons are added to each of the other systems' vectors, or to the best
+  view where there are none.
+  """
+  config = problem.config
+  results: dict[str, Results] = {}
+  bases: dict[str, np.ndarray] = {}
+  for view in problem.data.views:
+    if data.group(view.name) == "vectors":
+      bases[view.name] = np.asarray(view.matrix)
+      results[view.name] = problem.score(bases[view.name])
+      alone = _alone(made[view.name], config)
+      results[f"{view.name} transformed"] = problem.score(alone)
+  if not config.synonyms:
+    return results, []
+  synonyms, one = baselines.lexicon_pairs(config.synonyms, problem)
+  antonyms, two = baselines.lexicon_pairs(config.antonyms, problem)
+  for name, base in (
+    bases or {"best view": _alone(made[best], config)}
+  ).items():
+    for how, vectors in baselines.with_lexicons(base, synonyms, antonyms):
+      results[f"{name} {how}"] = problem.score(vectors)
+  return results, [one, two] if config.antonyms else [one]
 
 
 _TUNED = ", ".join(evaluate.TUNING)

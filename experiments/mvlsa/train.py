@@ -19,7 +19,7 @@ from repr_jax.data.views import store
 from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
 from repr_jax.evaluation import similarity
-from repr_jax.multiview import factoring, host_views, sharding
+from repr_jax.multiview import agreement, factoring, host_views, sharding
 from repr_jax.multiview.gcca import ViewFactor
 from repr_jax.ops import mesh as meshes
 
@@ -63,13 +63,23 @@ def prepare(
 
   Args:
     config: of the run.
-    sets: test sets; one of them must have words of the vocabulary.
+    sets: test sets; one of them must have words of the vocabulary, unless
+      they are the bundled ones and the run is one fit.
     report: called with a line of text when something long is done.
   """
   text = data.prepare_text(config)
   words = data.vocabulary(config, text)
+  # Before the first line of the log, which would bind the work directory.
+  unscored = ""
+  try:
+    evaluate.check_known(sets, words.words)
+  except InputError as error:
+    if config.testsets or config.similarity or config.study != "fit":
+      raise
+    sets, unscored = (), str(error)
   report(f"vocabulary of {len(words):,} words")
-  evaluate.check_known(sets, words.words)
+  if unscored:
+    report(f"{unscored}; the vectors are written without figures")
   made = data.load(config, words, text)
   report(f"{len(made.views)} views of {len(made.counted)} counted")
   return Problem(config, made, sets, report)
@@ -119,6 +129,9 @@ def fit(
   names = [name for name in made if weights[name] > 0]
   if not names:
     raise InputError("--group_weights: every view has the weight 0")
+  if config.view_weights == "agreement" and len(names) > 1:
+    agreed = agreement_weights({name: made[name] for name in names}, config)
+    weights = {name: weights[name] * agreed[name] for name in names}
   return multiview.fit(
     (),
     config.k,
@@ -184,6 +197,14 @@ def view_weights(names: Sequence[str], config: Config) -> dict[str, float]:
     weight = config.group_weight(group)
     weights[name] = weight / (groups.count(group) if config.balance else 1)
   return weights
+
+
+def agreement_weights(made: Factors, config: Config) -> dict[str, float]:
+  """Weight of each view by its agreement with the others, at most 1."""
+  # Not jitted as a whole: it would compile anew for each number of views.
+  by_view = agreement.view_agreement(list(made.values()))
+  weights = multiview.agreement_weights(by_view, config.agreement_power)
+  return dict(zip(made, np.asarray(weights).tolist()))
 
 
 def _observed(views: Sequence[View], config: Config):

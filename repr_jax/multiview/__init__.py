@@ -11,6 +11,10 @@
 | `stream_init`, `stream_update`, `stream_remove` | one view at a time |
 | `gcca_transform` | embeddings of unseen rows |
 | `predict_view` | rows of one view from the others |
+| `view_agreement`, `direction_agreement` | how far the views agree |
+| `agreement_weights` | weights of views from their agreement |
+| `permuted_factors` | factors under the null hypothesis: rows shuffled |
+| `retrofit`, `counterfit` | finished vectors moved toward a lexicon |
 | `explained_shares` | how much each view explains of the embedding |
 | `log_counts`, `power_counts`, `ppmi` | weighting of counts |
 | `row_weights`, `observed_rows` | weighting of rows |
@@ -21,7 +25,16 @@ functions without `jit`. Jitted functions propagate NaN; they cannot raise.
 
 import jax
 
-from repr_jax.multiview import cca, exact, gcca, model, streaming, weighting
+from repr_jax.multiview import (
+  agreement,
+  cca,
+  exact,
+  gcca,
+  model,
+  retrofitting,
+  streaming,
+  weighting,
+)
 from repr_jax.multiview.cca import CCA
 from repr_jax.multiview.gcca import Combination, ViewFactor
 from repr_jax.multiview.model import GCCA
@@ -35,9 +48,12 @@ __all__ = [
   "Combination",
   "ViewFactor",
   "Weighting",
+  "agreement_weights",
   "cca_fit",
   "cca_transform",
   "combine",
+  "counterfit",
+  "direction_agreement",
   "explained_shares",
   "factor_view",
   "fit",
@@ -45,14 +61,17 @@ __all__ = [
   "gcca_transform",
   "log_counts",
   "observed_rows",
+  "permuted_factors",
   "power_counts",
   "ppmi",
   "predict_view",
+  "retrofit",
   "row_weights",
   "stream_init",
   "stream_remove",
   "stream_update",
   "support_scale",
+  "view_agreement",
   "view_block",
 ]
 
@@ -80,3 +99,9 @@ power_counts = jax.jit(weighting.power_counts)
 ppmi = jax.jit(weighting.ppmi)
 row_weights = jax.jit(weighting.row_weights)
 observed_rows = jax.jit(weighting.observed_rows)
+direction_agreement = jax.jit(agreement.direction_agreement)
+view_agreement = jax.jit(agreement.view_agreement)
+agreement_weights = jax.jit(agreement.agreement_weights)
+permuted_factors = jax.jit(agreement.permuted_factors)
+retrofit = jax.jit(retrofitting.retrofit)
+counterfit = jax.jit(retrofitting.counterfit)

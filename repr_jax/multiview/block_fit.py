@@ -19,6 +19,7 @@ from repr_jax.multiview.gcca import Combination, ViewFactor
 from repr_jax.multiview.host_views import HostView
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops.operators import as_operator, centered, row_scaled
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.spectral import column_signs
 from repr_jax.ops.svd_updates import IncrementalSVD
 
@@ -196,6 +197,7 @@ def _read_again(hosts, factors, ridges, place, v) -> list[Array]:
 
 
 @jax.jit
+@exact_products
 def _inside_view(x, factor: ViewFactor, weights, scale, ridge, v) -> Array:
   """T A' W K^(-1/2) V = T S^(-1) B' (W X)' W K^(-1/2) V, from the view."""
   weighted = centered(row_scaled(as_operator(x), weights), factor.mean, weights)

@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from repr_jax.errors import InputError
+from repr_jax.ops import dense_factorizations as dense
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.spectral import SVD, fix_signs
 
 
@@ -26,6 +28,7 @@ class CCA(NamedTuple):
   correlations: Array
 
 
+@exact_products
 def cca_fit(x: Array, y: Array, k: int, *, ridge: float | Array = 0.0) -> CCA:
   """Canonical correlation analysis of two views, ridge-regularized.
 
@@ -66,14 +69,13 @@ def cca_fit(x: Array, y: Array, k: int, *, ridge: float | Array = 0.0) -> CCA:
   n = x.shape[0]
   wx = inverse_root(xc.T @ xc / n, ridge, means[0])
   wy = inverse_root(yc.T @ yc / n, ridge, means[1])
-  left, values, right_t = jnp.linalg.svd(
-    wx @ (xc.T @ yc / n) @ wy, full_matrices=False
-  )
+  left, values, right_t = dense.svd(wx @ (xc.T @ yc / n) @ wy)
   values = jnp.minimum(values[:k], 1)  # more is rounding
   svd = fix_signs(SVD(wx @ left[:, :k], values, wy @ right_t[:k].T))
   return CCA(means, (svd.u, svd.v), values)
 
 
+@exact_products
 def cca_transform(model: CCA, x: Array, y: Array) -> tuple[Array, Array]:
   """Projects rows of both views: (x - mean_1) U_1 and (y - mean_2) U_2.
 
@@ -121,6 +123,7 @@ def rounding(mean: Array, directions: Array) -> Array:
   return (8 * jnp.finfo(mean.dtype).eps) ** 2 * along
 
 
+@exact_products
 def inverse_root(covariance: Array, ridge: float | Array, mean: Array) -> Array:
   """(S + r I)^(-1/2) of a covariance; null directions map to zero.
 
@@ -132,7 +135,7 @@ def inverse_root(covariance: Array, ridge: float | Array, mean: Array) -> Array:
   Returns:
     The root, [d, d].
   """
-  values, vectors = jnp.linalg.eigh(covariance)
+  values, vectors = dense.eigh(covariance)
   roots = inverse_root_values(values, ridge, rounding(mean, vectors))
   return (vectors * roots) @ vectors.T
 

@@ -10,9 +10,12 @@ from repr_jax.errors import InputError
 from repr_jax.multiview.cca import exact_mean, inverse_root_values, rounding
 from repr_jax.multiview.gcca import offsets, scaled_eigenvectors
 from repr_jax.multiview.model import GCCA
+from repr_jax.ops import dense_factorizations as dense
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.spectral import column_signs, top_eigenpairs
 
 
+@exact_products
 def gcca_exact(
   views: Sequence[Array],
   k: int,
@@ -61,7 +64,7 @@ def gcca_exact(
   grams = _gram_rows(views, means, min(rows_per_block, n))
   whitening = []
   for j, r in enumerate(ridges):
-    values, vectors = jnp.linalg.eigh(grams[j][0])
+    values, vectors = dense.eigh(grams[j][0])
     noise = n * rounding(means[j], vectors)
     roots = inverse_root_values(values, r, noise)
     whitening.append(vectors * roots)
@@ -95,6 +98,7 @@ def gcca_exact(
   )
 
 
+@exact_products
 def _gram_rows(views, means, block: int) -> list[list[Array]]:
   """Blocks X_i' X_j for j >= i of the centered views, summed by rows."""
   n = views[0].shape[0]
@@ -125,6 +129,7 @@ def _gram_rows(views, means, block: int) -> list[list[Array]]:
   return split
 
 
+@exact_products
 def _whitened(grams, whitening) -> Array:
   """The [c, c] matrix of blocks W_i' X_i'X_j W_j."""
   count = len(whitening)

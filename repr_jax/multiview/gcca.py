@@ -28,6 +28,7 @@ from repr_jax.ops.operators import (
   column_means,
   row_scaled,
 )
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 from repr_jax.ops.spectral import (
@@ -134,6 +135,7 @@ def factor_view(
   return ViewFactor(svd.u, svd.s, svd.v, mean, weights), info
 
 
+@exact_products
 def combine(
   factors: Sequence[ViewFactor] | ViewFactor,
   k: int,
@@ -365,6 +367,7 @@ def _scaled(left: Array, rows: Array, columns: Array) -> Array:
 
 
 @jax.jit
+@exact_products
 def inner(left: Array, right: Array) -> Array:
   """left' right without a transposed copy, [a, b] of [n, a] and [n, b]."""
   return lax.dot_general(left, right, (((0,), (0,)), ((), ())))

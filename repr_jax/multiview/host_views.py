@@ -12,14 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jax.experimental import sparse as jsparse
 from scipy.sparse import csr_array as Csr
 
 from repr_jax.data.views import counts
 from repr_jax.errors import InputError
 from repr_jax.multiview import weighting
-from repr_jax.multiview.weighting import Weighting
-from repr_jax.ops import sparse
+from repr_jax.multiview.weighting import KINDS, Weighting
+from repr_jax.ops import inputs, sparse
 from repr_jax.ops.sparse import Sparse
 
 Matrix: TypeAlias = Any
@@ -49,29 +48,9 @@ def read(view: ViewInput, name: str) -> Csr | np.ndarray:
     view: any of the kinds above.
     name: for messages, as "view 3".
   """
-  matrix: Any = view
   if callable(view) and not hasattr(view, "shape"):
-    matrix = view()
-  if isinstance(matrix, Sparse):
-    matrix = sparse.to_scipy(matrix)
-  elif isinstance(matrix, (jsparse.BCOO, jsparse.BCSR)):
-    matrix = _from_jax_sparse(matrix, name)
-  shape = getattr(matrix, "shape", None)
-  if shape is None:
-    try:
-      matrix = np.asarray(matrix)
-    except ValueError as error:
-      raise InputError(f"{name} is not a matrix: {error}") from error
-    shape = matrix.shape
-  if len(shape) != 2:
-    raise InputError(f"{name} has shape {tuple(shape)}; expected two axes")
-  if not scipy.sparse.issparse(matrix):
-    matrix = np.asarray(matrix)
-  if matrix.dtype == bool:
-    matrix = matrix.astype(np.float32)
-  if matrix.dtype.kind not in "fiu":
-    raise InputError(f"{name} holds {matrix.dtype}; expected real numbers")
-  return Csr(matrix) if scipy.sparse.issparse(matrix) else matrix
+    view = view()
+  return inputs.read_matrix(view, name)
 
 
 def float_type(matrices: Sequence[Any]) -> np.dtype:
@@ -194,10 +173,16 @@ def open_views(
   views = list(views)
   if not views:
     raise InputError("no view was given")
-  if weighting is None or isinstance(weighting, Weighting):
-    each: Sequence[Weighting | None] = [weighting] * len(views)
+  if weighting is None or isinstance(weighting, (Weighting, str)):
+    each: list[Weighting | None] = [weighting] * len(views)
   else:
     each = list(weighting)
+  for how in each:
+    if how is not None and not isinstance(how, Weighting):
+      raise InputError(
+        f"a weighting must be a multiview.Weighting or None, not {how!r}; "
+        f"the kinds are Weighting(kind) for kind in {KINDS}"
+      )
   if len(each) != len(views):
     raise InputError(f"{len(each)} weightings for {len(views)} views")
   hosts: list[HostView] = []
@@ -291,18 +276,6 @@ def device_view(
 
 def _power_of_eight(size: int) -> int:
   return 8 ** max(1, -(-(size - 1).bit_length() // 3))
-
-
-def _from_jax_sparse(matrix: Any, name: str) -> Csr:
-  """Entries of a BCOO or BCSR matrix; those out of bounds are padding."""
-  if isinstance(matrix, jsparse.BCSR):
-    matrix = matrix.to_bcoo()
-  if matrix.n_batch or matrix.n_dense or matrix.ndim != 2:
-    raise InputError(f"{name} is a sparse matrix with batch or dense axes")
-  data, index = np.asarray(matrix.data), np.asarray(matrix.indices)
-  inside = (index < np.array(matrix.shape)).all(axis=1)
-  places = (index[inside, 0], index[inside, 1])
-  return Csr((data[inside], places), shape=matrix.shape)
 
 
 def _x64() -> bool:

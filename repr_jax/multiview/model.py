@@ -8,6 +8,7 @@ from jax import Array
 
 from repr_jax.errors import InputError
 from repr_jax.ops.operators import as_operator
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sparse import Sparse
 
 
@@ -77,6 +78,7 @@ def gcca_transform(
   return mean / jnp.where(model.values > 0, model.values, 1)
 
 
+@exact_products
 def predict_view(
   model: GCCA,
   rows: Sequence[Array | Sparse],
@@ -158,6 +160,7 @@ def explained_shares(
   return jnp.stack(shares)
 
 
+@exact_products
 def _projected(
   model: GCCA, rows: Sequence[Array | Sparse], row_weights: Array | None
 ) -> tuple[list[Array], Array]:

@@ -23,6 +23,9 @@ from repr_jax.multiview.gcca import ViewFactor
 from repr_jax.multiview.host_views import HostView, ViewInput
 from repr_jax.multiview.model import GCCA, gcca_transform
 from repr_jax.multiview.weighting import Weighting
+from repr_jax.ops import dense_factorizations as dense
+from repr_jax.ops import inputs
+from repr_jax.ops.precision import exact_products
 
 
 class MVLSA(NamedTuple):
@@ -37,8 +40,9 @@ class MVLSA(NamedTuple):
     view_weights: c_j, [J].
     lost: share of the views' energy that streaming dropped; 0 in memory.
     errors: estimated relative error of each view's worst singular value, [J].
-    columns: what each view's weighting took from its columns.
-    weighting: of each view.
+    columns: what each view's weighting took from its columns; empty for a
+      fit to bare factors.
+    weighting: of each view; empty for a fit to bare factors.
     factors: of each view, if they were to be kept.
   """
 
@@ -70,6 +74,11 @@ class MVLSA(NamedTuple):
     if len(rows) != len(self.model.means):
       raise InputError(
         f"{len(rows)} views given, {len(self.model.means)} fitted"
+      )
+    if not self.weighting:
+      raise InputError(
+        "fitted to bare factors, whose weighting is not known: give fit an "
+        "earlier fit as factors"
       )
     dtype = np.dtype(self.model.values.dtype)
     seen, ready = [], []
@@ -127,7 +136,7 @@ def fit(
   max_cycles: int = 12,
   projections: bool = True,
   key: Array | int = 0,
-  factors: Sequence[ViewFactor] | None = None,
+  factors: "Sequence[ViewFactor] | MVLSA | None" = None,
   keep_factors: bool = False,
   report: Callable[[int, float], None] | None = None,
   mesh: Mesh | None = None,
@@ -159,8 +168,10 @@ def fit(
       spectra, whose last values never get as good as the tolerance.
     projections: also compute U_j (streaming then reads each view again).
     key: random key, or seed, of the SVDs' starting blocks.
-    factors: of each view from an earlier fit or from `factor_views`; the views
-      are then not read, and may be empty. m cuts them.
+    factors: an earlier fit that kept its factors, or the factors of each
+      view; the views are then not read, and may be empty. m cuts them. Of
+      bare factors the weighting of the views is not known, so that the fit
+      cannot `transform`.
     keep_factors: return the factors of the views, [n, J m].
     report: called with a view's number and its error after each SVD.
     mesh: devices with axes "rows" and "views": rows of a view go over the
@@ -183,19 +194,25 @@ def fit(
     >>> fitted.transform([view[:3] for view in views]).shape
     (3, 5)
   """
-  keys = jax.random.split(as_key(key), 2)
+  keys = jax.random.split(inputs.as_key(key), 2)
   _check_options(normalization, method, k, m, ridge, tolerance)
   whole = method == "memory" and mesh is None
   if not whole and (factors is not None or keep_factors):
     raise InputError("factors are held by method='memory' without a mesh only")
   hosts: list[HostView] = []
-  if factors is None:
+  made, earlier = _given_factors(factors)
+  if made is None:
     hosts = host_views.open_views(views, weighting)
     weights, support = host_views.observe(hosts, min_support, row_weights)
   else:
-    weights = np.stack([np.asarray(f.row_weights) for f in factors])
+    weights = np.stack([np.asarray(f.row_weights) for f in made])
     support = (weights > 0).sum(axis=0).astype(np.int32)
   c = _checked_view_weights(view_weights, len(weights), weights.dtype)
+  if np.shape(ridge) not in ((), (len(weights),)):
+    raise InputError(
+      f"ridge has shape {np.shape(ridge)}; give one number, or one for each "
+      f"of the {len(weights)} views"
+    )
   kept = np.asarray(weights.any(axis=0))
   if int(kept.sum()) < k:
     raise InputError(
@@ -212,9 +229,7 @@ def fit(
       projections=projections, report=report, **settings,
     )  # fmt: skip
   else:
-    done = _in_memory(
-      hosts, k, m, weights, loss, keys, factors, report, settings
-    )
+    done = _in_memory(hosts, k, m, weights, loss, keys, made, report, settings)
   values = np.asarray(done.combined.values)
   if not bool(jnp.isfinite(done.combined.v).all()) or values[-1] <= 0:
     rank = int((values > 0).sum())
@@ -227,21 +242,21 @@ def fit(
     view_weights=c,
     lost=done.lost,
     errors=done.errors,
-    columns=tuple(host.columns for host in hosts),
-    weighting=tuple(host.how for host in hosts),
+    columns=earlier.columns if earlier else tuple(x.columns for x in hosts),
+    weighting=earlier.weighting if earlier else tuple(x.how for x in hosts),
     factors=tuple(done.factors) if keep_factors else None,
   )
 
 
-def as_key(key: Array | int) -> Array:
-  """A random key [], made of a seed where one is given."""
-  if isinstance(key, (int, np.integer)):
-    return jax.random.key(int(key))
-  if not isinstance(key, jax.Array):
-    raise InputError(
-      f"key must be a jax.random.key or a whole number, not {key!r}"
-    )
-  return key
+def _given_factors(
+  given: Any,
+) -> tuple[Sequence[ViewFactor] | None, MVLSA | None]:
+  """The factors of `fit`'s argument, and the earlier fit if it is one."""
+  if not isinstance(given, MVLSA):
+    return given, None
+  if given.factors is None:
+    raise InputError("the earlier fit has no factors; keep_factors=True")
+  return given.factors, given
 
 
 def _in_memory(
@@ -297,13 +312,17 @@ def _assemble(
 
 
 @jax.jit
+@exact_products
 def _view_maps(s, right, ridge, coordinates, present, v) -> tuple[Array, Array]:
   """U_j = B (r + S^2)^(-1/2) C and (V' D^2 V)^(-1) C' (r + S^2)^(1/2) B'."""
   root = gcca.ridge_root(s, ridge)
   inverse = jnp.where(root > 0, 1 / jnp.where(root > 0, root, 1), 0)
   gram = v.T @ (present[:, None] ** 2 * v)
   outward = (coordinates * inverse[:, None]).T @ right.T
-  loadings = jnp.linalg.pinv(gram, hermitian=True) @ outward
+  values, vectors = dense.eigh(gram)
+  cut = 10 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
+  shares = jnp.where(values > cut, 1 / jnp.maximum(values, cut), 0)
+  loadings = vectors @ (shares[:, None] * (vectors.T @ outward))
   return right @ (root[:, None] * coordinates), loadings
 
 

@@ -27,6 +27,7 @@ from repr_jax.multiview.host_views import Matrix
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import sharded, sparse
 from repr_jax.ops.operators import Operator
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sharded import Sharded
 from repr_jax.ops.sparse import Sparse
 from repr_jax.ops.spectral import top_eigenpairs
@@ -251,6 +252,7 @@ def exchange(mesh: Mesh, stacked: Array) -> tuple[Array, ...]:
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@exact_products
 def combine(
   mesh: Mesh, width: int, k: int, whole: Array, key: Array
 ) -> tuple[Array, Array]:
@@ -285,6 +287,7 @@ def combine(
   return whole @ scaled, values
 
 
+@exact_products
 def _gram_rows(devices: int, width: int, part: Array) -> Array:
   """This device's rows of M~' M~, [c' / P, c], of its part [n / P, c].
 
@@ -321,7 +324,7 @@ _write = jax.jit(
   ),
   donate_argnums=0,
 )
-_coordinates = jax.jit(lambda whole, v: whole.T @ v)
+_coordinates = jax.jit(exact_products(lambda whole, v: whole.T @ v))
 
 
 @functools.cache

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from repr_jax.multiview import gcca
+from repr_jax.ops import dense_factorizations as dense
+from repr_jax.ops.precision import exact_products
 from repr_jax.ops.spectral import column_signs
 from repr_jax.ops.svd_updates import (
   IncrementalSVD,
@@ -65,6 +67,7 @@ def stream_update(state: IncrementalSVD, block: Array) -> IncrementalSVD:
   return incremental_update(state, jnp.asarray(block, state.u.dtype))
 
 
+@exact_products
 def stream_remove(
   state: IncrementalSVD, block: Array, rescale: Array | None = None
 ) -> IncrementalSVD:
@@ -100,7 +103,7 @@ def stream_remove(
   chex.assert_rank(block, 2)
   inside = gcca.inner(state.u, block)
   core = jnp.diag(state.s**2) - inside @ inside.T
-  values, vectors = jnp.linalg.eigh((core + core.T) / 2)
+  values, vectors = dense.eigh((core + core.T) / 2)
   values, vectors = values[::-1], vectors[:, ::-1]
   floor = 64 * jnp.finfo(dtype).eps * jnp.max(state.s) ** 2
   present = values > floor

@@ -121,6 +121,42 @@ def _spread_block(seed, dtype):
   return _factors(seed, dtype)[0], scale, ridge
 
 
+def _gaps(seed, dtype):
+  """Factors with rows that a view does not observe."""
+  return (
+    [
+      f._replace(row_weights=f.row_weights.at[j].set(0))
+      for j, f in enumerate(_factors(seed, dtype))
+    ],
+  )
+
+
+def _unseen_rows(factors, *rest):
+  """The third view's unobserved row holds NaN."""
+  last = factors[2]._replace(left=factors[2].left.at[2].set(jnp.nan))
+  return [*factors[:2], last], *rest
+
+
+def _lexicon(seed, dtype):
+  pairs = jnp.asarray([[0, 1], [1, 0], [2, 3], [0, 4], [5, 6]])
+  weights = jnp.asarray([1.0, 1, 2, 0.5, 0], dtype)
+  return *_normal(seed, dtype, (_N, 3)), pairs, weights
+
+
+def _other_padding(vectors, pairs, weights):
+  return vectors, pairs.at[4].set(7), weights
+
+
+def _constraints(seed, dtype):
+  synonyms = jnp.asarray([[0, 1], [2, 3], [-1, 5]])
+  antonyms = jnp.asarray([[0, 4], [-1, -1]])
+  return *_normal(seed, dtype, (_N, 3)), synonyms, antonyms, synonyms[::-1] + 0
+
+
+def _other_constraint(vectors, synonyms, antonyms, kept):
+  return vectors, synonyms.at[2, 1].set(9), antonyms, kept
+
+
 _SIGNS = "the largest entry fixes signs and small values are cut"
 
 DOORS = [
@@ -197,6 +233,48 @@ DOORS = [
   ),
   Door("multiview.stream_update", _stream, grad=_SIGNS, tolerance=1e-3),
   Door("multiview.stream_remove", _streamed, grad=_SIGNS, tolerance=1e-2),
+  Door(
+    "multiview.direction_agreement",
+    _gaps,
+    grad="cut at 0, and factors of orthonormal columns are not free",
+    mask=_unseen_rows,
+  ),
+  Door(
+    "multiview.view_agreement",
+    _gaps,
+    grad="cut at 0, and factors of orthonormal columns are not free",
+    mask=_unseen_rows,
+  ),
+  Door(
+    "multiview.agreement_weights",
+    lambda seed, dtype: (
+      jnp.abs(_normal(seed, dtype, (4,))[0]) + 0.1,
+      jnp.asarray(2.0, dtype),
+    ),
+    grad=(1,),
+  ),
+  Door(
+    "multiview.permuted_factors",
+    lambda seed, dtype: (*_gaps(seed, dtype), jax.random.key(seed)),
+    grad="a permutation",
+    mask=_unseen_rows,
+  ),
+  Door(
+    "multiview.retrofit",
+    _lexicon,
+    call=lambda *args: multiview.retrofit(*args, iterations=4),
+    vmap=(0, None, None),
+    grad="a loop with a traced number of steps has no reverse mode",
+    mask=_other_padding,
+  ),
+  Door(
+    "multiview.counterfit",
+    _constraints,
+    vmap=(0, None, None, None),
+    grad="a loop with a traced number of steps has no reverse mode",
+    mask=_other_constraint,
+    tolerance=1e-3,
+  ),
   Door(
     "multiview.log_counts",
     lambda seed, dtype: (_counts(seed, dtype),),

@@ -16,6 +16,7 @@ from experiments.mvlsa import (
   corpus,
   data,
   evaluate,
+  findings,
   studies,
   train,
 )
@@ -188,6 +189,20 @@ def test_weights_of_views_are_those_of_the_objective(problem, config):
     train.fit(made, nothing)
 
 
+def test_agreement_multiplies_the_weights_of_groups(problem, config):
+  made = train.factors(problem)
+  weights = train.agreement_weights(made, config)
+  assert max(weights.values()) == pytest.approx(1)
+  assert min(weights.values()) < 0.9
+  change = {"view_weights": "agreement", "group_weights": ("window:3",)}
+  fitted = train.fit(made, dataclasses.replace(config, **change))
+  expected = [
+    weight * (3 if name == "text_window_02" else 1)
+    for name, weight in weights.items()
+  ]
+  np.testing.assert_allclose(fitted.view_weights, expected, rtol=1e-5)
+
+
 def test_a_balanced_group_shares_its_weight(config):
   balanced = dataclasses.replace(
     config, balance=True, group_weights=("text:3",)
@@ -222,6 +237,23 @@ def test_an_ablation_names_what_was_left_out(problem):
   assert losses and all(cell["winner"] is None for cell in losses)
 
 
+def test_an_ablation_leaves_groups_out_together(problem, monkeypatch):
+  made = list(train.factors(problem).values())
+  names = [
+    "wordnet_derivation", "wordnet_ending", "counts_framenet.counts",
+    "bitext_de", "text_behind_01",
+  ]  # fmt: skip
+  named = dict(zip(names, made))
+  monkeypatch.setattr(train, "factors", lambda problem: named)
+  study = studies.run("ablation", problem)
+  together = "!derivation !inflection !frame"
+  assert {together, f"{together} !bitext"} <= set(study.systems)
+  cells = studies.cells(study, problem)
+  assert {name for name, *_ in findings.table(cells).rows} == {
+    "all views", "!derivation", "!inflection", "!frame", "!bitext", "!text",
+  }  # fmt: skip
+
+
 def test_baselines_are_compared_and_fused(problem, monkeypatch):
   monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
   study = studies.run("comparison", problem)
@@ -231,10 +263,40 @@ def test_baselines_are_compared_and_fused(problem, monkeypatch):
   ]
   assert best == max(singles)
   assert any("before fusing" in note for note in study.notes)
+  (named,) = [n for n in study.notes if n.startswith("The best single view")]
+  view = named.rpartition(" ")[2].rstrip(".")
+  alone = problem.score(train.factors(problem)[view].left[:, :4])
+  assert study.systems["best view"]["TOPIC"].value == alone["TOPIC"].value
   gains = {c["system"]: c for c in studies.cells(study, problem)}
   fused = study.systems["all fused"]["TOPIC"].value
   own = study.systems["all views"]["TOPIC"].value
   assert gains["fusion gain"]["value"] == pytest.approx(fused - own)
+
+
+def test_lexicons_are_added_plainly(world, config, monkeypatch):
+  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
+  (world / "same.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))
+  (world / "other.txt").write_text("cat car\nqq dog\n")
+  rng = np.random.default_rng(0)
+  lines = [
+    f"{w} {rng.normal():.4f} {rng.normal():.4f}" for t in _TOPICS for w in t
+  ]
+  (world / "v.txt").write_text("\n".join(lines) + "\n")
+  change = {
+    "study": "comparison",
+    "vectors": (str(world / "v.txt"),),
+    "synonyms": (str(world / "same.txt"),),
+    "antonyms": (str(world / "other.txt"),),
+    "store": str(world / "store2"),
+  }
+  config = dataclasses.replace(config, **change)
+  sets = evaluate.load_sets(str(world / "sets"))
+  study = studies.run("comparison", train.prepare(config, sets))
+  raw = study.systems["vectors_v"]["TOPIC"].value
+  assert "vectors_v transformed" in study.systems
+  for how in ("retrofitted", "counter-fitted"):
+    assert study.systems[f"vectors_v {how}"]["TOPIC"].value > raw + 5
+  assert "other.txt: 2 pairs, 1 of other words." in study.notes
 
 
 def test_the_thesis_tables_are_whole():
@@ -245,6 +307,7 @@ def test_the_thesis_tables_are_whole():
   assert thesis.WORD_VECTORS["k"]["k=300"] == thesis.WORD_VECTORS["m"]["m=300"]
 
 
+@pytest.mark.long
 def test_the_chapter_has_an_answer_charts_and_vectors(tmp_path, monkeypatch):
   small = dataclasses.replace(
     chapters._QUICK, wordnet=("synset", "lexname"), walks=False,
@@ -293,7 +356,7 @@ def test_bad_inputs_are_named(config, problem, change, message):
     ({"group_weights": ("text",)}, "GROUP:VALUE"),
     ({"group_weights": ("text:-1",)}, "0 or more"),
     ({"group_nonlinearity": ("text:cube",)}, "cube"),
-    ({"tokenize": True, "text": ()}, "--tokenize is not read"),
+    ({"view_weights": "agreement", "mesh": "rows:2"}, "not read with --mesh"),
     ({"power": 0.5}, "--power is not read"),
     ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
     ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
@@ -356,6 +419,7 @@ def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):
   assert other.returncode == 2 and "k" in other.stderr
 
 
+@pytest.mark.long
 def test_vectors_are_written_without_test_sets(world, tmp_path):
   """No test set has these words: refused at once, or left unscored."""
   flags = [
@@ -367,11 +431,10 @@ def test_vectors_are_written_without_test_sets(world, tmp_path):
   (sets / "ODD.tsv").write_text("qqq\twww\t1\nqqq\teee\t2\n")
   refused = _command(*flags, f"--testsets={sets}")
   assert refused.returncode == 2 and "--evaluate=false" in refused.stderr
-  assert not (tmp_path / "store").exists()
-  flags[2] = f"--workdir={tmp_path / 'unscored'}"
-  ended = _command(*flags, "--evaluate=false")
+  assert not (tmp_path / "store" / "views").exists()
+  ended = _command(*flags, "--evaluate=false")  # in the same directory
   assert ended.returncode == 0, ended.stderr
-  assert (tmp_path / "unscored" / "vectors.npz").exists()
+  assert (tmp_path / "run" / "vectors.npz").exists()
   unread = _command(*flags, "--evaluate=false", f"--testsets={sets}")
   assert unread.returncode == 2 and "--testsets is not read" in unread.stderr
 
@@ -397,6 +460,7 @@ def test_a_flag_that_is_not_read_is_refused(name, settings):
   assert configs.unread(Config(**read), name) is None
 
 
+@pytest.mark.long
 def test_the_scale_run_reports_stages(tmp_path):
   ended = _command(
     "--study=scale", "--scale_words=400", "--scale_views=3",

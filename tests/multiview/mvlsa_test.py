@@ -6,6 +6,7 @@ import scipy.sparse
 
 from repr_jax.errors import InputError
 from repr_jax.multiview import mvlsa
+from repr_jax.multiview.weighting import Weighting
 
 _N, _K, _RIDGE = 150, 3, 0.5
 
@@ -102,6 +103,36 @@ def test_training_rows_transform_to_themselves(normalization):
   )
   again = found.transform([view[:25] for view in views])
   np.testing.assert_allclose(again, found.model.embedding[:25], atol=2e-4)
+
+
+def test_a_fit_to_earlier_factors_transforms_too():
+  views = _views()
+  how = Weighting("ppmi", columns=10)
+  options = {"m": 20, "weighting": how, "tolerance": 1e-6}
+  earlier = mvlsa.fit(views, 5, **options, keep_factors=True)
+  fitted = mvlsa.fit((), _K, m=20, factors=earlier)
+  rows = [view[:25] for view in views]
+  expected = mvlsa.fit(views, _K, **options).transform(rows)
+  np.testing.assert_allclose(fitted.transform(rows), expected, atol=2e-4)
+  bare = mvlsa.fit((), _K, m=20, factors=earlier.factors)
+  with pytest.raises(InputError, match="bare factors"):
+    bare.transform(rows)
+  with pytest.raises(InputError, match="has no factors"):
+    mvlsa.fit((), _K, factors=fitted)
+
+
+@pytest.mark.parametrize("method", ["memory", "stream"])
+@pytest.mark.parametrize(
+  ("option", "message"),
+  [
+    ({"weighting": "log"}, "Weighting or None, not 'log'"),
+    ({"weighting": ["log"] * 3}, "Weighting or None, not 'log'"),
+    ({"ridge": [0.1, 0.2]}, r"ridge has shape \(2,\).*3 views"),
+  ],
+)
+def test_settings_of_views_that_do_not_fit_are_named(method, option, message):
+  with pytest.raises(InputError, match=message):
+    mvlsa.fit(_views(), _K, m=5, method=method, **option)
 
 
 def test_perturbing_the_solution_raises_the_objective():

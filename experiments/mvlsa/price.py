@@ -1,0 +1,269 @@
+"""The price of each group of views, from stored factors alone.
+
+A group's price is what the figures lose without it (leave one out) and its
+mean gain over all orders in which groups could be added (Shapley's value).
+Each view also gets the share of its variance that the other groups predict
+on words held out, and a p-value against shuffled rows.
+"""
+
+import functools
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from experiments.mvlsa import data, train
+from experiments.mvlsa.train import Factors, Problem
+from experiments.run import runlib, tables
+from repr_jax import multiview
+from repr_jax.data.io import files
+from repr_jax.errors import InputError
+from repr_jax.multiview import agreement
+
+_FOLDS = 5
+_RIDGE = 1e-3  # of the regression, in units of the mean squared column
+
+
+class Price(NamedTuple):
+  """A group's worth on one test set, times 100.
+
+  Attributes:
+    shapley: its value.
+    error: standard error of the value over the orders that were drawn.
+    lost: what all groups lose without it.
+  """
+
+  shapley: float
+  error: float
+  lost: float
+
+
+def shapley(
+  players: Sequence[str],
+  worth: Callable[[frozenset[str]], np.ndarray],
+  orders: int,
+  rng: np.random.Generator,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+  """Shapley values and their standard errors.
+
+  Orders are drawn in pairs, each with its reverse; all of them are used once
+  where that is not more.
+
+  Args:
+    players: names.
+    worth: figures [s] of a set of players; it should remember its answers.
+    orders: how many orders to draw.
+    rng: for the orders.
+
+  Returns:
+    Value and standard error of each player, [s]. The values add up to the
+    worth of all minus that of none.
+  """
+  drawn = _orders(list(players), orders, rng)
+  gains: dict[str, list[np.ndarray]] = {name: [] for name in players}
+  for order in drawn:
+    group: frozenset[str] = frozenset()
+    for name in order:
+      larger = group | {name}
+      gains[name].append(worth(larger) - worth(group))
+      group = larger
+  values = {name: np.mean(x, axis=0) for name, x in gains.items()}
+  exact = len(drawn) == _factorial(len(players))
+  errors = {}
+  for name, x in gains.items():
+    pairs = np.array(x)
+    if not exact and len(pairs) > 2:
+      pairs = pairs.reshape(-1, 2, *pairs.shape[1:]).mean(axis=1)
+    spread = pairs.std(axis=0, ddof=1) if len(pairs) > 1 else pairs[0] * np.nan
+    errors[name] = 0 * spread if exact else spread / np.sqrt(len(pairs))
+  return values, errors
+
+
+def prices(
+  problem: Problem, made: Factors, orders: int
+) -> dict[str, dict[str, Price]]:
+  """The price of each group on each test set.
+
+  Args:
+    problem: of the run.
+    made: factors by the name of the view.
+    orders: how many orders of groups to draw.
+
+  Returns:
+    Price by group and set.
+  """
+  groups = list(dict.fromkeys(map(data.group, made)))
+  if len(groups) < 2:
+    raise InputError("--study=price needs two groups of views or more")
+  names = [s.name for s in problem.sets]
+
+  @functools.cache
+  def worth(chosen: frozenset[str]) -> np.ndarray:
+    if not chosen:
+      return np.zeros(len(names))
+    kept = {n: f for n, f in made.items() if data.group(n) in chosen}
+    vectors = train.vectors(train.fit(kept, problem.config), problem.config)
+    scored = problem.score(vectors)
+    problem.report(f"price: {', '.join(sorted(chosen))}")
+    return np.array([scored[n].value if n in scored else 0.0 for n in names])
+
+  rng = np.random.default_rng(problem.config.seed)
+  values, errors = shapley(groups, worth, orders, rng)
+  whole = worth(frozenset(groups))
+  table: dict[str, dict[str, Price]] = {}
+  for group in groups:
+    lost = whole - worth(frozenset(groups) - {group})
+    table[group] = {
+      name: Price(*map(float, cells))
+      for name, *cells in zip(names, values[group], errors[group], lost)
+    }
+  return table
+
+
+def held_out_r2(problem: Problem, made: Factors) -> dict[str, float]:
+  """How much of each view the other groups predict on words held out.
+
+  The view's singular vectors, times their singular values, are regressed on
+  the space of the other groups, in five folds of its words.
+
+  Args:
+    problem: of the run.
+    made: factors by the name of the view.
+
+  Returns:
+    1 - residual / whole by view.
+  """
+  groups = list(dict.fromkeys(map(data.group, made)))
+  shares = {}
+  for group in groups:
+    others = {n: f for n, f in made.items() if data.group(n) != group}
+    if not others:
+      continue
+    space = np.asarray(train.fit(others, problem.config).model.embedding)
+    for name, factor in made.items():
+      if data.group(name) == group:
+        rows = np.asarray(factor.row_weights) > 0
+        x = space[rows].astype(np.float64)
+        y = (np.asarray(factor.left) * np.asarray(factor.s))[rows]
+        shares[name] = _cross_validated(x, y, problem.config.seed)
+  return shares
+
+
+def p_values(
+  made: Factors, problem: Problem, count: int
+) -> tuple[np.ndarray, dict[str, float]]:
+  """p of each dimension and view against views with shuffled rows.
+
+  Args:
+    made: factors by the name of the view.
+    problem: of the run.
+    count: how often rows are shuffled; p is at least 1 / (count + 1).
+
+  Returns:
+    p of each eigenvalue against the largest of shuffled views, [k], and p of
+    each view's agreement with the others.
+  """
+  factors, config = list(made.values()), problem.config
+  values = np.asarray(train.fit(made, config).model.values)
+  agreed = np.asarray(agreement.view_agreement(factors))
+  above = np.zeros(values.shape)
+  beyond = np.zeros(agreed.shape)
+  for key in jax.random.split(jax.random.key(config.seed), count):
+    mixed = dict(zip(made, multiview.permuted_factors(factors, key)))
+    null = np.asarray(train.fit(mixed, config).model.values)
+    above += null[0] >= values
+    beyond += (
+      np.asarray(agreement.view_agreement(list(mixed.values()))) >= agreed
+    )
+    problem.report("p-values: one more shuffle")
+  by_view = (1 + beyond) / (1 + count)
+  return (1 + above) / (1 + count), dict(zip(made, by_view.tolist()))
+
+
+def run(run: runlib.Run, problem: Problem) -> None:
+  """Prints and writes prices, held-out R^2 and p-values of a run.
+
+  Args:
+    run: that gets rows, price.md and price.json.
+    problem: views and test sets.
+  """
+  config = problem.config
+  made = train.factors(problem)
+  table = prices(problem, made, config.orders)
+  r2 = held_out_r2(problem, made)
+  by_dimension, by_view = p_values(made, problem, config.shuffles)
+  names = [s.name for s in problem.sets]
+  rows = []
+  for group, by_set in table.items():
+    for name, price in by_set.items():
+      margin = 1.96 * price.error if np.isfinite(price.error) else 0.0
+      run.row(
+        f"price of {group}, {name}", "Shapley value x 100", price.shapley,
+        lower=price.shapley - margin, upper=price.shapley + margin,
+      )  # fmt: skip
+      run.row(f"{group} left out, {name}", "loss x 100", price.lost)
+    rows.append(
+      [group, *(f"{x.shapley:.1f} / {x.lost:.1f}" for x in by_set.values())]
+    )
+  columns = [tables.Column("Group: Shapley / left out")]
+  columns += [tables.Column(name, align="right") for name in names]
+  print(tables.to_text(columns, rows))
+  views = [
+    [name, f"{100 * r2[name]:.1f}" if name in r2 else "", f"{p:.3f}"]
+    for name, p in by_view.items()
+  ]
+  header = ["View", "R2 held out x 100", "p of its agreement"]
+  others = [tables.Column(x, align="right") for x in header]
+  others[0] = tables.Column(header[0])
+  print(tables.to_text(others, views))
+  real = int((by_dimension <= 0.05).sum())
+  note = (
+    f"{real} of {len(by_dimension)} dimensions are beyond those of shuffled "
+    f"rows (p <= .05, {config.shuffles} shuffles)."
+  )
+  print(note)
+  with files.atomic_write(run.directory / "price.md") as out:
+    out.write(tables.to_markdown(columns, rows) + "\n\n")
+    out.write(tables.to_markdown(others, views) + f"\n\n{note}\n")
+  with files.atomic_write(run.directory / "price.json") as out:
+    content = {
+      "prices": {
+        g: {s: p._asdict() for s, p in by_set.items()}
+        for g, by_set in table.items()
+      },
+      "held_out_r2": r2,
+      "p_views": by_view,
+      "p_dimensions": by_dimension.tolist(),
+    }
+    json.dump(content, out, indent=1)
+
+
+def _orders(players: list[str], count: int, rng) -> list[list[str]]:
+  if _factorial(len(players)) <= count:
+    return [list(order) for order in itertools.permutations(players)]
+  drawn = []
+  for _ in range((count + 1) // 2):
+    order = [players[i] for i in rng.permutation(len(players))]
+    drawn += [order, order[::-1]]
+  return drawn
+
+
+def _factorial(n: int) -> int:
+  return int(np.prod(np.arange(1, n + 1, dtype=np.float64)))
+
+
+def _cross_validated(x: np.ndarray, y: np.ndarray, seed: int) -> float:
+  """R^2 of ridge regressions of y [n, m] on x [n, k], in five folds."""
+  fold = np.random.default_rng(seed).integers(_FOLDS, size=len(x))
+  missed = whole = 0.0
+  for f in range(_FOLDS):
+    a, b = x[fold != f], y[fold != f]
+    gram = a.T @ a
+    gram += _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+    predicted = x[fold == f] @ np.linalg.solve(gram, a.T @ b)
+    missed += float(((y[fold == f] - predicted) ** 2).sum())
+    whole += float((y[fold == f] ** 2).sum())
+  return 1 - missed / whole if whole else 0.0
