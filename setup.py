@@ -1,4 +1,7 @@
-"""Packaging of repr_jax: dependencies, extras and metadata live here."""
+"""Packaging of repr_jax: version, packages, dependencies and extras.
+
+The other metadata stand in pyproject.toml.
+"""
 
 import pathlib
 import re
@@ -18,7 +21,7 @@ _SERVE = [
   "starlette>=0.37",
   "uvicorn>=0.29",
 ]
-_LAUNCH = ["submitit>=1.5.1"]
+_LAUNCH = ["pyarrow>=15", "submitit>=1.5.1"]
 _TEST = [
   "cvxpy>=1.6",
   "httpx>=0.27",
@@ -42,13 +45,8 @@ _BENCH = [
 ]
 
 setuptools.setup(
-  name="repr_jax",
   version=_VERSION,
-  description="Representation learning for words and entities in JAX.",
-  long_description=(_HERE / "README.md").read_text(),
-  long_description_content_type="text/markdown",
   license="Apache-2.0",
-  license_files=["LICENSE"],
   packages=setuptools.find_packages(
     include=[
       "repr_jax",
@@ -63,7 +61,6 @@ setuptools.setup(
     "repr_jax": ["py.typed"],
     "experiments": ["presets/*.flags", "explorer/static/*"],
   },
-  python_requires=">=3.10",
   install_requires=[
     "absl-py>=2.1",
     "chex>=0.1.87",
@@ -72,7 +69,7 @@ setuptools.setup(
     "jaxlib>=0.6.2",
     "numpy>=1.26",
     "optax>=0.2.4",
-    "orbax-checkpoint>=0.11",
+    "orbax-checkpoint>=0.11,<1",
     "scipy>=1.15",
     "tqdm>=4.66",
   ],
@@ -83,18 +80,6 @@ setuptools.setup(
     "launch": _LAUNCH,
     "test": _DATA + _PLOT + _SERVE + _LAUNCH + _TEST,
     "bench": _DATA + _BENCH,
+    "tpu-compile": ["libtpu>=0.0.17"],
   },
-  classifiers=[
-    "Development Status :: 4 - Beta",
-    "Intended Audience :: Science/Research",
-    "Operating System :: MacOS",
-    "Operating System :: POSIX :: Linux",
-    "Programming Language :: Python :: 3",
-    "Programming Language :: Python :: 3.10",
-    "Programming Language :: Python :: 3.11",
-    "Programming Language :: Python :: 3.12",
-    "Programming Language :: Python :: 3.13",
-    "Topic :: Scientific/Engineering :: Artificial Intelligence",
-    "Typing :: Typed",
-  ],
 )

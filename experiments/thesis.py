@@ -190,6 +190,7 @@ CMR = {
   "vae:decoder=multilabel:hidden=300": (0.4099, None),
   "vae": (0.5025, 0.5513),
   "vae:lbv=0": (0.4629, None),
+  "vae:unique=1": (0.5025, None),
   "vae:epochs=0": (0.5074, 0.5405),
   "vae:epochs=40": (0.5029, 0.5504),
   "vae:smooth=0.5": (0.5091, 0.5527),

@@ -178,6 +178,35 @@ def lines(
   return every
 
 
+def selected(lines: Sequence[Line]) -> list[tuple[Line, list[Line]]]:
+  """The setting that validation figures choose, for each experiment.
+
+  Args:
+    lines: figures of settings.
+
+  Returns:
+    The best line of the first figure that is called "validation ...", with
+    the other figures of its setting; nothing for experiments without one or
+    with a single setting.
+  """
+  chosen = []
+  for experiment in dict.fromkeys(line.experiment for line in lines):
+    own = [line for line in lines if line.experiment == experiment]
+    slots = [x.slot for x in own if x.metric.startswith("validation ")]
+    same = [x for x in own if slots and x.slot == slots[0]]
+    if len(same) < 2 or same[0].lower_is_better is None:
+      continue
+    sign = -1 if same[0].lower_is_better else 1
+    top = max(same, key=lambda line: sign * line.mean)
+    rest = [
+      x
+      for x in own
+      if x.setting == top.setting and not x.metric.startswith("validation ")
+    ]
+    chosen.append((top, rest))
+  return chosen
+
+
 def _lines_of(experiment, results, wanted, better) -> list[Line]:
   swept = swept_flags(results)
   metrics = {tuple(row["metric"] for row in x.rows) for x in results}

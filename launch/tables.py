@@ -9,6 +9,7 @@ from experiments.run import tables
 from launch import results
 
 DAGGER = "†"
+_SHOWN = 8  # Figures of the chosen setting that are told.
 
 
 def to_csv(lines: Sequence[results.Line]) -> str:
@@ -62,6 +63,14 @@ def to_markdown(lines: Sequence[results.Line]) -> str:
     own = [line for line in lines if line.experiment == experiment]
     parts.append(f"## {experiment}\n\n{_table(own)}")
   text = "\n".join(parts)
+  for top, rest in results.selected(lines):
+    setting = ", ".join(f"{x}={_text(y)}" for x, y in top.setting.items())
+    text += (
+      f"\nChosen on validation facts ({top.experiment}, {top.metric} "
+      f"{_number(top.mean)}): {setting}. Its other figures: "
+      + "; ".join(f"{x.metric} {_number(x.mean)}" for x in rest[:_SHOWN])
+      + ". Do not choose by these.\n"
+    )
   if any(line.p_value is not None for line in lines):
     text += (
       f"\nBold: the best setting, and those that are not significantly worse. "

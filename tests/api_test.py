@@ -53,6 +53,7 @@ def test_every_row_is_an_exported_function(name):
 
 
 def test_no_door_has_two_rows():
+  assert set(_SLOW_STEPS) <= set(_PURE)
   assert sum(len(table.DOORS) for table in _TABLES) == len(DOORS)
 
 
@@ -68,7 +69,25 @@ def test_door_is_jitted(name):
   assert isinstance(function, jax.stages.Wrapped)
 
 
-@pytest.mark.parametrize("name", _PURE)
+# Loops that take long step by step.
+_SLOW_STEPS = (
+  "kb.candidate_softmax.update",
+  "kb.rescal.init",
+  "linking.disambiguate",
+  "linking.disambiguator.update",
+  "linking.max_margin.update",
+  "ops.truncated_svd",
+  "setexp.vae.update",
+)
+
+
+@pytest.mark.parametrize(
+  "name",
+  [
+    pytest.param(name, marks=pytest.mark.long if name in _SLOW_STEPS else ())
+    for name in _PURE
+  ],
+)
 def test_door_under_jit_equals_eager_calls(name):
   checks.jit(DOORS[name], _call(name))
 

@@ -17,6 +17,8 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT / "tests"))  # for `tiers` and `doors`
+import rounded_products  # noqa: E402
+
 # At the sizes of tests most of the time is compiling, so tests compile without
 # optimizations; programs that they start inherit this. $REPR_JAX_TEST_OPTIMIZED
 # compiles as users do.
@@ -27,11 +29,27 @@ if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
     + os.environ.get("XLA_FLAGS", "")
   ).strip()
 _MOST_MAPS = 25_000
+_TESTS: list[int] = []  # one entry for each test that has ended
+# Files that take longest, from the longest.
+_LONGEST = (
+  "api_test", "crash_test", "devices_test", "nvse_test", "elkb_test",
+)  # fmt: skip
 _COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+  """Adds `--products`, see `rounded_products`."""
+  parser.addoption(
+    "--products",
+    choices=sorted(rounded_products.MANTISSA),
+    help="round the inputs of float32 products as an accelerator does",
+  )
 
 
 def pytest_configure(config: pytest.Config) -> None:
   """Shares compiled programs between the workers of one session."""
+  if config.option.products:
+    rounded_products.install(config.option.products)
   if config.option.markexpr == "long":
     os.environ["REPR_JAX_TESTS"] = "long"  # read by `tiers`
   # A shell that starts the tests in the background has their programs ignore
@@ -54,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-  """Adds counted tests to the long tier, and puts the longest tests first.
+  """Adds counted tests to the long tier, and puts the longest files first.
 
   Otherwise one worker would be left alone with them at the end.
   """
@@ -62,7 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
       if item.get_closest_marker("counted"):
         item.add_marker("long")
-  items.sort(key=lambda item: "crash_test" not in item.nodeid)
+  place = {name: i for i, name in enumerate(_LONGEST)}
+  items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 def pytest_runtest_teardown(
@@ -71,14 +90,38 @@ def pytest_runtest_teardown(
   """Drops compiled programs before they use up the maps of a process.
 
   Each takes some of the 65,530 that Linux allows, after which JAX crashes.
+  They are counted after each file, and within a file after every 50 tests.
   """
   maps = pathlib.Path("/proc/self/maps")
-  if nextitem and nextitem.path != item.path and maps.exists():
+  _TESTS.append(1)
+  another_file = nextitem is not None and nextitem.path != item.path
+  if (another_file or len(_TESTS) % 50 == 0) and maps.exists():
     with maps.open("rb") as lines:
       count = sum(1 for _ in lines)
-    if count > _MOST_MAPS:
+    if count > (_MOST_MAPS if another_file else 2 * _MOST_MAPS):
       jax.clear_caches()
       gc.collect()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+  """Gives the tests of a file to one worker.
+
+  Two workers on one file would make its fixtures and compile its programs
+  twice. Tests of the explorer share a server. In the long tier the cases of
+  tests/reliability take minutes each, so workers share them.
+  """
+  from xdist.scheduler import LoadScopeScheduling
+
+  class ByFile(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+      path = nodeid.split("::")[0]
+      if "reliability/" in path and config.option.markexpr == "long":
+        return nodeid
+      return "explorer" if "/explorer_" in path else path
+
+  config.option.loadscopereorder = False
+  return ByFile(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,4 +17,4 @@ def _count(name: str, everyday: int, long: int) -> int:
 KILLS = _count("KILLS", 2, 20)  # of each experiment
 FUZZ_CASES = _count("FUZZ_CASES", 200, 10_000)  # damaged files of each reader
 FUZZ_SEED = int(os.environ.get("REPR_JAX_FUZZ_SEED", "0"))
-SOAK_SECONDS = _count("SOAK_SECONDS", 10, 60)  # of requests to the explorer
+SOAK_SECONDS = _count("SOAK_SECONDS", 4, 60)  # of requests to the explorer

@@ -62,13 +62,13 @@ def ours(data: Documents) -> np.ndarray:
 
 def numpy_loop(data: Documents) -> np.ndarray:
   """One document after the other, [n, m, c]."""
-  found = np.zeros_like(data.unary)
+  beliefs = np.zeros_like(data.unary)
   for row, (unary, pairwise, mask) in enumerate(zip(*data)):
     length = int(mask.any(axis=1).sum())
-    found[row, :length] = _one(
+    beliefs[row, :length] = _one(
       unary[:length], pairwise[:length, :length], mask[:length]
     )
-  return found
+  return beliefs
 
 
 def _one(unary, pairwise, mask):

@@ -95,12 +95,12 @@ def training_data(size: str, seed: int = 0) -> Training:
 
 def _distinct_features(rng, entities, features, nonzeros):
   """Sorted features without repetition, more often small ones, [X, n]."""
-  found = np.empty((entities, nonzeros), np.int32)
+  features = np.empty((entities, nonzeros), np.int32)
   for i in range(entities):
     drawn = (features * rng.random(4 * nonzeros) ** 1.5).astype(np.int32)
     distinct = rng.permutation(np.unique(drawn))[:nonzeros]
-    found[i] = np.sort(distinct)
-  return found
+    features[i] = np.sort(distinct)
+  return features
 
 
 # What a contender keeps between calls; each has a process of its own.

@@ -100,11 +100,11 @@ def rank_bm25(data: Texts) -> np.ndarray:
   """The best scores of each query by our postings, [queries, 100]."""
   index = _kept("bm25", lambda: bm25.fit(data.counts))
   ones = np.ones(len(data.queries[0]), np.float32)
-  found = []
+  rankings = []
   for query in data.queries:
     scores = bm25.score_features(index, query, ones)
-    found.append(scores[query_lib.best(scores, _BEST)])
-  return np.stack(found)
+    rankings.append(scores[query_lib.best(scores, _BEST)])
+  return np.stack(rankings)
 
 
 def rank_bm25s(data: Texts) -> np.ndarray:
@@ -119,13 +119,13 @@ def rank_bm25s(data: Texts) -> np.ndarray:
     return retriever, [query.tolist() for query in data.queries]
 
   retriever, queries = _kept("bm25s", build)
-  found = [
+  rankings = [
     retriever.retrieve(
       [query], k=_BEST, show_progress=False, backend_selection="numpy"
     ).scores[0]
     for query in queries
   ]
-  return np.stack(found) * 2.5  # its formula leaves k1 + 1 out
+  return np.stack(rankings) * 2.5  # its formula leaves k1 + 1 out
 
 
 def rank_bayesian(form: str, data: Table) -> list[np.ndarray]:
@@ -148,7 +148,7 @@ def rank_scipy(data: Table) -> list[np.ndarray]:
     return binary, prior.alpha, prior.beta
 
   binary, alpha, beta = _kept("scipy", build)
-  found = []
+  rankings = []
   for query in data.queries:
     sums = np.asarray(binary[query.ids].sum(axis=0))
     low = beta + len(query.ids) - sums
@@ -156,8 +156,8 @@ def rank_scipy(data: Table) -> list[np.ndarray]:
     constant = np.log(low / beta).sum()
     scores = binary @ weights.astype(np.float32) + np.float32(constant)
     top = np.argpartition(scores, -_BEST)[-_BEST:]
-    found.append(top[np.argsort(-scores[top])])
-  return found
+    rankings.append(top[np.argsort(-scores[top])])
+  return rankings
 
 
 def rank_setexpan(data: Table) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ import dataclasses
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from absl import flags
@@ -32,6 +32,19 @@ from repr_jax.errors import InputError
 C = TypeVar("C")
 GIVEN = object()  # in `only`: another field is neither None nor empty
 _KEY = "flag"
+
+
+@dataclasses.dataclass(frozen=True)
+class Where:
+  """In `only`: values of another field that pass a test.
+
+  Attributes:
+    words: the values, for `--help`.
+    test: whether a value is one of them.
+  """
+
+  words: str
+  test: Callable[[Any], bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +89,9 @@ def flag(
     choices: all values, for text; for a tuple, of each element.
     only: values of other fields under which this one is read, as
       `{"trainer": "pairs"}` or `{"trainer": ("pairs", "many")}`, or
-      `{"ask": GIVEN}` for any value but None. All must hold; of a field that
-      is a tuple, one element suffices. Elsewhere the flag is refused.
+      `{"ask": GIVEN}` for any value but None, or `Where`. All must hold; of
+      a field that is a tuple, one element suffices. Elsewhere the flag is
+      refused.
 
   Returns:
     A dataclass field.
@@ -194,7 +208,11 @@ def unread(config: Any, name: str) -> str | None:
       continue
     options = allowed if isinstance(allowed, tuple) else (allowed,)
     chosen = value if isinstance(value, tuple) else (value,)
-    if not any(x in options for x in chosen):
+    if isinstance(allowed, Where):
+      passes = any(map(allowed.test, chosen))
+    else:
+      passes = any(x in options for x in chosen)
+    if not passes:
       return f"with --{other}={_show(value)}"
   return None
 
@@ -246,6 +264,9 @@ def _only_text(only: Mapping[str, Any]) -> str:
   for other, allowed in only.items():
     if allowed is GIVEN:
       parts.append(f"--{other}")
+      continue
+    if isinstance(allowed, Where):
+      parts.append(f"{allowed.words} in --{other}")
       continue
     options = allowed if isinstance(allowed, tuple) else (allowed,)
     if options == (None,):

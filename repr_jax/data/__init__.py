@@ -4,7 +4,9 @@
 |---|---|
 | words and views | `read_vocab`, `read_vectors`, `token_chunks`, \
 `read_bitext`, `read_conll`, `View` |
-| entities | `read_entity_file`, `read_sentences`, `read_judged_queries` |
+| entities | `read_entity_file`, `read_sentences`, `build_from_entities`, \
+`read_judged_queries`, `entity_sets` |
+| ranked lists | `read_run` |
 | documents with links | `read_documents`, `read_aida`, `read_ganea`, `Prior` |
 | knowledge bases | `read_splits`, `read_triples`, `read_rules`, \
 `transitive_closure` |
@@ -32,11 +34,14 @@ from repr_jax.data.entities import (
   read_sentences,
   tokenize,
 )
+from repr_jax.data.entities.features import build_from_entities
 from repr_jax.data.entities.judged import JudgedQuery, read_judged_queries
 from repr_jax.data.io.array_files import read_npz, write_npz
 from repr_jax.data.io.files import atomic_write, open_text
 from repr_jax.data.relatedness import RelatednessQuery, read_relatedness
 from repr_jax.data.rules import Rule, read_rules, write_rules
+from repr_jax.data.synthetic_corpora import entity_sets
+from repr_jax.data.trec import read_run
 from repr_jax.data.triples import (
   Splits,
   Triples,
@@ -79,8 +84,10 @@ __all__ = [
   "Vocab",
   "WordNet",
   "atomic_write",
+  "build_from_entities",
   "count_links",
   "count_words",
+  "entity_sets",
   "linked_sentences",
   "open_text",
   "read_aida",
@@ -94,6 +101,7 @@ __all__ = [
   "read_prior",
   "read_relatedness",
   "read_rules",
+  "read_run",
   "read_sentences",
   "read_splits",
   "read_triples",

@@ -1,16 +1,11 @@
 """Small worlds of entities, facts and documents with known answers."""
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from repr_jax import errors
-from repr_jax.data import rules as rules_lib
-from repr_jax.data import triples
-
-Fact = tuple[str, str, str]
 
 
 class EntitySets(NamedTuple):
@@ -25,20 +20,6 @@ class EntitySets(NamedTuple):
   counts: scipy.sparse.csr_array
   cluster: np.ndarray
   feature_cluster: np.ndarray
-
-
-class RuleWorld(NamedTuple):
-  """A knowledge base in which rules hold without exception.
-
-  Attributes:
-    triples: all facts.
-    given: False for a fact that only follows by the rules, bool [n].
-    rules: the rules.
-  """
-
-  triples: triples.Triples
-  given: np.ndarray
-  rules: list[rules_lib.Rule]
 
 
 class LinkedDocuments(NamedTuple):
@@ -186,65 +167,6 @@ def binary_tree(depth: int) -> np.ndarray:
   closure = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int64)
   order = np.lexsort((closure[:, 1], closure[:, 0]))
   return closure[order].astype(np.int32)
-
-
-def forward_chain(
-  facts: Iterable[Fact], rules: Sequence[rules_lib.Rule]
-) -> set[Fact]:
-  """Everything that follows from facts by rules.
-
-  Args:
-    facts: (head, relation, tail) names.
-    rules: the rules.
-
-  Returns:
-    The smallest set that contains the facts and satisfies the rules.
-  """
-  known = set(facts)
-  while True:
-    new = {
-      fact
-      for rule in rules
-      for fact in rule.kind.consequences(rule.arguments, known)
-    }
-    if new <= known:
-      return known
-    known |= new
-
-
-def rule_world(
-  rng: np.random.Generator,
-  rules: Sequence[rules_lib.Rule],
-  entities: int = 30,
-  facts: int = 60,
-) -> RuleWorld:
-  """Draws facts at random and adds all that follows from them.
-
-  Args:
-    rng: the source of randomness.
-    rules: rules of any kind; entities that they name become part of the world.
-    entities: how many others there are.
-    facts: how many facts are drawn, over the relations of the rules.
-
-  Returns:
-    The knowledge base.
-  """
-  relations = sorted({name for rule in rules for name in rule.relations})
-  if not relations or entities < 1:
-    raise errors.InputError("a world needs a rule and an entity at least")
-  named = {name for rule in rules for name in rule.entities}
-  names = sorted(named) + [f"entity{i}" for i in range(entities)]
-  heads, tails = rng.integers(len(names), size=(2, facts))
-  kinds = rng.integers(len(relations), size=facts)
-  given = {
-    (names[h], relations[r], names[t]) for h, r, t in zip(heads, kinds, tails)
-  }
-  every = sorted(forward_chain(given, rules))
-  return RuleWorld(
-    triples.from_named(every),
-    np.array([fact in given for fact in every], dtype=bool),
-    list(rules),
-  )
 
 
 def linked_documents(

@@ -21,6 +21,7 @@ from repr_jax import errors
 from repr_jax.data import testsets
 from repr_jax.evaluation import similarity
 from repr_jax.ops import normalize
+from repr_jax.ops.precision import chosen_products
 
 _EPSILON = 1e-6
 
@@ -42,6 +43,7 @@ class AnalogyResult(similarity.Result):
 @functools.partial(
   jax.jit, static_argnames=("method", "block_words", "block_questions")
 )
+@chosen_products
 def solve_analogies(
   array: jax.Array,
   terms: jax.Array,

@@ -39,6 +39,7 @@ def gold_queries(
   *,
   per_set: int = 1,
   min_relevant: int = 1,
+  strata: Mapping[str, tuple[int, int]] = STRATA,
 ) -> list[GoldQuery]:
   """Samples queries from gold sets, by the members' number of sentences.
 
@@ -49,16 +50,18 @@ def gold_queries(
     rng: source of randomness.
     per_set: queries from each set in each stratum.
     min_relevant: members that must be left to find.
+    strata: least and greatest number of sentences by name.
 
   Returns:
-    Queries whose members are all of one stratum (1, 2-10 or 11-100 sentences);
-    all other members of the set count as relevant, whatever their stratum.
+    Queries whose members are all of one stratum (1, 2-10 or 11-100 sentences
+    by default); all other members of the set count as relevant, whatever
+    their stratum.
   """
   queries = []
   counts = np.asarray(sentence_counts)
   for name in sorted(sets):
     rows = np.unique(np.asarray(sets[name], np.int64))
-    for stratum, (low, high) in STRATA.items():
+    for stratum, (low, high) in strata.items():
       inside = rows[(counts[rows] >= low) & (counts[rows] <= high)]
       if len(inside) < size or len(rows) - size < min_relevant:
         continue

@@ -1,9 +1,11 @@
 """Whether a difference between two systems is real (thesis 3.4.1).
 
 MRDS, the minimum required difference for significance, is a property of a
-test set: a difference below it cannot be significant, whatever the systems.
-The other functions test one concrete pair of systems. Correlations and
-accuracies are fractions here; tables show them times 100.
+test set and of a correlation r between systems: two systems that correlate by
+r and differ by more are significantly apart, whatever their own figures. A
+smaller difference may still be significant, above all between systems that
+correlate by more than r. `williams_test` tests one concrete pair.
+Correlations and accuracies are fractions here; tables show them times 100.
 """
 
 import functools

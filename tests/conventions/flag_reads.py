@@ -82,6 +82,7 @@ def _accepted(arguments: list[str], excluded: set[str]) -> list[str]:
       if field.name in excluded:
         value = getattr(built, field.name)
         shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        shown = "0" if shown is None else shown  # text or number: both parse
         _parse([*arguments, f"--{field.name}={shown}"])
         try:
           config.from_flags(kind, **fixed)

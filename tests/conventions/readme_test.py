@@ -76,6 +76,7 @@ def test_there_is_an_example_for_each_user():
   }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", _commands())
 def test_commands_of_the_examples_run_as_written(command, tmp_path):
   # The checkout's programs, but a folder of its own for what they write.

@@ -101,4 +101,27 @@ def test_every_dependency_has_a_bound(built):
   required = re.findall(r"^Requires-Dist: ([^;\n]+)", text, re.M)
   assert len(required) > 20
   for one in required:
-    assert re.fullmatch(r"[A-Za-z0-9_.-]+(>=|==)[0-9.]+", one.strip()), one
+    bound = r"[A-Za-z0-9_.-]+(<[0-9.]+,)?(>=|==)[0-9.]+"
+    assert re.fullmatch(bound, one.strip()), one
+
+
+def test_the_command_and_the_metadata_are_in_the_wheel(built):
+  (wheel,) = built.glob("*.whl")
+  with zipfile.ZipFile(wheel) as opened:
+    texts = {
+      x.rpartition("/")[2]: opened.read(x).decode()
+      for x in opened.namelist()
+      if x.endswith(("/METADATA", "/entry_points.txt"))
+    }
+  assert "repr-jax = launch.__main__:main" in texts["entry_points.txt"]
+  fields = texts["METADATA"].partition("\n\n")[0]
+  for field in (
+    r"Name: repr[_-]jax",
+    r"Version: \d",
+    r"License(-Expression)?: Apache-2\.0",
+    r"License-File: LICENSE",
+    r"Requires-Python: >=3\.10",
+    r"Provides-Extra: launch",
+    r"Classifier: Programming Language :: Python :: 3\.14",
+  ):
+    assert re.search(f"^{field}", fields, re.M), field

@@ -36,6 +36,7 @@ def test_contenders_take_turns_and_are_compared(cases):
   assert f"({ratio['least']:.2f}..{ratio['greatest']:.2f})" in text
 
 
+@pytest.mark.long
 def test_missing_and_failing_contenders_are_rows(cases):
   found = harness.run_case("fake_suite", "small", cases["ill"], repeats=2)
   assert found["ours"]["median"] > 0
@@ -53,6 +54,7 @@ def test_a_contender_that_does_not_end_is_given_up(cases):
   assert found == {"ours": {"error": "took more than 4 s"}}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_peak_memory_is_each_contenders_own(cases):
   found = harness.run_case("fake_suite", "small", cases["memory"], repeats=1)
@@ -63,6 +65,7 @@ def test_peak_memory_is_each_contenders_own(cases):
   assert found["hungry"]["peak_bytes"] > more["hungry"]
 
 
+@pytest.mark.long
 def test_scaling_measures_each_size(cases):
   pytest.importorskip("matplotlib")
   chosen = [cases["scale"]]

@@ -124,6 +124,7 @@ def test_vectors_are_written(finished):
   assert first == "12 6"
 
 
+@pytest.mark.long
 def test_without_pages_contexts_are_learned_alone(tmp_path):
   rng = np.random.default_rng(0)
   lines = []

@@ -48,6 +48,7 @@ def test_settings_see_what_they_should():
   assert not np.array_equal(rows[0].indices, rows[1].indices)
 
 
+@pytest.mark.long
 def test_reversed_pairs_fail_in_the_sub_set_alone():
   settings = Config(runs=2, listed=4)
   full, none = train.fit_cell(_cell(511, 12, "full"), settings)

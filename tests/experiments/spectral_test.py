@@ -1,6 +1,7 @@
 """The problems of the spectral chapter, at small size."""
 
 import numpy as np
+import pytest
 
 from experiments.run import report_page
 from experiments.spectral import chapter as chapters
@@ -15,6 +16,7 @@ def test_centering_is_exact_where_the_update_is_not():
   assert errors["rank-one update"] < errors["no centering"]
 
 
+@pytest.mark.long
 def test_chapter_can_be_reported(tmp_path, monkeypatch):
   monkeypatch.setattr(
     evaluate,
@@ -47,6 +49,7 @@ def test_a_bound_below_its_error_is_said_to_be_so():
   assert "above it" not in chart.caption and chart.series[1].name == "bound"
 
 
+@pytest.mark.long
 def test_missing_rows_are_best_left_out():
   found = evaluate.missing_rows(500, seed=1)["recovered"]
   assert np.all(np.array(found["left out"]) > 0.9)

@@ -1,6 +1,7 @@
 """Results of many runs in one table."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -77,6 +78,20 @@ def test_settings_are_compared_with_the_best(tmp_path):
   assert mrr[2].p_value == pytest.approx(expected[raw[1]])
   loss = [line for line in found if line.metric == "loss"]
   assert [line.best for line in loss] == [False, True, False]
+
+
+def test_validation_figures_choose_the_setting(tmp_path):
+  for eta, valid, test in ((0.1, 0.4, 0.9), (0.2, 0.6, 0.3), (0.3, 0.5, 0.4)):
+    rows = [("kb", "validation mrr", valid, {}), ("kb", "mrr", test, {})]
+    _write(tmp_path / str(eta), rows, eta=eta)
+  lines = results.lines(results.read([tmp_path]).results)
+  ((top, rest),) = results.selected(lines)
+  assert top.setting == {"eta": 0.2} and top.mean == 0.6
+  assert [(x.metric, x.mean) for x in rest] == [("mrr", 0.3)]
+  assert "Chosen on validation facts (fake, validation mrr 0.6): eta=0.2." in (
+    tables.to_markdown(lines)
+  )
+  assert results.selected([x for x in lines if x.metric == "mrr"]) == []
 
 
 def test_settings_that_are_as_good_as_the_best_are_bold(tmp_path):
@@ -213,3 +228,27 @@ def test_the_program_collects_what_is_good(tmp_path):
   assert (tmp_path / "runs" / "collected.csv").exists()
   plot = tmp_path / "runs" / "plots" / "fake_against_model.png"
   assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_as_parquet_are_those_of_the_csv_file(tmp_path):
+  installed = importlib.util.find_spec("pyarrow") is not None
+  _sweep(tmp_path, [("A", 0.1, 0.3), ("B", 0.1, 0.5)])
+  program = [sys.executable, "-m", "launch.collect", str(tmp_path)]
+  environment = {**os.environ, "REPR_JAX_SETTINGS": "off"}
+  for kind in ("csv", "parquet"):
+    ended = subprocess.run(
+      [*program, f"--format={kind}", "--noplots"], cwd=_ROOT, env=environment,
+      capture_output=True, text=True,
+    )  # fmt: skip
+    if kind == "parquet" and not installed:
+      assert ended.returncode == 2 and "pip install" in ended.stderr
+      assert ended.stderr.count("\n") == 1
+      return
+    assert ended.returncode == 0, ended.stderr
+  from pyarrow import parquet
+
+  table = parquet.read_table(tmp_path / "collected.parquet").to_pylist()
+  with open(tmp_path / "collected.csv", newline="") as lines:
+    rows = list(csv.DictReader(lines))
+  assert [row["name"] for row in table] == [row["name"] for row in rows]
+  assert [row["mean"] for row in table] == [float(row["mean"]) for row in rows]

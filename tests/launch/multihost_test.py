@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 import two_processes
 
 from repr_jax.data import vectors
@@ -33,6 +34,7 @@ def _launch(folder, command, *options, **environment):
   )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_job_dies_resumes_and_equals_one_process(tmp_path):
   workdir = tmp_path / "run"
   command = [*_JOB, f"--workdir={workdir}"]

@@ -149,6 +149,7 @@ def test_runs_at_different_checkpoints_go_on_together(
     _assert_same(whole / str(i), folder)
 
 
+@pytest.mark.long
 def test_runs_are_spread_over_devices(tmp_path, facts, alone):
   """Five runs on four devices by the program that the sweep starts."""
   common = {**facts, **_MANY}
@@ -185,6 +186,7 @@ def test_runs_are_spread_over_devices(tmp_path, facts, alone):
     _assert_same(tmp_path / "all" / str(i), folder)
 
 
+@pytest.mark.long
 def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
   seen = []
 

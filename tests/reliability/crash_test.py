@@ -236,8 +236,17 @@ def _assert_clear(
   assert all("the disk is full" in x and str(folder) in x for x in lines)
 
 
+# One for each way of keeping state: a table, arrays, checkpoints of Orbax. The
+# others are killed in the long tier.
+_EVERYDAY = ("rescal", "mvlsa", "elkb-many")
+_CASES = [
+  pytest.param(name, marks=() if name in _EVERYDAY else pytest.mark.long)
+  for name in worlds.CASES
+]
+
+
 @pytest.mark.counted
-@pytest.mark.parametrize("name", worlds.CASES)
+@pytest.mark.parametrize("name", _CASES)
 def test_a_killed_run_ends_with_the_same_bits(world, name):
   case = worlds.CASES[name]
   attempts = _Attempts(world, case, name)
@@ -282,7 +291,8 @@ def test_every_experiment_is_killed():
   assert len(found) > 5 and found <= killed
 
 
-@pytest.mark.parametrize("name", worlds.CASES)
+@pytest.mark.counted
+@pytest.mark.parametrize("name", _CASES)
 def test_a_second_process_is_refused(world, name, tmp_path):
   lock = workdir.Lock(tmp_path / "run")
   case = worlds.CASES[name]

@@ -51,6 +51,9 @@ class _Runs(NamedTuple):
   one_core: pathlib.Path
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, request) -> Iterator[_Runs]:
   folder = tmp_path_factory.mktemp("determinism")

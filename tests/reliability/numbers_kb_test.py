@@ -90,7 +90,8 @@ def test_one_entity_has_no_rival(loss):
   state, value = candidate_training.train(
     config, optimizer, None, known, jnp.asarray(facts), state, _KEY
   )
-  np.testing.assert_array_equal(value, 0)
+  # The fact's score is computed apart from the candidates': last bits differ.
+  np.testing.assert_allclose(value, 0, atol=1e-8)
   _same(state.params, start)
 
 

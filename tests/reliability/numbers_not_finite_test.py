@@ -9,401 +9,21 @@ a NaN that they show in fewer.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from number_cases import GROUPS, Case
 
 from repr_jax import evaluation, kb, linking, multiview, ops, setexp
-from repr_jax.data import relatedness, testsets
-from repr_jax.data.rules import Rule
-from repr_jax.linking import entity_vectors, posterior_means
-from repr_jax.multiview import host_views
-from repr_jax.ops import pca, spectral, topk
-from repr_jax.setexp import autoencoder, fitting, systems
-from repr_jax.setexp.baselines import bayesian_sets, bm25, word2vecf
-from repr_jax.setexp.query import best
 
-_KEY = jax.random.key(0)
-
-
-class _Case(NamedTuple):
-  """A function and what it takes: an array, a sparse matrix or a number."""
-
-  run: Callable[..., Any]
-  slots: dict[str, Any]
-
-
-def _normal(*shape: int) -> np.ndarray:
-  return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-
-
-def _counts(rows: int, columns: int) -> sp.csr_array:
-  found = np.random.default_rng(0).poisson(0.7, (rows, columns))
-  found[:, :2] += 1  # a row and a column without counts would be another case
-  return sp.csr_array(found.astype(np.float32))
-
-
-def _spectral(rows: int) -> dict[str, _Case]:
-  x, y = _normal(rows, 6), _normal(rows, 5)
-  svd = functools.partial(ops.truncated_svd, k=2, key=_KEY)
-  fit = functools.partial(ops.pca_fit, k=2, key=_KEY)
-  fitted = fit(jnp.asarray(x))
-  wide = _normal(rows, 120)  # many columns: the iteration, not one QR
-  weights = np.ones(rows, np.float32)
-  return {
-    "ops.truncated_svd": _Case(lambda x: svd(jnp.asarray(x))[0].s, {"x": x}),
-    "ops.truncated_svd of many columns": _Case(
-      lambda x: svd(jnp.asarray(x))[0], {"x": wide}
-    ),
-    "ops.from_scipy": _Case(ops.from_scipy, {"matrix": _counts(rows, 4)}),
-    "ops.pca_fit": _Case(lambda x: fit(jnp.asarray(x)).variances, {"x": x}),
-    "ops.ppca_log_likelihood": _Case(
-      lambda x: ops.ppca_log_likelihood(fitted, x), {"x": x}
-    ),
-    "pca.pca_transform": _Case(
-      lambda x: pca.pca_transform(fitted, jnp.asarray(x)), {"x": x}
-    ),
-    "spectral.tall_svd": _Case(lambda x: spectral.tall_svd(x).s, {"x": x}),
-    "topk.top_k": _Case(
-      lambda x: topk.top_k(jnp.asarray(x), 3)[0], {"x": _normal(rows)}
-    ),
-    "multiview.cca_fit": _Case(
-      lambda x, y: multiview.cca_fit(x, y, 2).correlations, {"x": x, "y": y}
-    ),
-    "multiview.gcca_exact": _Case(
-      lambda x, y: multiview.gcca_exact([x, y], 2).embedding, {"x": x, "y": y}
-    ),
-    "multiview.fit": _Case(
-      lambda x, y, weights, tolerance: multiview.fit(
-        [x, y], 2, row_weights=[weights] * 2, tolerance=tolerance
-      ),
-      {"x": x, "y": y, "weights": weights, "tolerance": 1e-3},
-    ),
-    "host_views.weigh": _Case(
-      lambda matrix: host_views.weigh(matrix, multiview.Weighting()),
-      {"matrix": _counts(rows, 4)},
-    ),
-  }
-
-
-def _bases(rows: int) -> dict[str, _Case]:
-  params = kb.init_params("A", _KEY, rows, 2, 2)
-  tables = {name: np.asarray(x) for name, x in params._asdict().items()}
-  rules, names = [Rule("RelImp", ("r", "s"))], (["r", "s"], range(rows))
-  named = names[0], [f"e{i}" for i in names[1]]
-  compiled = kb.compile_rules("A", rules, *named)
-  facts = np.array([[3, 0, 3], [3, 1, 3]])
-  x, labels = _normal(rows, 3), (np.arange(rows) % 2).astype(np.float32)
-
-  def on_tables(function):
-    return _Case(lambda **x: function(kb.Params(**x)), tables)
-
-  def _step(params):
-    config = kb.SGDConfig(rows, 2, "A", 2, batch_size=2)
-    state = kb.SGDState(params, jnp.float32(0.1), jnp.float32(0))
-    known = kb.known_facts(facts, rows, 2)
-    pairs = kb.draw_pairs(known, facts, _KEY)
-    return kb.projected_sgd(config)[1](state, pairs)
-
-  return {
-    "kb.check_rules": on_tables(
-      lambda p: kb.check_rules("A", p, rules, *named).worst
-    ),
-    "kb.checked_start": on_tables(
-      lambda p: kb.checked_start(compiled, p, rules, *named)
-    ),
-    "kb.project": on_tables(lambda p: kb.project(compiled, p)),
-    "kb.violation": on_tables(lambda p: kb.violation(compiled, p)),
-    "kb.score": _Case(
-      lambda relation, head, tail: kb.score("A", relation, head, tail),
-      {"relation": _normal(4), "head": _normal(2), "tail": _normal(2)},
-    ),
-    "kb.score_all_tails": on_tables(
-      lambda p: kb.score_all_tails(
-        "A", jnp.asarray(p[1][1:]), p[0][3:4], jnp.asarray(p[0])
-      )
-    ),
-    "kb.score_all_heads": on_tables(
-      lambda p: kb.score_all_heads(
-        "A", jnp.asarray(p[1][1:]), p[0][3:4], jnp.asarray(p[0])
-      )
-    ),
-    # Of entities that no fact names: they would not show in its rank.
-    "kb.scorers": on_tables(
-      lambda p: kb.rank(*kb.scorers("A", p), facts - [[1, 0, 1]], facts)
-    ),
-    "kb.sureness": on_tables(lambda p: kb.sureness("A", p, facts, "tail")),
-    "kb.choice_features": _Case(
-      lambda sure: kb.choice_features(facts, 2, sure, np.ones((2, 2))),
-      {"sure": _normal(2, 2)},
-    ),
-    "kb.make_slices": _Case(
-      lambda matrix: kb.make_slices([sp.csr_matrix(matrix)]),
-      {"matrix": _normal(5, 5)},
-    ),
-    "kb.projected_sgd": on_tables(_step),
-    "kb.fit_logistic": _Case(
-      kb.fit_logistic,
-      {"features": x, "labels": labels, "weights": labels + 1, "ridge": 1.0},
-    ),
-    "kb.init_params": _Case(
-      lambda scale: kb.init_params("A", _KEY, 3, 2, 2, scale), {"scale": 0.1}
-    ),
-    "kb.violating_triple": _Case(
-      kb.violating_triple, {"matrix": _normal(70, 70)}
-    ),
-  }
-
-
-def _sets(rows: int) -> dict[str, _Case]:
-  counts = _counts(rows, 8)
-  config = autoencoder.Config(dim=2, hidden=(3,))
-  statistics = autoencoder.statistics_from_scipy(config, counts)
-  inputs = statistics.inputs
-  params = autoencoder.init(config, _KEY, statistics)
-  query = setexp.make_query(counts, [0, 1])
-
-  def build(table, decoder, idf, counts):
-    changed = params._replace(table=table, decoder=decoder)
-    built = setexp.model_from_scipy(
-      config, changed, inputs._replace(idf=idf), counts
-    )
-    return systems.nvse(built, systems.RankingConfig("xi")).score_batch([query])
-
-  def fit(counts, rate, beta, smoothing):
-    hyper = setexp.Hyper(rate, beta, smoothing)
-    return fitting.fit(counts, config, _KEY, epochs=1, hyper=hyper).params
-
-  return {
-    "setexp.model_from_scipy": _Case(
-      build,
-      {
-        "table": np.asarray(params.table),
-        "decoder": np.asarray(params.decoder),
-        "idf": np.asarray(inputs.idf),
-        "counts": counts,
-      },
-    ),
-    "fitting.fit": _Case(
-      fit,
-      {"counts": _counts(70, 8), "rate": 1e-3, "beta": 1.0, "smoothing": 0.1},
-    ),
-    "setexp.rows_from_scipy": _Case(setexp.rows_from_scipy, {"matrix": counts}),
-    "setexp.statistics_from_scipy": _Case(
-      lambda counts: setexp.statistics_from_scipy(config, counts),
-      {"counts": counts},
-    ),
-    "setexp.fit": _Case(
-      lambda counts: setexp.fit(counts, epochs=1), {"counts": counts}
-    ),
-    "setexp.make_query": _Case(
-      lambda weights: setexp.make_query(counts, [0, 1], weights),
-      {"weights": np.ones(2)},
-    ),
-    "query.best": _Case(
-      lambda scores: scores[best(scores, 3)], {"scores": _normal(rows)}
-    ),
-    "bm25.fit": _Case(bm25.fit, {"counts": counts}),
-    "bayesian_sets.fit": _Case(
-      lambda counts: bayesian_sets.fit(counts, "poisson"), {"counts": counts}
-    ),
-    "word2vecf.fit": _Case(
-      lambda counts: word2vecf.fit(counts, epochs=1), {"counts": counts}
-    ),
-    "setexp.make_ranking": _Case(
-      lambda power, share: (
-        setexp.make_ranking("features", power=power, member_share=share).scores
-      ),
-      {"power": 0.5, "share": 0.3},
-    ),
-  }
-
-
-def _vectors(rows: int) -> dict[str, _Case]:
-  vectors = _normal(rows, 4)
-  index = {str(i): i for i in range(rows)}
-  four = [("0", "1", "3", "2"), ("3", "1", "0", "2"), ("4", "3", "2", "1")]
-  analogies = testsets.AnalogySet("a", four, ["s"] * 3)
-  pairs = [("0", "3"), ("1", "2"), ("3", "4")]
-  similar = testsets.SimilaritySet("s", pairs, np.arange(3.0))
-  choices = testsets.ChoiceSet("c", ["0"], [["1", "3"]], np.array([0]))
-  related = relatedness.RelatednessQuery("q", "0", ("1", "2", "3", "4"), ())
-  offsets, words = np.array([0, 2, 4]), np.array([0, 1, 2, 3])
-  fit = functools.partial(
-    entity_vectors.fit_max_margin,
-    offsets=offsets,
-    words=words,
-    key=_KEY,
-    steps=2,
-  )
-  return {
-    "evaluation.evaluate_analogies": _Case(
-      lambda array: evaluation.evaluate_analogies(array, index, analogies),
-      {"array": vectors},
-    ),
-    "evaluation.solve_analogies": _Case(
-      lambda array: evaluation.solve_analogies(
-        array, jnp.array([0, 1, 2]), jnp.array([[0, 1, 2]])
-      ),
-      {"array": vectors},
-    ),
-    "evaluation.evaluate_similarity": _Case(
-      lambda array: evaluation.evaluate_similarity(array, index, similar),
-      {"array": vectors},
-    ),
-    "evaluation.spearman": _Case(
-      evaluation.spearman, {"x": vectors[:, 0], "y": vectors[:, 1]}
-    ),
-    "evaluation.evaluate_choices": _Case(
-      lambda array: evaluation.evaluate_choices(array, index, choices),
-      {"array": vectors},
-    ),
-    "evaluation.evaluate_relatedness": _Case(
-      lambda array, gold: evaluation.evaluate_relatedness(
-        [related._replace(gold=tuple(gold))], array, index
-      ),
-      {"array": vectors, "gold": np.array([1.0, 0, 1, 0])},
-    ),
-    "posterior_means.fit_posterior_means": _Case(
-      lambda counts, rate: posterior_means.fit_posterior_means(
-        counts, key=_KEY, epochs=1, hyper=setexp.Hyper(rate)
-      ),
-      {"counts": _counts(20, 8), "rate": 1e-3},
-    ),
-    "linking.rerank": _Case(
-      lambda array: linking.rerank(array, 0, jnp.arange(rows)),
-      {"array": vectors},
-    ),
-    "linking.ensemble": _Case(
-      linking.ensemble, {"scores": vectors.T, "weights": np.ones(4)}
-    ),
-    "linking.unigram_noise": _Case(
-      linking.unigram_noise, {"counts": np.ones(rows), "alpha": 0.6}
-    ),
-    "entity_vectors.fit_max_margin": _Case(
-      lambda **x: fit(**x),
-      {
-        "word_vectors": vectors,
-        "unigram": np.ones(rows),
-        "margin": 0.1,
-        "alpha": 0.6,
-        "learning_rate": 0.3,
-      },
-    ),
-  }
-
-
-def _measures(rows: int) -> dict[str, _Case]:
-  ranked = (np.arange(rows) % 3 == 0).astype(float)
-  one = {"ranked": ranked}
-  return {
-    "evaluation.average_precision": _Case(
-      lambda ranked: evaluation.average_precision(ranked, 3), one
-    ),
-    "evaluation.inferred_ap": _Case(
-      lambda ranked: evaluation.inferred_ap(ranked, 3), one
-    ),
-    "evaluation.ndcg": _Case(
-      evaluation.ndcg, {"ranked": ranked, "judged": ranked}
-    ),
-    "evaluation.reciprocal_rank": _Case(evaluation.reciprocal_rank, one),
-    "evaluation.precision": _Case(
-      lambda ranked: evaluation.precision(ranked, 5), one
-    ),
-    "evaluation.r_precision": _Case(
-      lambda ranked: evaluation.r_precision(ranked, 5), one
-    ),
-    "evaluation.recall": _Case(
-      lambda ranked: evaluation.recall(ranked, 5, 5), one
-    ),
-    "evaluation.hits": _Case(lambda ranked: evaluation.hits(ranked, 5), one),
-    "evaluation.evaluate_run": _Case(
-      lambda scores, judged: evaluation.evaluate_run(
-        {"q": dict(zip("abcd", scores))}, {"q": dict(zip("abcd", judged))}
-      ),
-      {"scores": np.arange(4.0), "judged": np.array([1.0, 0, 1, 0])},
-    ),
-    "evaluation.rank_documents": _Case(
-      lambda scores: bool(evaluation.rank_documents(dict(zip("abcd", scores)))),
-      {"scores": np.arange(4.0)},
-    ),
-    "evaluation.mean_measures": _Case(
-      lambda values: evaluation.mean_measures({"q": dict(zip("abcd", values))}),
-      {"values": np.arange(4.0)},
-    ),
-  }
-
-
-def _beliefs(rows: int) -> dict[str, _Case]:
-  size = 5 if rows < 5000 else 20  # 400 pairs of 16 states
-  mask = np.ones((size, 4), bool)
-  pairwise = _normal(size, size, 4, 4)
-  pairwise = pairwise + pairwise.transpose(1, 0, 3, 2)
-  return {
-    "ops.max_product": _Case(
-      lambda unary, pairwise: ops.max_product(unary, pairwise, mask),
-      {"unary": _normal(size, 4), "pairwise": pairwise},
-    ),
-    "ops.product_of_experts": _Case(
-      lambda xi, precision, weights: ops.product_of_experts(
-        ops.Natural(xi, precision), weights
-      ),
-      {
-        "xi": _normal(rows, 2),
-        "precision": np.abs(_normal(rows, 2)),
-        "weights": np.ones(rows, np.float32),
-      },
-    ),
-  }
-
-
-def _significance(rows: int) -> dict[str, _Case]:
-  x, y = np.float64(_normal(2, rows))
-  rng = np.random.default_rng(0)
-  return {
-    "evaluation.paired_bootstrap": _Case(
-      lambda a, b, level: evaluation.paired_bootstrap(
-        a, b, rng, samples=20, level=level
-      ),
-      {"a": x, "b": y, "level": 0.9},
-    ),
-    "evaluation.paired_permutation": _Case(
-      lambda a, b: evaluation.paired_permutation(a, b, rng, samples=20).value,
-      {"a": x, "b": y},
-    ),
-    "evaluation.spearman_interval": _Case(
-      lambda value: evaluation.spearman_interval(value, 30), {"value": 0.5}
-    ),
-    "evaluation.williams_test": _Case(
-      lambda **r: evaluation.williams_test(**r, n=30),
-      {"r_at": 0.5, "r_bt": 0.6, "r_ab": 0.7},
-    ),
-    "evaluation.mrds_correlation": _Case(
-      lambda p0, r: evaluation.mrds_correlation(30, p0, r),
-      {"p0": 0.05, "r": 0.9},
-    ),
-    "evaluation.mrds_accuracy": _Case(
-      lambda p0: evaluation.mrds_accuracy(30, p0), {"p0": 0.05}
-    ),
-    "evaluation.beta_inferiority": _Case(
-      lambda a, b, prior: evaluation.beta_inferiority(a, b, 9, prior=prior),
-      {"a": 4.0, "b": 5.0, "prior": 1.0},
-    ),
-  }
-
-
-_GROUPS = (
-  *(_spectral, _bases, _sets, _vectors, _measures, _beliefs, _significance),
-)
 _SIZES = (60, 5000)
 
 
 @functools.cache
-def _cases(group: Callable[[int], dict[str, _Case]], size: int):
+def _cases(group: Callable[[int], dict[str, Case]], size: int):
   return group(size)
 
 
@@ -411,7 +31,7 @@ def _slots() -> list:
   """Names of the small cases; the large ones have the same."""
   return [
     pytest.param(group, name, slot, id=f"{name}-{slot}")
-    for group in _GROUPS
+    for group in GROUPS
     for name, case in _cases(group, _SIZES[0]).items()
     for slot in case.slots
   ]
@@ -465,8 +85,8 @@ _OTHERS = {
   "first_places gold_queries grid held_out_ranks index_words leave_one_out "
   "pair_agreement rank_summary system_correlation",
   "kb": "better candidate_softmax compile_rules fit known_facts merge_ranks "
-  "per_relation rank rescal summary",
-  "linking": "disambiguator fit index_mentions make_queries max_margin",
+  "order_block per_relation rank reciprocal rescal summary",
+  "linking": "disambiguator fit index_mentions make_queries max_margin ranker",
   "multiview": "",
   "ops": "to_scipy unit_rows",
   "setexp": "pad_queries vae",
@@ -479,9 +99,7 @@ _OTHERS = {
 def test_every_public_function_is_in_the_table(package):
   """So that a new one is not forgotten."""
   own = package.__name__.split(".")[-1]
-  named = {
-    name.split(" ")[0] for group in _GROUPS for name in _cases(group, 60)
-  }
+  named = {name.split(" ")[0] for group in GROUPS for name in _cases(group, 60)}
   public = {
     f"{own}.{name}"
     for name, value in vars(package).items()

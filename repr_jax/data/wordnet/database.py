@@ -71,11 +71,6 @@ class Synset(NamedTuple):
   lemmas: tuple[str, ...]
   gloss: str
 
-  @property
-  def definition(self) -> str:
-    """The gloss up to its first example."""
-    return self.gloss.partition('; "')[0]
-
 
 class Subtree(NamedTuple):
   """A synset and all below it.

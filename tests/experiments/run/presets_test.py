@@ -86,18 +86,22 @@ def test_no_preset_reads_a_relative_path(name):
     written = flag in ("--workdir", "--store")
     if line.startswith("-") and not written:
       paths = [x for x in value.split(",") if "/" in x]
+      paths = [x.partition("=")[2] or x for x in paths]  # NAME=PATH
       assert all(x.startswith("$REPR_JAX_DATA/") for x in paths), line
 
 
 def test_a_preset_works_from_any_directory(tmp_path):
-  program = [sys.executable, "-m", "experiments.elkb", "--preset=elkb_puzzle"]
+  program = [sys.executable, "-m", "experiments.rescal"]
   shared = {**os.environ, "PYTHONPATH": str(_ROOT), "REPR_JAX_SETTINGS": "off"}
-  arguments = ["--puzzle_runs=2", "--workdir=done"]
+  arguments = [
+    "--preset=rescal_tree_sub", "--vertices=15", "--dims=2", "--runs=1",
+    "--workdir=done",
+  ]  # fmt: skip
   ended = subprocess.run(
     [*program, *arguments], cwd=tmp_path, env=shared, capture_output=True,
     text=True,
   )  # fmt: skip
   assert ended.returncode == 0, ended.stderr
   record = json.loads((tmp_path / "done" / "flags.json").read_text())
-  assert record["flags"]["task"] == "puzzle"
+  assert record["flags"]["settings"] == ["sub"]
   assert "preset" not in record["flags"]
