@@ -15,13 +15,20 @@ def test_on_eight_devices():
     # Compiling is most of the work here, and speed is not looked at.
     "XLA_FLAGS": "--xla_force_host_platform_device_count=8 "
     "--xla_backend_optimization_level=0 "
-    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_llvm_disable_expensive_passes=true "
+    # Eight devices on few busy cores wait longer for each other than XLA's 40 s.
+    "--xla_cpu_collective_call_terminate_timeout_seconds=900 "
+    "--xla_cpu_collective_timeout_seconds=900",
   }
   for name in [x for x in environment if x.startswith("PYTEST_")]:
     del environment[name]
   path = _HERE / "on_eight_devices.py"
   done = subprocess.run(
-    [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
+    # Captured by the outer test: where XLA aborts, its message must be seen.
+    [
+      *(sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider"),
+      str(path),
+    ],
     env=environment,
     cwd=_HERE.parent.parent,
     capture_output=True,
