@@ -29,6 +29,7 @@ if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
     + os.environ.get("XLA_FLAGS", "")
   ).strip()
 _MOST_MAPS = 25_000
+_MOST_CACHED = 2 << 30  # bytes of compiled programs
 _TESTS: list[int] = []  # one entry for each test that has ended
 # Files that take longest, from the longest.
 _LONGEST = (
@@ -47,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-  """Shares compiled programs between the workers of one session."""
+  """Shares compiled programs between workers and sessions."""
   if config.option.products:
     rounded_products.install(config.option.products)
   if config.option.markexpr == "long":
@@ -58,16 +59,28 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
   worker = getattr(config, "workerinput", None)
   folder = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+  if folder is None and worker is not None:
+    folder = worker["compilation_cache"]
   if folder is None:
-    if worker is None:
-      holder = tempfile.TemporaryDirectory(prefix="repr_jax-cache-")
-      config.add_cleanup(holder.cleanup)
-      folder = holder.name
-    else:
-      folder = worker["compilation_cache"]
+    folder = _cache_folder(config)
   config.compilation_cache = folder  # type: ignore[attr-defined]
   jax.config.update("jax_compilation_cache_dir", folder)
-  jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+  # Loading takes a third of the time of compiling, also for small programs.
+  jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+def _cache_folder(config: pytest.Config) -> str:
+  """Compiled programs of earlier sessions; emptied where it has grown large."""
+  cache = getattr(config, "cache", None)
+  if cache is None:  # with `-p no:cacheprovider`
+    holder = tempfile.TemporaryDirectory(prefix="repr_jax-cache-")
+    config.add_cleanup(holder.cleanup)
+    return holder.name
+  folder = cache.mkdir("jax-programs")
+  if sum(x.stat().st_size for x in folder.iterdir()) > _MOST_CACHED:
+    shutil.rmtree(folder)
+    folder.mkdir()
+  return str(folder)
 
 
 @pytest.hookimpl(tryfirst=True)
