@@ -161,14 +161,14 @@ def read(
     The knowledge base.
   """
   splits = triples.read_splits(train, valid, test, columns, duplicates)
-  found = []
+  kept = []
   if rules:
-    found = read_rules(
+    kept = read_rules(
       rules, splits.train.relations, splits.train.entities, min_confidence
     )
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
-  return KnowledgeBase(name, splits, found, kb_names.readable(splits))
+  return KnowledgeBase(name, splits, kept, kb_names.readable(splits))
 
 
 def read_and_split(config: Config) -> KnowledgeBase:
@@ -311,10 +311,10 @@ def notes(kb: KnowledgeBase) -> list[str]:
     Repeated triples, test facts that training has too, and those with names
     outside training. Empty categories are omitted.
   """
-  found = []
+  notes = []
   for part in kb.splits[:3]:
     if part.repeated:
-      found.append(f"{part.path}: {part.repeated:,} repeated triples left out")
+      notes.append(f"{part.path}: {part.repeated:,} repeated triples left out")
   test = kb.splits.test
   trained = np.concatenate([kb.splits.train.array, kb.dropped])
   sizes = len(kb.entities), len(kb.relations), len(kb.entities)
@@ -323,10 +323,10 @@ def notes(kb: KnowledgeBase) -> list[str]:
   )
   derived = np.isin(tested, implied)
   if derived.any():
-    found.append(f"{derived.sum():,} test facts follow from training by rules")
+    notes.append(f"{derived.sum():,} test facts follow from training by rules")
   both = np.isin(tested, trained) & ~derived
   if both.any():
-    found.append(f"{both.sum():,} test facts are training facts too")
+    notes.append(f"{both.sum():,} test facts are training facts too")
   for what, columns, ids, names in (
     ("entities", [0, 2], kb.splits.unseen_entities, kb.entities),
     ("relations", [1], kb.splits.unseen_relations, kb.relations),
@@ -338,11 +338,11 @@ def notes(kb: KnowledgeBase) -> list[str]:
         _place(test, row, columns, strange[row], names) for row in rows[:_SHOWN]
       ]
       more = ", ..." if len(rows) > _SHOWN else ""
-      found.append(
+      notes.append(
         f"{len(rows):,} test facts have {what} outside training: "
         f"{', '.join(first)}{more}"
       )
-  return found
+  return notes
 
 
 def _place(part, row, columns, strange, names) -> str:
@@ -381,12 +381,12 @@ def from_wordnet(
   array = np.random.default_rng(seed).permutation(facts)
   splits = _hold_out(array, entities, relations, held_out)
   label = "WordNet" if root is None else f"WordNet below {root}"
-  found = (
+  kept = (
     read_rules(rules, relations, entities, min_confidence)
     if rules
     else _wordnet_rules(relations)
   )
-  return KnowledgeBase(label, splits, found, entities)
+  return KnowledgeBase(label, splits, kept, entities)
 
 
 @functools.lru_cache(maxsize=1)  # runs that share a program share these
@@ -412,15 +412,15 @@ def _wordnet_facts(
 
 
 def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
-  found = []
+  rules = []
   for first, second in _INVERSES:
     if first in relations and second in relations:
-      found.append(rule_files.Rule("RevImp", (first, second)))
-      found.append(rule_files.Rule("RevImp", (second, first)))
-  found += [
+      rules.append(rule_files.Rule("RevImp", (first, second)))
+      rules.append(rule_files.Rule("RevImp", (second, first)))
+  rules += [
     rule_files.Rule("Symm", (name,)) for name in _SYMMETRIC if name in relations
   ]
-  return found
+  return rules
 
 
 def _hold_out(array, entities, relations, count) -> triples.Splits:

@@ -70,8 +70,8 @@ def link_rows(
   for filtered in (False, True):
     kind = "filtered" if filtered else "raw"
     for side in ("both", "head", "tail"):
-      found = link_prediction.summary(ranks, side=side, filtered=filtered)
-      for metric, value in found.items():
+      metrics = link_prediction.summary(ranks, side=side, filtered=filtered)
+      for metric, value in metrics.items():
         if metric != "count":
           beside = figures.get(metric) if side == "both" else None
           add(name, f"{metric} {kind} {side}", value, thesis=beside)
@@ -79,9 +79,10 @@ def link_rows(
   relations = kb.splits.test.array[:, 1]
   strange = int(np.isin(relations, kb.splits.unseen_relations).sum())
   add(name, "test facts with unseen relations", strange)
-  for relation, found in link_prediction.per_relation(ranks, relations).items():
+  each = link_prediction.per_relation(ranks, relations)
+  for relation, metrics in each.items():
     label = f"{name} {kb.relations[relation]}"
-    add(label, "mrr filtered both", found["mrr"])
+    add(label, "mrr filtered both", metrics["mrr"])
 
 
 def underivable_rows(
@@ -248,16 +249,16 @@ def load_params(
       "no finished run of experiments.elkb is here (no params.npz)",
       path=directory,
     )
-  found = array_files.read_npz(path)
-  if "entity_names" not in found or "relation_names" not in found:
+  arrays = array_files.read_npz(path)
+  if "entity_names" not in arrays or "relation_names" not in arrays:
     raise errors.InputError(
       "does not say which entities and relations its tables have, as files of "
       "older versions do not; train again in another --workdir",
       path=path,
     )
-  found = array_files.read_npz(path, [*scores.Params._fields, *_TEXTS])
-  texts = {name: found.pop(name) for name in _TEXTS}
-  for name, table in found.items():
+  arrays = array_files.read_npz(path, [*scores.Params._fields, *_TEXTS])
+  texts = {name: arrays.pop(name) for name in _TEXTS}
+  for name, table in arrays.items():
     names = texts[_NAMES[name]]
     if table.dtype.kind != "f" or not np.isfinite(table).all():
       raise errors.InputError(f"{name} is no finite table", path=path)
@@ -271,7 +272,7 @@ def load_params(
         "was trained on, or train again in another --workdir",
         path=path,
       )
-  tables = jax.tree.map(jax.numpy.asarray, found)
+  tables = jax.tree.map(jax.numpy.asarray, arrays)
   return Trained(
     str(texts["model"]),
     scores.Params(tables["entities"], tables["relations"]),

@@ -57,7 +57,7 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
       table, data.gold_sets(config, None), per_set=_PER_SET[size]
     )
     own = comparison.label("nvse", opened.ranking)
-    found = comparison.compare(
+    compared = comparison.compare(
       tasks,
       {own: lambda: opened.system("nvse")},
       [
@@ -69,16 +69,16 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
       share=opened.fusion,
       say=say,
     )
-    rows = _rows(run, trained, found)
-    _plot(run, trained, found)
-  header, lines = figures.rows_of(found.lines, protocols.GOLD)
+    rows = _rows(run, trained, compared)
+    _plot(run, trained, compared)
+  header, lines = figures.rows_of(compared.lines, protocols.GOLD)
   means, ranks = (
-    {line.system: line.means[measure] for line in found.lines}
+    {line.system: line.means[measure] for line in compared.lines}
     for measure in ("map", "recip_rank")
   )
   gaps = {
     line.system: line.against["map"]
-    for line in found.lines
+    for line in compared.lines
     if "map" in line.against
   }
   return report.Chapter(
@@ -86,14 +86,14 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
     summary=(
       f"{len(table.entities):,} instances of WordNet with {table.counts.nnz:,} "
       f"counts of {len(table.features):,} features from their glosses; "
-      f"{len(found.tasks):,} queries from gold sets."
+      f"{len(compared.tasks):,} queries from gold sets."
     ),
     rows=rows,
     tables=[
       report.Table("All systems on gold sets, 95 % intervals", header, lines),
       *(_answer(opened, table, text) for text in _QUERIES),
     ],
-    charts=_charts(trained, found, gaps),
+    charts=_charts(trained, compared, gaps),
     notes=[_NOTE],
     question=findings.QUESTION,
     answer=findings.answer(means, gaps),
@@ -115,10 +115,10 @@ _NOTE = (
 
 
 def _rows(
-  run: runlib.Run, trained: train.Trained, found: comparison.Comparison
+  run: runlib.Run, trained: train.Trained, compared: comparison.Comparison
 ) -> list[dict]:
   rows = []
-  for line in found.lines:
+  for line in compared.lines:
     for measure in ("map", "recip_rank"):
       value, lower, upper = line.means[measure]
       rows.append(
@@ -131,12 +131,12 @@ def _rows(
 
 
 def _plot(
-  run: runlib.Run, trained: train.Trained, found: comparison.Comparison
+  run: runlib.Run, trained: train.Trained, compared: comparison.Comparison
 ) -> None:
   """Writes the pictures of the run."""
   pictures = {
     "training": train.curve(trained.history, held_out=False),
-    "precision": comparison.precision_plot(found),
+    "precision": comparison.precision_plot(compared),
   }
   for name, picture in pictures.items():
     if picture is not None:
@@ -144,12 +144,12 @@ def _plot(
 
 
 def _charts(
-  trained: train.Trained, found: comparison.Comparison, gaps: findings.Gaps
+  trained: train.Trained, compared: comparison.Comparison, gaps: findings.Gaps
 ) -> list[report.Forest | report.Lines]:
   """The charts of the report; precision of a few systems."""
   precision = {
     name: (list(range(1, len(held.curve) + 1)), held.curve.tolist())
-    for name, held in found.figures.items()
+    for name, held in compared.figures.items()
     if name in _DRAWN
   }
   objective = (-trained.history[:, 0]).tolist()
@@ -162,11 +162,11 @@ def _answer(
 ) -> report.Table:
   """A query with its answers and the sentence that speaks for each."""
   members = parse_members(table, text, 10)
-  found = query.answer(table, opened.system("nvse"), members, results=8)
-  why = ", ".join(query.show_feature(x.name) for x in found.rationale)
+  answer = query.answer(table, opened.system("nvse"), members, results=8)
+  why = ", ".join(query.show_feature(x.name) for x in answer.rationale)
   rows = [
     [x.name, x.score, "; ".join(j.sentence for j in x.justifications)]
-    for x in found.results
+    for x in answer.results
   ]
   return report.Table(
     f"Asked with {text}; because of: {why}",

@@ -144,9 +144,11 @@ def compare(
     shown.append(systems.fuse(best, lexical, share))
   figures = {}
   for system in (*shown, *baselines):
-    found = figure_lib.measure(system, second, measures, _KEEP)
-    figures[system.name] = found
-    say(f"{system.name}: {measures[0]} {found.values[measures[0]].mean():.4f}")
+    measured = figure_lib.measure(system, second, measures, _KEEP)
+    figures[system.name] = measured
+    say(
+      f"{system.name}: {measures[0]} {measured.values[measures[0]].mean():.4f}"
+    )
   lines = figure_lib.compare(second, figures, best.name)
   return Comparison(chosen, best, share or 0.0, tried, lines, figures, second)
 
@@ -155,7 +157,7 @@ def write(
   folder: pathlib.Path,
   name: str,
   table: features.FeatureTable,
-  found: Comparison,
+  compared: Comparison,
 ) -> None:
   """Writes run files, judgments, all candidates and the table.
 
@@ -163,53 +165,54 @@ def write(
     folder: where.
     name: of the protocol, the start of each file's name.
     table: the entities.
-    found: the comparison.
+    compared: the comparison.
   """
   (folder / "runs").mkdir(exist_ok=True)
   named = trec.plain_names(table.entities)
   ids = [named[x] for x in table.entities]
-  tasks = trec.plain_names(task.id for task in found.tasks)
-  for system, figures in found.figures.items():
+  tasks = trec.plain_names(task.id for task in compared.tasks)
+  for system, figures in compared.figures.items():
     run = {
       tasks[task.id]: dict(zip((ids[i] for i in rows), scores.tolist()))
-      for task, (rows, scores) in zip(found.tasks, figures.runs)
+      for task, (rows, scores) in zip(compared.tasks, figures.runs)
     }
     tag = system.replace("+", "_")
     trec.write_run(folder / "runs" / f"{name}-{tag}.run.gz", run, tag=tag)
   judgments = {
-    tasks[task.id]: {ids[i]: 1 for i in task.relevant} for task in found.tasks
+    tasks[task.id]: {ids[i]: 1 for i in task.relevant}
+    for task in compared.tasks
   }
   trec.write_judgments(folder / "runs" / f"{name}.qrels.gz", judgments)
   value: dict[str, Any] = {
-    "chosen": found.chosen,
-    "share": found.share,
-    "tried": found.tried,
+    "chosen": compared.chosen,
+    "share": compared.share,
+    "tried": compared.tried,
     "lines": [
       {
         "system": line.system,
         "means": line.means,
         "against": {k: v._asdict() for k, v in line.against.items()},
       }
-      for line in found.lines
+      for line in compared.lines
     ],
-    "strata": strata(found),
+    "strata": strata(compared),
   }
   workdir.write_json(folder / f"{name}.json", value)
 
 
-def strata(found: Comparison) -> dict[str, dict[str, float]]:
+def strata(compared: Comparison) -> dict[str, dict[str, float]]:
   """Mean of the first measure by system and stratum."""
   table: dict[str, dict[str, float]] = {}
-  labels = sorted({task.stratum for task in found.tasks}, key=_first_number)
-  for system, figures in found.figures.items():
+  labels = sorted({task.stratum for task in compared.tasks}, key=_first_number)
+  for system, figures in compared.figures.items():
     values = next(iter(figures.values.values()))
     for label in labels:
-      own = [v for t, v in zip(found.tasks, values) if t.stratum == label]
+      own = [v for t, v in zip(compared.tasks, values) if t.stratum == label]
       table.setdefault(system, {})[label] = float(sum(own) / len(own))
   return table
 
 
-def precision_plot(found: Comparison) -> Any:
+def precision_plot(compared: Comparison) -> Any:
   """Precision at k of all systems; None where matplotlib is not installed."""
   try:
     from matplotlib import figure
@@ -217,7 +220,7 @@ def precision_plot(found: Comparison) -> Any:
     return None
   picture = figure.Figure(figsize=(6, 4))
   axes = picture.subplots()
-  for system, figures in found.figures.items():
+  for system, figures in compared.figures.items():
     style = "-" if system.startswith("nvse") else "--"
     axes.plot(
       range(1, len(figures.curve) + 1), figures.curve, style, label=system

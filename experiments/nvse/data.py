@@ -85,13 +85,13 @@ def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
       )
     opened = wordnet.load(config.wordnet_path)
     return instances.wordnet_instance_sets(opened)
-  found = json_files.read_json(path)
-  if not isinstance(found, dict) or not all(
+  sets = json_files.read_json(path)
+  if not isinstance(sets, dict) or not all(
     isinstance(ids, list) and all(isinstance(x, str) for x in ids)
-    for ids in found.values()
+    for ids in sets.values()
   ):
     raise InputError("expected an object of lists of entity ids", path=path)
-  return found
+  return sets
 
 
 def _build(config: Config) -> features.FeatureTable:
@@ -127,9 +127,9 @@ def _stream(
       yield from corpus_files.read_linked(source, form)
       return
     pairs = entities.read_entity_file(source)
-  for info, found in pairs:
+  for info, own in pairs:
     names[info.id] = info.name
-    yield from found
+    yield from own
 
 
 def _check(table: features.FeatureTable, config: Config) -> None:

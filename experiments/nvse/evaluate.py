@@ -163,11 +163,11 @@ def _record(
   folder: pathlib.Path,
   name: str,
   opened: Expander,
-  found: comparison.Comparison,
+  compared: comparison.Comparison,
   measures: Sequence[str],
 ) -> list[str]:
   """Rows, files and plot of one protocol; returns the table as text."""
-  for line in found.lines:
+  for line in compared.lines:
     for measure, (value, lower, upper) in line.means.items():
       run.row(
         f"{name}: {line.system}", measure, value, lower=lower, upper=upper
@@ -182,17 +182,17 @@ def _record(
         run.row(label, f"p, {measure}", difference.p_value)
         least = figures.detectable(difference)
         run.row(label, f"smallest detectable difference, {measure}", least)
-  comparison.write(folder, name, opened.table, found)
-  picture = comparison.precision_plot(found)
+  comparison.write(folder, name, opened.table, compared)
+  picture = comparison.precision_plot(compared)
   if picture is not None:
     run.plot(f"precision-{name}", picture)
-  header, rows = figures.rows_of(found.lines, measures)
-  strata = comparison.strata(found)
+  header, rows = figures.rows_of(compared.lines, measures)
+  strata = comparison.strata(compared)
   labels = list(next(iter(strata.values())))
   return [
-    f"{name}: {len(found.tasks):,} queries of the second half, "
-    f"{len({task.unit for task in found.tasks}):,} units; nvse is "
-    f"{found.chosen}; share in nvse+bm25 {found.share}",
+    f"{name}: {len(compared.tasks):,} queries of the second half, "
+    f"{len({task.unit for task in compared.tasks}):,} units; nvse is "
+    f"{compared.chosen}; share in nvse+bm25 {compared.share}",
     tables.to_text(header, rows),
     f"{measures[0]} by number of sentences",
     tables.to_text(
@@ -221,7 +221,7 @@ def _deletions(run, name, opened, compared, peers) -> list[str]:
   return [*texts, ""]
 
 
-def _judges(run, opened, found, peers, queries) -> list[str]:
+def _judges(run, opened, compared, peers, queries) -> list[str]:
   """Protocol (c): places given by judges, and who agrees with them."""
   texts = ["first places given by judges"]
   for group, counts in sorted(judgments.first_places(queries).items()):
@@ -233,9 +233,9 @@ def _judges(run, opened, found, peers, queries) -> list[str]:
     shown = ", ".join(f"{k} {v}" for k, v in counts.items())
     texts.append(f"  group {group}: {shown}")
   texts.append("share of judged pairs of lists ordered as by the judges")
-  best = found.best
+  best = compared.best
   lexical = [x for x in peers if x.name == "bm25"]
-  fused = [systems.fuse(best, x, found.share) for x in lexical]
+  fused = [systems.fuse(best, x, compared.share) for x in lexical]
   for system in (best, *fused, *peers):
     result = protocols.agreement(opened.table, system, queries)
     value, lower, upper = (

@@ -54,11 +54,11 @@ def gold_tasks(
   rng = np.random.default_rng(seed)
   tasks = []
   for size in sizes:
-    found = expansion.gold_queries(
+    queries = expansion.gold_queries(
       rows, sentences, size, rng, per_set=per_set, min_relevant=min_relevant,
       strata=_ANY if unit == "set" else expansion.STRATA,
     )  # fmt: skip
-    for i, gold in enumerate(found):
+    for i, gold in enumerate(queries):
       label = f"{gold.name}/{gold.stratum}/{size}/{i % per_set}"
       query = make_query(table.counts, gold.members)
       own = gold.name if unit == "set" else label
@@ -94,8 +94,8 @@ def judged_tasks(
       continue
     own = np.unique(query.ids[query.ids >= 0])
     ids = item.hidden.candidate_ids
-    found = [table.rows[x] for x in ids if x in table.rows]
-    targets = np.setdiff1d(np.array(found, np.int64), own)
+    known = [table.rows[x] for x in ids if x in table.rows]
+    targets = np.setdiff1d(np.array(known, np.int64), own)
     if targets.size:
       tasks.append(
         Task(f"{item.qid}/{i}", item.qid, item.stratum, query, targets, own)
@@ -128,11 +128,11 @@ def agreement(
   def score(query: Query) -> np.ndarray:
     return np.asarray(system.score_batch([query])[0])
 
-  found = judgments.pair_agreement(
+  pairs = judgments.pair_agreement(
     score, queries, table.rows, table.counts, _featurize(table)
   )
-  _, place = np.unique(found.query, return_inverse=True)
-  shares = np.bincount(place, found.agrees) / np.bincount(place)
+  _, place = np.unique(pairs.query, return_inverse=True)
+  shares = np.bincount(place, pairs.agrees) / np.bincount(place)
   return significance.paired_bootstrap(
     np.full(len(shares), 0.5), shares, np.random.default_rng(seed)
   )

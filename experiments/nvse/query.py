@@ -62,20 +62,20 @@ def read_new(
   """
   first = next((x.strip() for x in files.open_text(path) if x.strip()), "")
   if first.startswith("{"):
-    found = {
+    rows = {
       info.name: features.featurize(table, given)
       for info, given in entities.read_entity_file(path)
     }
   else:
     lines = [x.strip() for x in files.open_text(path) if x.strip()]
     name = pathlib.Path(path).name.partition(".")[0].replace("_", " ")
-    found = {name: features.featurize(table, lines)}
-  for name, row in found.items():
+    rows = {name: features.featurize(table, lines)}
+  for name, row in rows.items():
     if row.nnz == 0:
       raise InputError(
         f"{name!r} has no feature that the corpus knows", path=path
       )
-  return found
+  return rows
 
 
 def build(
@@ -297,8 +297,8 @@ def completion(names: Sequence[str], text: str, state: int) -> str | None:
     return None
   blanks = text[: len(text) - len(start)]
   key = start.casefold()
-  found = (name for name in names if name.casefold().startswith(key))
-  for place, name in enumerate(found):
+  matching = (name for name in names if name.casefold().startswith(key))
+  for place, name in enumerate(matching):
     if place == state:
       return blanks + (f'"{name}"' if "," in name else name)
   return None

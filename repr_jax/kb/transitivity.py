@@ -1,4 +1,4 @@
-"""What RESCAL can and cannot say about a transitive relation (thesis 5.2).
+"""Limits of RESCAL on a transitive relation (thesis 5.2).
 
 A matrix M is transitive when a'Mb > 0 and b'Mc > 0 imply a'Mc > 0. Every
 transitive matrix is symmetric, so for an asymmetric one there are vectors that

@@ -8,6 +8,7 @@
 | `make_model`, `model_from_scipy` | all entities encoded, ready for queries |
 | `query_posterior` | the product of a query's experts |
 | `score_entities`, `expand` | scores of all entities; the best ones |
+| `place_model`, `expand_sharded` | the same over the devices of a mesh |
 | `contributions` | what each part added to the score that ranked |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
 
@@ -44,6 +45,8 @@ from repr_jax.setexp.high_level import Answer, SetExpander, fit
 from repr_jax.setexp.query import Query, make_query
 from repr_jax.setexp.rows import Rows, rows_from_scipy
 from repr_jax.setexp.rows import rows_from_dense as _rows_from_dense
+from repr_jax.setexp.sharded_expansion import expand_sharded as _expand_sharded
+from repr_jax.setexp.sharded_expansion import place_model
 from repr_jax.setexp.systems import RankingConfig
 from repr_jax.setexp.train import VAE, Hyper, Info, State, vae
 
@@ -78,6 +81,7 @@ __all__ = [
   "elbo",
   "encode",
   "expand",
+  "expand_sharded",
   "fit",
   "init",
   "make_model",
@@ -86,6 +90,7 @@ __all__ = [
   "model_from_scipy",
   "pad_queries",
   "parameters",
+  "place_model",
   "query_of_rows",
   "query_posterior",
   "rows_from_dense",
@@ -110,5 +115,6 @@ query_posterior = jax.jit(expansion.query_posterior)
 score_entities = jax.jit(expansion.score_entities)
 score_rows = jax.jit(expansion.score_rows)
 expand = jax.jit(expansion.expand, static_argnames="k")
+expand_sharded = jax.jit(_expand_sharded, static_argnames=("mesh", "k"))
 contributions = jax.jit(expansion.contributions)
 decoder_rationale = jax.jit(rationale.decoder_rationale)

@@ -81,7 +81,7 @@ class PaddedQuery(NamedTuple):
 
 
 class Ranking(NamedTuple):
-  """What entities are ranked by; all fields are traced.
+  """Weights of the scores that rank entities; all fields are traced.
 
   Attributes:
     scores: weight of each of `SCORES`, [9].
@@ -325,7 +325,7 @@ def score_rows(
 def contributions(
   model: Model, query: PaddedQuery, entity: jax.Array, ranking: Ranking
 ) -> Contributions:
-  """What each part added to the score of an entity.
+  """Splits the score of an entity into parts.
 
   The feature score is a sum over the entity's features, and so is the cosine
   of a linear encoder. A Gaussian score, or a cosine of another encoder, is a

@@ -151,7 +151,7 @@ def concept_table(
   k: int = 10,
   both_signs: bool = False,
 ) -> list[Concept]:
-  """What each latent dimension stands for: top features of decoder(e_j).
+  """Names latent dimensions by the top features of decoder(e_j).
 
   Args:
     decoder: weights with the biases in the last column, [F, d + 1].
@@ -165,14 +165,14 @@ def concept_table(
   """
   decoder = np.asarray(decoder)
   bias = decoder[:, -1]
-  found = []
+  concepts = []
   for column in decoder[:, :-1].T:
     sides = []
     for signed in (column, -column)[: 2 if both_signs else 1]:
       order = _first(signed + bias, k)
       sides.append([Named(names[i], float(signed[i])) for i in order])
-    found.append(Concept(sides[0], sides[1] if both_signs else []))
-  return found
+    concepts.append(Concept(sides[0], sides[1] if both_signs else []))
+  return concepts
 
 
 def _first(weights: np.ndarray, k: int) -> np.ndarray:

@@ -140,7 +140,7 @@ def parts(
   query: gaussian.Natural,
   entity: gaussian.Natural,
 ) -> jax.Array:
-  """What each coordinate adds to the score of one entity.
+  """Splits the score of one entity over coordinates.
 
   Args:
     weights: of the scores, [7].

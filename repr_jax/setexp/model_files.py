@@ -155,12 +155,12 @@ def _check_arrays(
       path=path,
     )
   for name, shape in shapes.items():
-    found = arrays[name]
-    if found.shape != shape or found.dtype.kind != "f":
+    array = arrays[name]
+    if array.shape != shape or array.dtype.kind != "f":
       raise errors.InputError(
-        f"{name} is {found.dtype} of shape {found.shape}, the configuration "
+        f"{name} is {array.dtype} of shape {array.shape}, the configuration "
         f"asks for floats of shape {shape}",
         path=path,
       )
-    if not np.isfinite(found).all():
+    if not np.isfinite(array).all():
       raise errors.InputError(f"{name} has a value not finite", path=path)

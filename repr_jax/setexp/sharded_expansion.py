@@ -26,8 +26,22 @@ def expand_sharded(
 ) -> Expansion:
   """`expand` by Gaussian scores, the entities over the devices of a mesh.
 
+  >>> import jax, numpy as np, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics_from_scipy(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> model = setexp.model_from_scipy(config, params, statistics.inputs, counts)
+  >>> queries = setexp.pad_queries(model, [setexp.make_query(counts, [1])])
+  >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("entities",))
+  >>> placed = setexp.place_model(model, mesh)
+  >>> ranking = setexp.make_ranking("xi")
+  >>> setexp.expand_sharded(placed, mesh, queries, ranking, 1).ids.tolist()
+  [[0]]
+
   Args:
-    model: the model; its side from `place_side`, X padded.
+    model: the model; from `place_model`, X padded.
     mesh: the devices, all axes together (static).
     queries: n queries.
     ranking: what to rank by; "features" is left out.
@@ -65,8 +79,27 @@ def expand_sharded(
   return Expansion(ids, values)
 
 
-def place_side(model: Model, mesh: Mesh) -> Model:
-  """Lays the entities of a model out on a mesh, all its axes together."""
+def place_model(model: Model, mesh: Mesh) -> Model:
+  """Lays the entities of a model out on a mesh, all its axes together.
+
+  >>> import jax, numpy as np, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics_from_scipy(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> model = setexp.model_from_scipy(config, params, statistics.inputs, counts)
+  >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("entities",))
+  >>> setexp.place_model(model, mesh).entities.xi.shape
+  (2, 2)
+
+  Args:
+    model: the model of X entities.
+    mesh: the devices.
+
+  Returns:
+    The model; X is padded to a multiple of the devices.
+  """
   size = model.side.constants.shape[1]
   more = meshes.padded_size(size, mesh.size) - size
   # Ones keep the logarithms of padding finite.

@@ -175,53 +175,18 @@ def draw(
   """
   count = len(proposal.probability)
   uniform = np.sort(rng.random(size))
-  found = np.searchsorted(proposal.cumulative, uniform, side="right")
-  found, times = np.unique(np.minimum(found, count - 1), return_counts=True)
+  drawn = np.searchsorted(proposal.cumulative, uniform, side="right")
+  drawn, times = np.unique(np.minimum(drawn, count - 1), return_counts=True)
   if len(own):
-    place = np.minimum(np.searchsorted(own, found), len(own) - 1)
-    fresh = own[place] != found
-    found, times = found[fresh], times[fresh]
+    place = np.minimum(np.searchsorted(own, drawn), len(own) - 1)
+    fresh = own[place] != drawn
+    drawn, times = drawn[fresh], times[fresh]
   features = np.full(size, count, np.int32)
   weights = np.full(size, -np.inf, np.float32)
-  features[: len(found)] = found
-  rate = size * proposal.probability[found]
-  weights[: len(found)] = np.log(times / rate)
+  features[: len(drawn)] = drawn
+  rate = size * proposal.probability[drawn]
+  weights[: len(drawn)] = np.log(times / rate)
   return features, weights
-
-
-def sampling_bias(
-  z: jax.Array,
-  table: jax.Array,
-  own: np.ndarray,
-  proposal: Proposal,
-  rng: np.random.Generator,
-  size: int,
-  repeats: int = 10,
-) -> np.ndarray:
-  """How far the sampled log-partition is from the exact one.
-
-  Args:
-    z: concepts with a 1 appended, [b, d + 1].
-    table: the decoder, [F, d + 1].
-    own: the batch's features, [u], ascending and distinct.
-    proposal: where samples come from.
-    rng: the source of randomness.
-    size: features drawn.
-    repeats: number of samples.
-
-  Returns:
-    Sampled less exact, in nats for each count of an entity, [repeats, b].
-  """
-  exact = log_partition(z, table)
-  mask = jnp.ones(len(own), bool)
-  found = []
-  for _ in range(repeats):
-    ids, weights = draw(proposal, rng, size, own)
-    rows = table.at[ids].get(mode="clip")
-    found.append(
-      sampled_log_partition(z, table[own], mask, rows, jnp.asarray(weights))
-    )
-  return np.asarray(jnp.stack(found) - exact)
 
 
 @chosen_products

@@ -103,6 +103,12 @@ def _new_rows(seed, dtype):
   return *_ranked(seed, dtype), row
 
 
+def _over_one_device(model, queries, ranking):
+  mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("entities",))
+  ranking = ranking._replace(scores=ranking.scores.at[0].set(0))
+  return setexp.expand_sharded(model, mesh, queries, ranking, 3)
+
+
 def _spoil_query(query):
   padding = query.weights == 0
   owner = jnp.take_along_axis(padding, query.entries.member, axis=-1)
@@ -280,6 +286,19 @@ DOORS = [
       ranking,
     ),
     tolerance=1e-3,
+  ),
+  Door("setexp.place_model", host="lays arrays out on devices"),
+  Door(
+    "setexp.expand_sharded",
+    _batch,
+    call=_over_one_device,
+    vmap="takes a batch of queries",
+    grad=_INTEGERS,
+    mask=lambda model, queries, ranking: (
+      model,
+      jax.vmap(_spoil_query)(queries),
+      ranking,
+    ),
   ),
   Door(
     "setexp.decoder_rationale",

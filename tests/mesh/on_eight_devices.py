@@ -25,7 +25,7 @@ from repr_jax.kb import (
 from repr_jax.multiview import gcca, mvlsa, sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, sharded, topk
-from repr_jax.setexp import batches, fitting, make_ranking, sharded_expansion
+from repr_jax.setexp import batches, fitting, make_ranking
 from repr_jax.setexp import sharding as vae_placement
 from repr_jax.setexp import train as vae_training
 
@@ -325,10 +325,9 @@ def test_expansion_over_devices(score):
   model = setexp.model_from_scipy(config, params, inputs, counts)
   queries = [setexp.make_query(counts, ids) for ids in ([0, 36], [8, 9, 20])]
   padded, ranking = setexp.pad_queries(model, queries), make_ranking(score)
-  over = sharded_expansion.place_side(model, mesh)
-  sharded = jax.jit(sharded_expansion.expand_sharded, static_argnums=(1, 4))
+  over = setexp.place_model(model, mesh)
   for k in (3, 37):
     one = setexp.expand(model, padded, ranking, k)
-    many = sharded(over, mesh, padded, ranking, k)
+    many = setexp.expand_sharded(over, mesh, padded, ranking, k)
     np.testing.assert_array_equal(many.ids[:, :34], one.ids[:, :34])
     np.testing.assert_allclose(many.scores, one.scores, rtol=1e-4)

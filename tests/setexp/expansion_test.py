@@ -269,19 +269,6 @@ def test_rows_are_scored_as_entities(model, world, name):
   np.testing.assert_allclose(found, whole[rows], rtol=1e-3, atol=1e-2)
 
 
-def test_a_model_of_rows_is_that_of_scipy(model, world):
-  rows = setexp.rows_from_scipy(world.counts)
-  other = setexp.make_model(model.config, model.params, model.inputs, rows)
-  ids, weights = jnp.array([3, 60]), jnp.array([1.0, -0.5])
-  query = setexp.query_of_rows(rows, ids, weights)
-  asked = query_lib.make_query(world.counts, [3, 60], [1.0, -0.5])
-  for name in setexp.SCORES:
-    found = setexp.score_entities(other, query, setexp.make_ranking(name))
-    np.testing.assert_allclose(
-      found, _scores(model, asked, name), rtol=1e-3, atol=1e-3
-    )
-
-
 def test_the_thesis_rationale_is_the_decoder_at_the_mean(model, world):
   asked = query_lib.make_query(world.counts, [50, 51, 52], [1, 1, 0.5])
   natural = [np.asarray(x, np.float64)[:, asked.ids] for x in model.entities]

@@ -8,12 +8,11 @@ import numpy as np
 import optax
 import pytest
 import scipy.sparse as sp
-from jax.test_util import check_grads
 
 from repr_jax import errors
 from repr_jax.data import synthetic_corpora
 from repr_jax.ops import gaussian, precision
-from repr_jax.setexp import autoencoder, batches, fitting, softmax, train
+from repr_jax.setexp import autoencoder, batches, fitting, train
 from repr_jax.setexp import rows as row_lib
 
 _step = jax.jit(train.step, static_argnums=(0, 1))
@@ -178,47 +177,6 @@ def test_steps_equal_optax_when_all_rows_are_touched(double, optimizer):
   )
 
 
-@pytest.mark.parametrize(
-  "function",
-  [softmax.log_partition, softmax.log_partition_bernoulli],
-)
-def test_partition_gradients_by_finite_differences(double, function):
-  rng = np.random.default_rng(0)
-  z, table = rng.standard_normal((3, 4)), rng.standard_normal((11, 4))
-  check_grads(function, (z, table), order=1, modes=["rev"], atol=1e-6)
-
-
-def test_partitions_are_what_they_say(double):
-  rng = np.random.default_rng(1)
-  z, table = rng.standard_normal((3, 4)), rng.standard_normal((11, 4))
-  logits = z @ table.T
-  np.testing.assert_allclose(
-    softmax.log_partition(z, table),
-    np.log(np.exp(logits).sum(axis=1)),
-    rtol=1e-6,
-  )
-  np.testing.assert_allclose(
-    softmax.log_partition_bernoulli(z, table),
-    np.log1p(np.exp(logits)).sum(axis=1),
-    rtol=1e-6,
-  )
-  huge = softmax.log_partition(1e4 * jnp.asarray(z), table)
-  np.testing.assert_allclose(huge, 1e4 * logits.max(axis=1), rtol=1e-6)
-
-
-def test_only_one_matrix_of_batch_by_features_is_kept():
-  """The gradient holds the exponentials, not logits or targets as well."""
-  z, table = jnp.ones((32, 5)), jnp.ones((20_000, 5))
-
-  def memory(function):
-    slope = jax.jit(jax.grad(lambda z, t: function(z, t).sum(), (0, 1)))
-    analysis = slope.lower(z, table).compile().memory_analysis()
-    return analysis.temp_size_in_bytes
-
-  whole = 32 * 20_000 * 4
-  assert memory(softmax.log_partition) < 2.5 * whole
-
-
 def test_padding_of_a_batch_changes_nothing(double):
   config, counts = _PLAIN, _counts()
   problem = fitting.prepare(config, counts)
@@ -356,48 +314,6 @@ def test_rows_outside_the_batches_stay():
   ):
     moved = np.flatnonzero(np.any(np.asarray(old != new), axis=1))
     assert set(moved) == touched
-
-
-def test_sampled_sum_is_unbiased_and_its_log_nearly():
-  rng = np.random.default_rng(0)
-  z = np.concatenate([rng.standard_normal((2, 3)), np.ones((2, 1))], axis=1)
-  table = rng.standard_normal((300, 4)).astype(np.float32)
-  own = np.array([3, 10, 200])
-  totals = rng.poisson(3, 300)
-  exact = softmax.log_partition(jnp.asarray(z), jnp.asarray(table))
-  for kind in ("unigram", "log_uniform"):
-    proposal = softmax.make_proposal(kind, totals)
-    np.testing.assert_allclose(proposal.probability.sum(), 1)
-    found = softmax.sampling_bias(
-      jnp.asarray(z), jnp.asarray(table), own, proposal, rng, 60, 400
-    )
-    # Z_sampled / Z has mean 1; so has its logarithm minus half the variance.
-    ratio = np.exp(found)
-    error = ratio.std(axis=0) / 20
-    assert (np.abs(ratio.mean(axis=0) - 1) < 4 * error).all()
-    large = softmax.sampling_bias(
-      jnp.asarray(z), jnp.asarray(table), own, proposal, rng, 6000, 20
-    )
-    assert np.abs(large).mean() < np.abs(found).mean() / 4
-  assert np.isfinite(exact).all()
-
-
-def test_draws_are_distinct_and_outside_the_batch():
-  proposal = softmax.make_proposal("unigram", np.arange(20))
-  own = np.array([17, 19])
-  features, weights = softmax.draw(proposal, np.random.default_rng(0), 30, own)
-  real = features[features < 20]
-  assert len(set(real)) == len(real) and not set(real) & set(own)
-  assert np.isfinite(weights[: len(real)]).all()
-  assert (weights[len(real) :] == -np.inf).all()
-
-
-def test_log_uniform_follows_the_rank():
-  proposal = softmax.make_proposal("log_uniform", np.array([1, 9, 4]))
-  expected = np.log([4 / 3, 2, 3 / 2]) / np.log(4)
-  np.testing.assert_allclose(proposal.probability, expected)
-  with pytest.raises(errors.InputError, match="proposal"):
-    softmax.make_proposal("zipf", np.ones(3))
 
 
 def test_packing_restores_the_counts():
