@@ -1,20 +1,18 @@
 """Questions to the vectors of a finished run, and a map of words."""
 
 import difflib
-import html
 import pathlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from experiments.mvlsa import evaluate
+from experiments.run import word_map
 from repr_jax import evaluation, ops
 from repr_jax.data import vectors as vectors_lib
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
-_SIDE, _EDGE = 900, 60  # of the map, in pixels
-_LETTER, _LINE = 7.8, 15  # width of a letter and height of a line
 _MOST = 3  # words of a question
 _ALIKE = 0.6  # least likeness of spellings, as difflib measures it
 
@@ -99,8 +97,6 @@ class Asked:
   def draw(self, questions: Sequence[str], count: int = 10) -> str:
     """A map, as SVG, of the words asked for and their neighbors.
 
-    Places are the first two principal components of their unit vectors.
-
     Args:
       questions: as `answer` takes them.
       count: neighbors of each word.
@@ -110,57 +106,8 @@ class Asked:
     shown = list(
       dict.fromkeys([*asked, *(n for x in near.values() for n in x)])
     )
-    unit = ops.unit_rows(self.array[[self._rows[word] for word in shown]])
-    centered = unit - unit.mean(axis=0)
-    u, s, _ = np.linalg.svd(centered, full_matrices=False)
-    flat = np.zeros((len(shown), 2))
-    flat[:, : min(2, len(s))] = (u * s)[:, :2]
-    low, high = flat.min(axis=0), flat.max(axis=0)
-    span = np.where(high > low, high - low, 1)
-    places = _EDGE + (flat - low) / span * (_SIDE - 2 * _EDGE)
-    places[:, 1] = _SIDE - places[:, 1]
-    marks = []
-    for word, (x, y), (at, line) in zip(shown, places, _apart(shown, places)):
-      bold = ' font-weight="bold"' if word in asked else ""
-      marks.append(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="#06c"/>'
-        f'<path d="M{x:.1f} {y:.1f}L{at:.1f} {line:.1f}" stroke="#bbb"/>'
-        f'<text x="{at:.1f}" y="{line:.1f}"{bold}>{html.escape(word)}</text>'
-      )
-    return (
-      f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIDE} {_SIDE}" '
-      'font-family="sans-serif" font-size="13" text-anchor="middle" '
-      'role="img" aria-label="Map of words">\n'
-      f'<rect width="{_SIDE}" height="{_SIDE}" fill="white"/>\n'
-      + "\n".join(marks)
-      + "\n</svg>\n"
-    )
-
-
-def _apart(words: Sequence[str], points: np.ndarray) -> np.ndarray:
-  """Places of labels near their points, [n, 2], none over another.
-
-  Args:
-    words: the labels; the first ones lie nearest to their points.
-    points: the points, [n, 2].
-  """
-  turns = np.arange(3000) * 2.4  # a spiral, close to the golden angle
-  spiral = np.stack([2 * np.cos(turns), np.sin(turns)], axis=1)
-  spiral *= 3 * np.sqrt(turns)[:, None]
-  spiral += [0, -4]
-  low = np.zeros((0, 2))
-  high = np.zeros((0, 2))
-  chosen = []
-  for word, point in zip(words, points):
-    half = np.array([_LETTER * len(word) / 2 + 2, _LINE / 2])
-    tried = np.clip(point + spiral, half, _SIDE - half)
-    over = (tried[:, None] - half < high) & (tried[:, None] + half > low)
-    free = np.flatnonzero(~over.all(axis=-1).any(axis=-1))
-    place = tried[free[0] if free.size else 0]
-    low = np.concatenate([low, [place - half]])
-    high = np.concatenate([high, [place + half]])
-    chosen.append(place)
-  return np.array(chosen)
+    rows = [self._rows[word] for word in shown]
+    return word_map.draw(shown, self.array[rows], asked)
 
 
 def run(

@@ -80,17 +80,6 @@ def test_a_finished_run_is_asked(tmp_path):
   assert (tmp_path / "map.svg").read_text().startswith("<svg")
 
 
-def test_labels_of_a_map_lie_apart_and_near_their_points():
-  words = [f"word{i}" for i in range(30)]
-  points = np.random.default_rng(0).normal(450, 5, (30, 2))
-  places = query._apart(words, points)
-  size = np.array([query._LETTER * 5, query._LINE])
-  for i in range(30):
-    for j in range(i):
-      assert (np.abs(places[i] - places[j]) >= size).any()
-  assert np.linalg.norm(places - points, axis=1).max() < 150
-
-
 def test_shapley_values_are_those_of_the_definition():
   worth = {
     "": 0.0, "a": 1.0, "b": 2.0, "c": 0.0, "ab": 5.0, "ac": 1.0, "bc": 2.5,
