@@ -21,6 +21,7 @@ _SERVE = [
   "starlette>=0.37",
   "uvicorn>=0.29",
 ]
+_TENSORBOARD = ["tensorboardX>=2.6.2"]
 _LAUNCH = ["pyarrow>=15", "submitit>=1.5.1"]
 _TEST = [
   "cvxpy>=1.6",
@@ -78,7 +79,8 @@ setuptools.setup(
     "plot": _PLOT,
     "serve": _SERVE,
     "launch": _LAUNCH,
-    "test": _DATA + _PLOT + _SERVE + _LAUNCH + _TEST,
+    "tensorboard": _TENSORBOARD,
+    "test": _DATA + _PLOT + _SERVE + _LAUNCH + _TENSORBOARD + _TEST,
     "bench": _DATA + _BENCH,
     "tpu-compile": ["libtpu>=0.0.17"],
   },

@@ -19,7 +19,7 @@ import experiments
 import launch
 import repr_jax
 
-_LAUNCHERS = ("sweep", "collect", "multihost", "compile")
+_LAUNCHERS = ("sweep", "collect", "multihost", "compile", "completion")
 
 
 def programs() -> dict[str, tuple[str, str]]:

@@ -20,7 +20,9 @@ from repr_jax.data.io import json_files
 LEVEL = 0.05
 _LEAST_SEEDS = 3
 # Flags that say nothing about a run's result.
-_APART = frozenset({"workdir", "seed", "log_every", "save_every", "port"})
+_APART = frozenset(
+  {"workdir", "seed", "log_every", "log_to", "save_every", "port"}
+)
 
 
 class Result(NamedTuple):

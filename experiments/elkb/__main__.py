@@ -300,6 +300,8 @@ def main(argv: list[str]) -> None:
   """Runs the task that the flags name."""
   del argv
   asked = elkb_config.from_flags(runlib.SEED.value)
+  if asked.task in ("puzzle", "mine"):
+    runlib.refuse_log(f"with --task={asked.task}")
   systems: list[evaluate.Trained] = []
   with runlib.Run("elkb", volatile=_VOLATILE, extendable=_EXTENDABLE) as run:
     if asked.task == "puzzle":
@@ -325,4 +327,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  runlib.launch(main)
+  runlib.launch(main, logs=True)

@@ -8,10 +8,11 @@ other systems' vectors; they are counted once into --store and reused by every
 run that names it. The work directory gets vectors.npz and vectors.txt
 (word2vec's format), results.json with the thesis' figures, nearest neighbors,
 the explained share of each view, and plots. --study runs a whole table of the
-chapter over one pass of counting. --study=query asks a finished run:
+chapter over one pass of counting. --mode=query asks a finished run, in any
+case of letters; for an unknown word it takes the one spelled most like it:
 
-python -m experiments.mvlsa --study=query --workdir=runs/wn \
-  --ask="dog,dog cat,man king woman" --map=words.svg
+python -m experiments.mvlsa --mode=query --workdir=runs/wn
+    --ask="dog,dog cat,man king woman" --map=words.svg
 """
 
 import json
@@ -74,9 +75,9 @@ def main(argv: list[str]) -> None:
   """Runs what the flags ask for."""
   del argv
   config = configs.from_flags(Config, seed=runlib.SEED.value)
-  if config.study == "query":
+  if config.mode == "query":
     folder = pathlib.Path(runlib.WORKDIR.value or "runs/mvlsa")
-    query.run(folder, config.ask, config.map)
+    query.run(folder, config.ask, config.results, config.map)
     return
   sets: list[evaluate.TestSet] = []
   if config.evaluate and config.study != "scale":

@@ -11,26 +11,31 @@ from repr_jax.multiview.weighting import KINDS, Weighting
 
 SWEEPS = ("n", "t", "m", "k", "v", "r")
 TABLES = (*SWEEPS, "ablation", "comparison")
-_WORDS = {"study": ("fit", *TABLES, "price")}
+_FITS = {"mode": "fit"}
+_WORDS = {**_FITS, "study": ("fit", *TABLES, "price")}
 _TREES = {**_WORDS, "dependencies": GIVEN}
-_SCALE = {"study": "scale"}
-_FITS = {"study": ("fit", *TABLES, "price", "scale")}
-_QUERY = {"study": "query"}
-_SETS = {"study": ("fit", *TABLES, "price"), "evaluate": True}
+_SCALE = {**_FITS, "study": "scale"}
+_QUERY = {"mode": "query"}
+_SETS = {**_WORDS, "evaluate": True}
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
   """Inputs, preprocessing and fit; each field is a flag of the same name."""
 
+  mode: str = flag(
+    "fit", "Fit vectors, or ask those of the finished run in --workdir.",
+    choices=("fit", "query"),
+  )  # fmt: skip
   study: str = flag(
     "fit",
-    "One fit, a table of the chapter, the price of each group of views, the "
-    "run at its scale on synthetic views, or questions to a finished run.",
-    choices=("fit", *TABLES, "price", "scale", "query"),
+    "One fit, a table of the chapter, the price of each group of views, or the "
+    "run at its scale on synthetic views.",
+    choices=("fit", *TABLES, "price", "scale"),
+    only=_FITS,
   )
   values: Sequence[str] = flag(
-    (), "Settings that the study tries.", only={"study": SWEEPS}
+    (), "Settings that the study tries.", only={**_FITS, "study": SWEEPS}
   )
   text: Sequence[str] = flag(
     (), "Files of text, one sentence on a line, for word-order views.",
@@ -159,7 +164,7 @@ class Config:
   ridge: float = flag(1e-8, "r of every view.", minimum=0, only=_FITS)
   relative_ridge: bool = flag(
     False, "--ridge is in units of the mean squared singular value.",
-    only={"study": (
+    only={**_FITS, "study": (
       "fit", "n", "t", "m", "k", "v", "ablation", "comparison", "price"
     )},
   )  # fmt: skip
@@ -172,7 +177,7 @@ class Config:
   )
   method: str = flag(
     "memory", "Hold all factors, or one view at a time.",
-    choices=("memory", "stream"), only={"study": "fit"},
+    choices=("memory", "stream"), only={**_FITS, "study": "fit"},
   )  # fmt: skip
   svd_cycles: int = flag(
     2, "How often an SVD may fill its basis.", minimum=1, only=_FITS
@@ -186,10 +191,10 @@ class Config:
   )  # fmt: skip
   mesh: str | None = flag(
     None, "Devices, as rows:4,views:2, that share the fit.",
-    only={"study": ("fit", "scale")},
+    only={**_FITS, "study": ("fit", "scale")},
   )  # fmt: skip
   evaluate: bool = flag(
-    True, "Score the vectors on test sets.", only={"study": "fit"}
+    True, "Score the vectors on test sets.", only={**_FITS, "study": "fit"}
   )
   testsets: str | None = flag(
     None,
@@ -205,27 +210,30 @@ class Config:
   )  # fmt: skip
   synonyms: Sequence[str] = flag(
     (), "Lexicons, `word word...` lines, for rows of retrofitted vectors.",
-    only={"study": "comparison"},
+    only={**_FITS, "study": "comparison"},
   )  # fmt: skip
   antonyms: Sequence[str] = flag(
     (), "Lexicons of antonyms, for rows of counter-fitted vectors.",
-    only={"study": "comparison", "synonyms": GIVEN},
+    only={**_FITS, "study": "comparison", "synonyms": GIVEN},
   )  # fmt: skip
   ask: Sequence[str] = flag(
     (), "Questions of one word (its neighbors), two (their similarity) or "
     "three (an analogy).", only=_QUERY,
   )  # fmt: skip
+  results: int = flag(
+    10, "Neighbors of each word of --ask.", minimum=1, only=_QUERY
+  )
   map: str | None = flag(
     None, "SVG file for a map of the words of --ask and their neighbors.",
     only=_QUERY,
   )  # fmt: skip
   orders: int = flag(
     16, "Orders of groups that Shapley's values are the mean of.", minimum=2,
-    only={"study": "price"},
+    only={**_FITS, "study": "price"},
   )  # fmt: skip
   shuffles: int = flag(
     19, "Shuffles of the rows behind p-values.", minimum=1,
-    only={"study": "price"},
+    only={**_FITS, "study": "price"},
   )  # fmt: skip
   scale_words: int = flag(500_000, "Words.", minimum=1, only=_SCALE)
   scale_views: int = flag(46, "Views.", minimum=1, only=_SCALE)

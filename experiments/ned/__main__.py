@@ -46,6 +46,8 @@ config_lib.define(Config, skip=("seed",))
 def main(argv: list[str]) -> None:
   """Trains and tests the systems that the flags name."""
   config = config_lib.from_flags(Config)
+  if config.mode != "train":
+    runlib.refuse_log(f"with --mode={config.mode}")
   if config.mode == "link":
     _link(config, argv[1:])
     return
@@ -93,4 +95,4 @@ def _ladder(config: Config) -> None:
 
 
 if __name__ == "__main__":
-  runlib.launch(main, arguments=True)
+  runlib.launch(main, logs=True, arguments=True)

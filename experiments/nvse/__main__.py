@@ -143,6 +143,8 @@ def main(argv: list[str]) -> None:
   """Does what the flags ask for."""
   del argv
   config = config_lib.from_flags(Config, seed=runlib.SEED.value)
+  if config.model is not None:
+    runlib.refuse_log("with --model")
   directory = pathlib.Path(runlib.WORKDIR.value or "runs/nvse")
   loaded = None if config.model is None else _load(config)
   table = data.open_table(config, _say) if loaded is None else loaded.table
@@ -191,4 +193,4 @@ def _with_run(
 
 
 if __name__ == "__main__":
-  runlib.launch(main)
+  runlib.launch(main, logs=True)

@@ -39,6 +39,11 @@ CHAPTERS: dict[str, str] = {
   "ned": "experiments.ned.chapter:chapter",
 }
 
+_THESIS = (
+  "P. Rastogi, Representation Learning for Words and Entities (Johns Hopkins "
+  "University, 2019),"
+)
+
 _CHAPTERS = flags.DEFINE_list(
   "chapters", None, "Chapters to run, by name and comma; all by default."
 )
@@ -150,18 +155,19 @@ def reproduce(
     done = run_chapter(name, known[name], size, directory / name, rerun)
     done.command = done.command or command(name, size)
     chapters[name] = done
-  cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else "?"
+  cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 0
+  machine = f"{cores or '?'} core{'s' * (cores != 1)}"
   versions = workdir.versions()
   about = [
-    f"Size {size}; {cores} cores; "
+    f"Size {size}; {machine}; "
     + ", ".join(f"{package} {version}" for package, version in versions.items())
   ]
   minutes = sum(chapter.seconds or 0 for chapter in chapters.values()) / 60
   compared = sum(map(len, map(report_verdicts.comparable, chapters.values())))
   lead = (
-    f"Chapters of the thesis on data that comes with the packages: "
-    f"{minutes:.1f} minutes on {cores} cores; {compared} figures can be "
-    "compared with the thesis."
+    f"Chapters of {_THESIS} on data that comes with the packages: "
+    f"{minutes:.1f} minutes on {machine}; {compared} figures can be compared "
+    "with the thesis."
   )
   report_page.write_report(chapters, directory, about, lead)
   return chapters

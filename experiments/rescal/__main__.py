@@ -44,4 +44,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  runlib.launch(main)
+  runlib.launch(main, logs=True)

@@ -108,11 +108,12 @@ def define(kind: type, skip: Sequence[str] = ()) -> None:
     skip: fields whose flags another module defines, such as `seed`.
   """
   types_of = typing.get_type_hints(kind)
-  for field in dataclasses.fields(kind):
+  fields = {field.name: field for field in dataclasses.fields(kind)}
+  for field in fields.values():
     told = field.metadata.get(_KEY)
     if told is None or field.name in skip:
       continue
-    text = told.help + _only_text(told.only)
+    text = told.help + _only_text(told.only, fields)
     base, repeated = _base(types_of[field.name])
     default: Any = field.default
     if repeated:
@@ -259,8 +260,12 @@ def _article(base: Any) -> str:
   return {int: "a whole number", float: "a number"}.get(base, "usable")
 
 
-def _only_text(only: Mapping[str, Any]) -> str:
-  parts = []
+def _only_text(only: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+  """For `--help`: the modes that read a flag.
+
+  Where the default mode reads it and few do not, those that do not.
+  """
+  parts, without = [], []
   for other, allowed in only.items():
     if allowed is GIVEN:
       parts.append(f"--{other}")
@@ -272,8 +277,14 @@ def _only_text(only: Mapping[str, Any]) -> str:
     if options == (None,):
       parts.append(f"no --{other}")
       continue
-    parts.append(f"--{other}={' or '.join(_show(x) for x in options)}")
-  return f" Only with {' and '.join(parts)}." if parts else ""
+    choices = fields[other].metadata[_KEY].choices
+    left = [x for x in choices if x not in options]
+    if 0 < len(left) <= len(options) and fields[other].default in options:
+      without.append(f"--{other}={' or '.join(left)}")
+    else:
+      parts.append(f"--{other}={' or '.join(_show(x) for x in options)}")
+  text = f" Only with {' and '.join(parts)}." if parts else ""
+  return text + (f" Not with {' or '.join(without)}." if without else "")
 
 
 def _show(value: Any) -> str:

@@ -160,12 +160,12 @@ def _chapter(name: str, chapter: report.Chapter) -> str:
       '<div class="error"><p><strong>This chapter failed.</strong></p>'
       f"<pre>{_escape(chapter.error)}</pre></div>\n"
     )
-  parts += [_chart(chart) for chart in chapter.charts[:1]]
+  parts += [chart_html(chart) for chart in chapter.charts[:1]]
   table, folded = _tables(chapter)
   if table is not None:
-    parts.append(_table(table))
-  rest = [_table(held, held.command) for held in folded]
-  rest += [_chart(chart) for chart in chapter.charts[1:]]
+    parts.append(table_html(table))
+  rest = [table_html(held, held.command) for held in folded]
+  rest += [chart_html(chart) for chart in chapter.charts[1:]]
   rest += [f"<p>{_escape(note)}</p>\n" for note in _notes(chapter)]
   if chapter.command:
     rest.append(_command(chapter.command))
@@ -220,7 +220,8 @@ def _notes(chapter: report.Chapter) -> list[str]:
   return [*chapter.notes, *[told] * bool(other)]
 
 
-def _chart(chart: report.Forest | report.Lines) -> str:
+def chart_html(chart: report.Forest | report.Lines) -> str:
+  """A chart with its caption as HTML."""
   drawn = (
     report_charts.forest(chart)
     if isinstance(chart, report.Forest)
@@ -230,7 +231,13 @@ def _chart(chart: report.Forest | report.Lines) -> str:
   return f"<figure>\n{drawn}<figcaption>{caption}</figcaption></figure>\n"
 
 
-def _table(table: report.Table, command: str = "") -> str:
+def table_html(table: report.Table, command: str = "") -> str:
+  """A table as HTML.
+
+  Args:
+    table: the table; one with many columns and few rows is turned.
+    command: the command that made it, to stand below it.
+  """
   if len(table.header) > _MOST_COLUMNS > len(table.rows):
     table = _turned(table)
   columns = len(table.header)

@@ -86,9 +86,10 @@ caption { text-align: left; font-weight: 600; padding: .25rem 0; }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem;
   text-align: left; vertical-align: top; }
 thead { background: var(--shade); }
+th { overflow-wrap: break-word; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
-td:first-child { min-width: 6.5rem; }
+td:first-child { min-width: 5rem; }
 .command { margin: 0 0 1rem; font-size: .8rem; }
 code, pre { font: .85em/1.4 ui-monospace, monospace; }
 pre { white-space: pre-wrap; margin: .5rem 0 0; }

@@ -37,6 +37,7 @@ from absl import app, flags, logging
 from experiments.run import (
   command_line,
   cpu_settings,
+  event_files,
   presets,
   processes,
   progress,
@@ -57,9 +58,16 @@ WORKDIR = flags.DEFINE_string(
 SEED = flags.DEFINE_integer(
   "seed", 0, "Seed of every random key of the run.", lower_bound=0
 )
+LOG_TO = flags.DEFINE_enum(
+  "log_to",
+  None,
+  ["tensorboard"],
+  "Also write the numbers of metrics.jsonl as an event file to the work "
+  "directory. It needs the extra `tensorboard`.",
+)
 
 # Flags that may differ when a run is resumed: they do not change its result.
-_VOLATILE = frozenset({"workdir", "log_every", "save_every", "port"})
+_VOLATILE = frozenset({"workdir", "log_every", "save_every", "port", "log_to"})
 
 
 class NonFiniteError(ArithmeticError):
@@ -135,6 +143,12 @@ class Run:
     try:
       if self._lock is not None:
         config = workdir.flag_values() if self._config is None else self._config
+        if config.get("log_to") == "tensorboard":
+          event_files.check_installed()
+          self._metrics = workdir.Metrics(
+            self.directory / "metrics.jsonl",
+            event_files.EventFile(self.directory),
+          )
         record = workdir.describe(self._experiment, config, self._devices)
         workdir.claim(self.directory, record, self._volatile, self._extendable)
       finished = (self.directory / "results.json").exists()
@@ -325,6 +339,16 @@ class Run:
     return progress.track(items, name, total)
 
 
+def refuse_log(mode: str) -> None:
+  """Raises an InputError if `--log_to` is given in a mode that logs nothing.
+
+  Args:
+    mode: the mode, as "with --mode=link".
+  """
+  if LOG_TO.value is not None:
+    raise errors.InputError(f"--log_to is not read {mode}; leave it out")
+
+
 def _plain(value: Any) -> Any:
   """The value as what JSON has: numbers, text, or lists of them."""
   if value is None or isinstance(value, (str, bool, int, float)):
@@ -367,6 +391,7 @@ def launch(
   main: Callable[[list[str]], Any],
   *,
   of_a_run: bool = True,
+  logs: bool = False,
   arguments: bool = False,
 ) -> None:
   """Runs an experiment's `main(argv)` with its flags, settings and exit codes.
@@ -378,12 +403,13 @@ def launch(
   Args:
     main: the program; what it returns is the exit code.
     of_a_run: whether the program has a work directory, a seed and presets.
+    logs: whether its runs log numbers, for which `--log_to` is defined.
     arguments: whether it takes more than flags.
   """
   if not any(argument.startswith("--help") for argument in sys.argv):
     cpu_settings.apply()
-  for holder in (WORKDIR, SEED, presets.PRESET):
-    if of_a_run:
+  for holder in (WORKDIR, SEED, presets.PRESET, LOG_TO):
+    if logs if holder is LOG_TO else of_a_run:
       # --help lists the flags of the program and these.
       flags.FLAGS.register_key_flag_for_module(
         sys.argv[0], flags.FLAGS[holder.name]
@@ -398,6 +424,8 @@ def launch(
       shutdown.on_signals()
       shutdown.with_parent()
       processes.join()
+      if logs and LOG_TO.value is not None:
+        event_files.check_installed()
       return main(argv)
     except BrokenPipeError:
       raise

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from absl import flags
 
-from experiments.run import cpu_settings
+from experiments.run import cpu_settings, event_files
 from repr_jax import errors
 from repr_jax.data.io import files, json_files
 
@@ -326,8 +326,11 @@ def _show(values: Mapping[str, Any], name: str) -> str:
 class Metrics:
   """The lines of `metrics.jsonl`, each one object and one write."""
 
-  def __init__(self, path: pathlib.Path):
+  def __init__(
+    self, path: pathlib.Path, events: event_files.EventFile | None = None
+  ):
     self._path = path
+    self._events = events
     self._file: IO[bytes] | None = None
     self._last: int | None = None
     self._uncut = False
@@ -343,6 +346,8 @@ class Metrics:
     self._uncut = True
     if not keep:
       self._cut()
+    elif self._events is not None and not self._events.exists():
+      self._replay()
 
   def _cut(self) -> None:
     self._uncut = False
@@ -356,7 +361,14 @@ class Metrics:
       if kept != content:
         with files.atomic_write(self._path, "wb") as out:
           out.write(kept)
+    if self._events is not None:
+      self._replay()
     self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
+
+  def _replay(self) -> None:
+    assert self._events is not None
+    lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+    self._events.replace(map(json.loads, lines))
 
   def append(self, record: Mapping[str, Any]) -> None:
     """Adds one line; `record` has its step, which never goes back."""
@@ -374,14 +386,20 @@ class Metrics:
     with files.naming(self._path):
       if self._file.write(data) < len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if self._events is not None:
+      self._events.append(record)
 
   def sync(self) -> None:
     """Waits until the lines are on the disk."""
     if self._file is not None:
       os.fsync(self._file.fileno())
+    if self._events is not None:
+      self._events.flush()
 
   def close(self) -> None:
     """Ends the log."""
+    if self._events is not None:
+      self._events.close()
     if self._file is not None:
       self._file.close()
       self._file = None

@@ -42,22 +42,28 @@ def test_text_of_another_language_gets_vectors_without_a_test_set(tmp_path):
   learned = vectors.read_vectors(tmp_path / "run" / "vectors.npz")
   assert set(words) <= set(learned.words)
   asked = _command(
-    "--study=query", f"--workdir={tmp_path / 'run'}", "--ask=घर,घर दिन"
+    "--mode=query", f"--workdir={tmp_path / 'run'}", "--ask=घर,घर दिन"
   )
   assert asked.returncode == 0 and len(asked.stdout.splitlines()) == 2
 
 
 def test_a_finished_run_is_asked(tmp_path):
-  words = ["king", "Queen", "man", "woman", "<b>"]
+  words = ["zero", "king", "Queen", "man", "woman", "<b>"]
   array = np.array(
-    [[1, 1, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1], [-1, -1, -1]], np.float32
+    [[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1], [-1, -1, -1]],
+    np.float32,
   )
   asked = query.Asked(vectors.Vectors(words, array))
   assert asked.answer("man KING woman").endswith("is to Queen")
   assert asked.answer("king queen") == "king, Queen: 0.500"
   assert asked.answer("king", 2).startswith("king: man")
-  with pytest.raises(InputError, match="'wooman'; the nearest are woman"):
-    asked.answer("wooman")
+  assert asked.answer("Wooman KING") == (
+    "woman (for the unknown Wooman), king: 0.000"
+  )
+  with pytest.raises(InputError, match="no known word is spelled like it"):
+    asked.answer("xylophone")
+  with pytest.raises(InputError, match="no known word is spelled like it"):
+    asked.answer("zero")  # a word without a vector
   with pytest.raises(InputError, match="4 words"):
     asked.answer("king man woman queen")
   drawn = asked.draw(["king queen"], 2)
@@ -70,7 +76,7 @@ def test_a_finished_run_is_asked(tmp_path):
   )
   with pytest.raises(InputError, match="give words"):
     query.run(tmp_path, [])
-  query.run(tmp_path, ["king"], str(tmp_path / "map.svg"))
+  query.run(tmp_path, ["king"], picture=str(tmp_path / "map.svg"))
   assert (tmp_path / "map.svg").read_text().startswith("<svg")
 
 

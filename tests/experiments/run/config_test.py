@@ -91,10 +91,23 @@ def test_a_tuple_reads_a_flag_where_one_of_its_elements_does(parse):
 
 
 def test_the_help_names_the_modes():
-  assert config._only_text({"a": ("x", "y"), "b": True}) == (
-    " Only with --a=x or y and --b=true."
-  )
-  assert config._only_text({}) == ""
+  @dataclasses.dataclass(frozen=True)
+  class Modes:
+    a: str = config.flag("x", "", choices=("x", "y", "z"))
+    b: bool = config.flag(True, "")
+
+  fields = {field.name: field for field in dataclasses.fields(Modes)}
+
+  def told(only):
+    return config._only_text(only, fields)
+
+  assert told({"a": "x", "b": True}) == " Only with --a=x and --b=true."
+  assert told({"a": ("y", "z")}) == " Only with --a=y or z."
+  assert told({"a": ("x", "y")}) == " Not with --a=z."
+  both = " Only with --b=true. Not with --a=z."
+  assert told({"a": ("x", "y"), "b": True}) == both
+  assert told({"a": ("x", "y", "z")}) == " Only with --a=x or y or z."
+  assert told({}) == ""
 
 
 def test_values_by_name_are_converted_and_checked():

@@ -200,11 +200,11 @@ def test_a_wide_table_of_few_rows_is_turned():
     "T", ["kind", *(f"s{i}" for i in range(12))],
     [["a", *range(12)], ["b", *range(12)]],
   )  # fmt: skip
-  text = report_page._table(table)
+  text = report_page.table_html(table)
   assert text.count("<tr>") == 13
   assert "cards" not in text
   many = report.Table("T", table.header, [["a", *range(12)]] * 9)
-  assert 'class="cards"' in report_page._table(many)
+  assert 'class="cards"' in report_page.table_html(many)
 
 
 def test_markdown_has_the_same_content(tmp_path):

@@ -1,0 +1,1 @@
+"""A tour of the four methods: one script, one page with pictures."""
