@@ -16,7 +16,7 @@ def test_on_eight_devices():
     "XLA_FLAGS": "--xla_force_host_platform_device_count=8 "
     "--xla_backend_optimization_level=0 "
     "--xla_llvm_disable_expensive_passes=true "
-    # Eight devices on few busy cores wait longer for each other than XLA's 40 s.
+    # Eight devices on few busy cores wait for each other beyond XLA's 40 s.
     "--xla_cpu_collective_call_terminate_timeout_seconds=900 "
     "--xla_cpu_collective_timeout_seconds=900",
   }
