@@ -11,6 +11,8 @@ and the three costliest operations. Loops whose count is not known to the
 compiler count once. Without a mesh the first device is compiled for.
 """
 
+import math
+import re
 import time
 from typing import Any
 
@@ -19,23 +21,34 @@ from absl import flags
 
 from experiments.run import tables, workdir
 from launch import command, compiled, programs, topologies
+from launch.shapes import Program
 from repr_jax.errors import InputError
 
 
 def define() -> None:
   """Defines the flags: of the program alone, since others have such names."""
   flags.DEFINE_enum(
-    "experiment", "mvlsa", programs.EXPERIMENTS, "Whose programs."
+    "experiment", "mvlsa", list(programs.EXPERIMENTS), "Whose programs."
   )
   flags.DEFINE_string("topology", "v5e:2x2", topologies.NAMES)
   flags.DEFINE_string("mesh", None, "As the experiment's --mesh.")
   flags.DEFINE_string("json", None, "File for the figures.")
-  for name, (value, text) in programs.SIZES.items():
-    flags.DEFINE_integer(name, value, text, lower_bound=1)
+  flags.DEFINE_string(
+    "program", None, "Only programs whose names have this in them."
+  )
+  for name, text in programs.TEXTS.items():
+    values = ", ".join(
+      f"{experiment} {given.sizes[name]}"
+      for experiment, given in programs.EXPERIMENTS.items()
+      if name in given.sizes
+    )
+    flags.DEFINE_integer(
+      name, None, f"{text} Default: {values}.", lower_bound=1
+    )
 
 
 def record(
-  program: programs.Program, topology: topologies.Topology, mesh: str | None
+  program: Program, topology: topologies.Topology, mesh: str | None
 ) -> dict[str, Any]:
   """Compiles one program.
 
@@ -47,19 +60,21 @@ def record(
   Returns:
     Its figures by name.
   """
+  count = len(topology.devices) if mesh else 1
   began = time.monotonic()
   try:
     made = program.lower().compile()
   except jax.errors.JaxRuntimeError as error:
     if "RESOURCE_EXHAUSTED" not in str(error):
       raise
-    raise InputError(_too_large(program.name, topology, str(error))) from error
+    needed = _bytes_needed(str(error))
+    raise InputError(
+      _too_large(program.name, topology, needed, count)
+    ) from error
   seconds = time.monotonic() - began
-  count = len(topology.devices) if mesh else 1
   figures = compiled.figures(made, count)
   if topology.memory is not None and figures.memory > topology.memory:
-    used = f"{figures.memory / 2**30:.1f} GiB"
-    raise InputError(_too_large(program.name, topology, used))
+    raise InputError(_too_large(program.name, topology, figures.memory, count))
   estimate = None
   if figures.cycles and topology.clock:
     estimate = figures.cycles / topology.clock
@@ -78,14 +93,36 @@ def record(
   }
 
 
-def _too_large(name: str, topology: topologies.Topology, said: str) -> str:
-  """One line: what does not fit, and what would."""
-  sizes = " ".join(said.split())[:160]
+def _too_large(
+  name: str, topology: topologies.Topology, needed: float | None, devices: int
+) -> str:
+  """One line: what does not fit, and what would.
+
+  Args:
+    name: of the program.
+    topology: what it was compiled for.
+    needed: bytes of a device; None where the compiler does not tell.
+    devices: that share the program.
+  """
+  limit = topology.memory or 0.0
+  line = f"{name!r} does not fit a device of {topology.name}"
+  if needed is None or not limit:
+    return f"{line}; share it by --mesh over more devices or lower the sizes"
+  times = needed / limit
+  count = 1 << math.ceil(math.log2(devices * times))
   return (
-    f"{name!r} does not fit a device of {topology.name} "
-    f"({(topology.memory or 0) / 2**30:.1f} GiB): {sizes}; "
-    "share it with --mesh over more devices, or lower the sizes"
+    f"{line}: it needs {needed / 2**30:.1f} of {limit / 2**30:.1f} GiB; "
+    f"tables over {count} devices fit"
+    + (f" ({topologies.holding(count)})" if topology.platform == "tpu" else "")
+    + f", or sizes of {math.floor(100 / times)} % of these"
   )
+
+
+def _bytes_needed(said: str) -> float | None:
+  """Bytes in the compiler's message that memory ran out."""
+  amounts = re.findall(r"([\d.]+)([MG])\b", said)
+  sizes = [float(x) * {"M": 2**20, "G": 2**30}[unit] for x, unit in amounts]
+  return max(sizes, default=None)
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -129,13 +166,17 @@ def main(argv: list[str]) -> None:
   """Compiles, prints and writes what the flags ask for."""
   del argv
   given: Any = flags.FLAGS
-  sizes = {name: given[name].value for name in programs.SIZES}
+  sizes = {name: given[name].value for name in programs.TEXTS}
   try:
     topology = topologies.find(given.topology)
-    made = programs.programs(
-      given.experiment, sizes, given.mesh, topology.devices
+    made = list(
+      programs.programs(given.experiment, sizes, given.mesh, topology.devices)
     )
-    records = [record(x, topology, given.mesh) for x in made]
+    chosen = [x for x in made if (given.program or "") in x.name]
+    if not chosen:
+      names = ", ".join(repr(x.name) for x in made)
+      raise InputError(f"--program={given.program}: there are {names}")
+    records = [record(x, topology, given.mesh) for x in chosen]
   except InputError as error:
     command.fail(str(error))
   print(table(records))

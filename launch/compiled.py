@@ -1,8 +1,10 @@
 """Figures of a compiled program: memory, traffic, cycles, costliest parts.
 
 They come from the compiler: `memory_analysis`, `cost_analysis`, and the text of
-the program, in which the TPU's compiler notes the cycles of each operation and
-how often a loop runs. A loop whose count is not known counts once.
+the program, in which the TPU's compiler notes the cycles of each operation. A
+loop runs as often as the compiler notes or, where its condition compares a
+counter with a constant, as the constant says (JAX counts from 0). Any other
+loop counts once.
 """
 
 import math
@@ -17,6 +19,11 @@ _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
 _NAME = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = ")
 _CYCLES = re.compile(r'"estimated_cycles":"?(\d+)')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_CONDITION = re.compile(r"condition=%?([\w.-]+)")
+_LIMIT = re.compile(r"^\s+%?([\w.-]+) = [su]32\[\]\S* constant\((\d+)\)")
+_BELOW = re.compile(
+  r"^\s+ROOT .* compare\(%?[\w.-]+, %?([\w.-]+)\), direction=LT"
+)
 _CALLED = re.compile(
   r"(?:body|to_apply|true_computation|false_computation)=%?([\w.-]+)"
   r"|branch_computations=\{([^}]*)\}"
@@ -116,6 +123,7 @@ def cycles(text: str) -> dict[str, float]:
   Returns:
     Cycles by what the operation does and comes from.
   """
+  counts = _loop_counts(text)
   own: dict[str, list[tuple[str, float]]] = defaultdict(list)
   calls: dict[str, list[tuple[str, int]]] = defaultdict(list)
   entry = here = ""
@@ -129,10 +137,10 @@ def cycles(text: str) -> dict[str, float]:
     name = _NAME.match(line)
     if name is None:
       continue
-    trips = _TRIPS.search(line)
+    trips = _trips(line, counts)
     for one, several in _CALLED.findall(line):
       for called in [one] if one else several.replace("%", "").split(", "):
-        calls[here].append((called, int(trips.group(1)) if trips else 1))
+        calls[here].append((called, trips))
     noted = _CYCLES.search(line)
     if noted:
       source = _SOURCE.search(line)
@@ -148,3 +156,29 @@ def cycles(text: str) -> dict[str, float]:
 
   visit(entry, 1.0)
   return dict(total)
+
+
+def _loop_counts(text: str) -> dict[str, int]:
+  """Of each condition that compares with a constant, that constant."""
+  counts: dict[str, int] = {}
+  limits: dict[str, int] = {}
+  here = ""
+  for line in text.splitlines():
+    start = _COMPUTATION.match(line)
+    if start:
+      here, limits = start.group(1), {}
+    constant = _LIMIT.match(line)
+    if constant:
+      limits[constant.group(1)] = int(constant.group(2))
+    below = _BELOW.match(line)
+    if below and below.group(1) in limits:
+      counts[here] = limits[below.group(1)]
+  return counts
+
+
+def _trips(line: str, counts: dict[str, int]) -> int:
+  """How often the body of a loop runs; 1 for any other operation."""
+  noted, condition = _TRIPS.search(line), _CONDITION.search(line)
+  if noted:
+    return int(noted.group(1))
+  return counts.get(condition.group(1), 1) if condition else 1

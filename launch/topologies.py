@@ -10,6 +10,7 @@ from jax.experimental import topologies
 from repr_jax.errors import InputError
 
 NAMES = "v5e:2x2 (or 4x4, 8x8, 16x16), h100x8, cpu:8"
+_SIDES = (2, 4, 8, 16)
 _H100 = """gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32
 shared_memory_per_block: 49152 shared_memory_per_core: 233472
 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128
@@ -56,12 +57,14 @@ def find(name: str) -> Topology:
   cpu = re.fullmatch(r"cpu:(\d+)", name)
   if tpu:
     sides = int(tpu.group(1)), int(tpu.group(2))
-    if sides not in [(2, 2), (4, 4), (8, 8), (16, 16)]:
+    if sides not in [(side, side) for side in _SIDES]:
       raise InputError(f"--topology={name}: there are {NAMES}")
     # The compiler asks a machine for these, and there is none.
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
     os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
+    # No device is opened, so processes need not wait for each other.
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
     devices = _describe(name, "libtpu", platform="tpu", topology_name=name)
     return Topology(name, "tpu", devices, 15.75 * 2**30, 1.5e9)
   if gpu and int(gpu.group(1)) > 0:
@@ -75,6 +78,14 @@ def find(name: str) -> Topology:
     jax.config.update("jax_num_cpu_devices", count)
     return Topology(name, "cpu", list(jax.devices("cpu")), None, None)
   raise InputError(f"--topology={name}: there are {NAMES}")
+
+
+def holding(count: int) -> str:
+  """The smallest TPU topology with as many devices, as a flag."""
+  side = next((x for x in _SIDES if x * x >= count), None)
+  if side is None:
+    return f"more than {_SIDES[-1] ** 2}"
+  return f"--topology=v5e:{side}x{side}"
 
 
 def _describe(name: str, package: str, **details: Any) -> list[Any]:

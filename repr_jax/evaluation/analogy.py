@@ -24,6 +24,11 @@ from repr_jax.ops import normalize
 from repr_jax.ops.precision import chosen_products
 
 _EPSILON = 1e-6
+# Words and questions at a time. By the TPU compiler's estimate the field's
+# 19,544 questions over 500,000 words take 1.9 s in the CPU's blocks and .62 s
+# in wide ones; each of its passes over all pairs takes .12 to .2 s.
+_BLOCKS = {"cpu": (2048, 64)}
+_WIDE = (8192, 256)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +45,15 @@ class AnalogyResult(similarity.Result):
   sections: dict[str, float]
 
 
+def block_sizes(platform: str) -> tuple[int, int]:
+  """Words and questions that `solve_analogies` scores at a time.
+
+  Args:
+    platform: cpu, gpu or tpu.
+  """
+  return _BLOCKS.get(platform, _WIDE)
+
+
 @functools.partial(
   jax.jit, static_argnames=("method", "block_words", "block_questions")
 )
@@ -50,8 +64,8 @@ def solve_analogies(
   questions: jax.Array,
   *,
   method: str = "add",
-  block_words: int = 2048,
-  block_questions: int = 64,
+  block_words: int | None = None,
+  block_questions: int | None = None,
 ) -> jax.Array:
   """Answers analogy questions over the whole vocabulary.
 
@@ -64,8 +78,10 @@ def solve_analogies(
     terms: rows of the distinct words that questions use, int32 [t].
     questions: positions in `terms` of a, b, c, int32 [q, 3].
     method: "add" (3CosAdd) or "mul" (3CosMul).
-    block_words: vocabulary rows compared at a time.
-    block_questions: questions scored at a time.
+    block_words: vocabulary rows compared at a time; None for 2,048 on a CPU
+      and 8,192 elsewhere.
+    block_questions: questions scored at a time; None for 64 on a CPU and 256
+      elsewhere.
 
   Returns:
     Row of the answer to each question, int32 [q]: never one of its own three
@@ -76,7 +92,9 @@ def solve_analogies(
     raise ValueError(f'method must be "add" or "mul", not {method!r}')
   array = jnp.asarray(array, jnp.result_type(array, jnp.float32))
   n, (q, _) = array.shape[0], questions.shape
-  block_words = min(block_words, n)
+  default = block_sizes(jax.default_backend())
+  block_words = min(block_words or default[0], n)
+  block_questions = block_questions or default[1]
   unit = normalize.unit_rows(array[terms])
   asked = jnp.pad(questions, ((0, -q % block_questions), (0, 0)))
   asked = asked.reshape(-1, block_questions, 3)
@@ -129,8 +147,8 @@ def evaluate_analogies(
   method: str = "add",
   missing: str = "skip",
   empty: str = "error",
-  block_words: int = 2048,
-  block_questions: int = 64,
+  block_words: int | None = None,
+  block_questions: int | None = None,
 ) -> AnalogyResult:
   """Accuracy on analogy questions.
 
@@ -142,8 +160,10 @@ def evaluate_analogies(
     missing: "skip" leaves out a question with an unknown word, "wrong"
       counts it as wrong.
     empty: "error" or "warn", for a set with no question left.
-    block_words: vocabulary rows compared at a time.
-    block_questions: questions scored at a time.
+    block_words: vocabulary rows compared at a time; None for 2,048 on a CPU
+      and 8,192 elsewhere.
+    block_questions: questions scored at a time; None for 64 on a CPU and 256
+      elsewhere.
 
   Returns:
     The result, with answers and the accuracy of each section.

@@ -85,7 +85,7 @@ def scorers(
   if mesh is not None:
     params = _spread(mesh, params)
   padded = params.entities.shape[0] > count
-  heads, tails = _slot_scores(get_model(model), count if padded else None)
+  heads, tails = slot_scores(get_model(model), count if padded else None)
   squares = _squares(params.entities)
   return (
     jax.tree_util.Partial(heads, params, squares),
@@ -284,12 +284,18 @@ def per_relation(
 
 
 @functools.cache
-def _slot_scores(
+def slot_scores(
   model: ScoreModel, count: int | None = None
 ) -> tuple[Callable, Callable]:
-  """One pair of functions per model, so that they compile once.
+  """Scores of all heads and of all tails, one pair of functions per model.
 
-  Of padded tables only the first `count` rows are entities.
+  Args:
+    model: the score model.
+    count: of padded tables, rows that are entities; None for all.
+
+  Returns:
+    (params, squares, relations [b], tails [b]) -> [b, E], and the same for
+    heads [b] and relations [b]; `squares` [E] are the rows' squared lengths.
   """
 
   def fill(scores):
@@ -383,7 +389,7 @@ def _rank_side(
     ]
     if waiting is not None:
       keep(*waiting)
-    result = _rank_block(score, *arguments, columns, offsets, flip=flip)
+    result = rank_block(score, *arguments, columns, offsets, flip=flip)
     waiting = chosen, result
   if waiting is not None:
     keep(*waiting)
@@ -464,8 +470,22 @@ def _partial(score: Callable) -> jax.tree_util.Partial:
 
 
 @functools.partial(jax.jit, static_argnames="flip")
-def _rank_block(score, anchors, relations, targets, columns, offsets, *, flip):
-  """Bounds [4, b] of a block's ranks, raw then filtered, and their sanity."""
+def rank_block(score, anchors, relations, targets, columns, offsets, *, flip):
+  """Ranks of a block of b queries.
+
+  Args:
+    score: scores of all candidates, a `jax.tree_util.Partial`.
+    anchors: given entity of each query, int32 [b].
+    relations: int32 [b].
+    targets: the true answer, int32 [b].
+    columns: known answers of all queries, int32 [n].
+    offsets: where those of each query begin, int32 [b + 1].
+    flip: whether heads are asked for (static).
+
+  Returns:
+    Bounds of the ranks, raw then filtered, int32 [4, b]; and whether the
+    answers' scores are numbers, bool [b].
+  """
   scores = score(relations, anchors) if flip else score(anchors, relations)
   # Candidates by query: the product that makes the scores is several times
   # faster this way round, if it is not merged with what follows.

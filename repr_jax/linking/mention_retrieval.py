@@ -251,7 +251,7 @@ def search_batch(
     chosen = np.flatnonzero(lengths == length)
     part = [np.asarray(x)[chosen, :length] for x in queries]
     own = np.asarray(exclude)[chosen]
-    best_ids[chosen], best_scores[chosen] = _search_all(index, part, own, k)
+    best_ids[chosen], best_scores[chosen] = search_all(index, part, own, k)
   return Ranking(best_ids, best_scores)
 
 
@@ -339,7 +339,21 @@ def ensemble(scores: jax.Array, weights: jax.Array) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnames="k")
-def _search_all(index, queries, exclude, k):
+def search_all(
+  index: Index, queries: Any, exclude: jax.Array, k: int
+) -> Ranking:
+  """`search` of many queries of one length, a few at a time.
+
+  Args:
+    index: the collection.
+    queries: chunks and weights, both [q, p].
+    exclude: row that must not come back for each, int [q]; -1 for none.
+    k: mentions for each query (static).
+
+  Returns:
+    The ranking, fields [q, k].
+  """
+
   def one(item):
     query, exclude = item
     return search(index, Query(*query), exclude, k=k)

@@ -88,12 +88,12 @@ def test_no_known_facts_means_filtered_is_raw():
 
 def test_one_compiled_block_serves_other_facts_and_parameters():
   table, triples, known = _setting(2)
-  lp._rank_block.clear_cache()
+  lp.rank_block.clear_cache()
   _rank(table, triples, known, block=16)
-  size = lp._rank_block._cache_size()
+  size = lp.rank_block._cache_size()
   assert size == 2  # one for each side
   _rank(table + 1, triples[:21], known[:300], block=16)
-  assert lp._rank_block._cache_size() == size
+  assert lp.rank_block._cache_size() == size
 
 
 def test_summary_against_numpy_and_relations_add_up():

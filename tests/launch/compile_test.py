@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import jax
+import program_sizes
 import pytest
 
 from launch import compile as compiling
 from launch import programs, topologies
+from launch.shapes import Program
 from repr_jax.errors import InputError
 
 
@@ -39,33 +41,69 @@ def test_a_bad_topology_is_one_line():
   assert done.stderr.count("\n") == 1 and "there are v5e:2x2" in done.stderr
 
 
-def test_a_program_over_the_memory_is_one_line():
-  def lower():
-    return jax.jit(lambda x: x + 1).lower(
-      jax.ShapeDtypeStruct((1000,), "float32")
-    )
+def _sum(size: int = 1000) -> Program:
+  return Program(
+    "sum",
+    lambda: jax.jit(lambda x: x + 1).lower(
+      jax.ShapeDtypeStruct((size,), "float32")
+    ),
+  )
 
-  small = topologies.Topology("tiny", "cpu", jax.devices("cpu"), 4000, None)
-  with pytest.raises(InputError, match="--mesh over more devices") as caught:
-    compiling.record(programs.Program("sum", lower), small, None)
+
+def test_a_program_over_the_memory_says_what_would_fit():
+  # 8,000 bytes.
+  small = topologies.Topology("tiny", "tpu", jax.devices("cpu"), 2100, 1e9)
+  with pytest.raises(InputError, match="over 4 devices fit") as caught:
+    compiling.record(_sum(), small, None)
+  assert "--topology=v5e:2x2" in str(caught.value)
+  assert "sizes of 26 %" in str(caught.value)
   assert "\n" not in str(caught.value)
 
 
-@pytest.mark.skipif(
+def test_a_program_that_is_not_there_is_one_line():
+  done = _run("--experiment=rescal", "--topology=cpu:1", "--program=dream")
+  assert done.returncode == 2
+  assert done.stderr.count("\n") == 1 and "'an update'" in done.stderr
+
+
+# The cache of compiled programs cannot load one without a device.
+pytestmark = pytest.mark.filterwarnings("ignore:Error reading persistent")
+needs_compiler = pytest.mark.skipif(
   not importlib.util.find_spec("libtpu"), reason="needs extra 'tpu-compile'"
 )
+
+
+@needs_compiler
+@pytest.mark.parametrize("experiment", program_sizes.SMALL)
+def test_every_program_compiles_for_a_tpu(experiment):
+  topology = topologies.find("v5e:2x2")
+  sizes = program_sizes.SMALL[experiment]
+  for program in programs.programs(experiment, sizes, None, topology.devices):
+    figures = compiling.record(program, topology, None)
+    assert figures["estimated_seconds"] > 0
+
+
+@needs_compiler
 @pytest.mark.parametrize(
-  "flags",
+  ("experiment", "mesh"),
   [
-    ("--experiment=mvlsa", "--words=4000", "--columns=600", "--entries=40000",
-     "--views=3", "--m=20", "--k=20"),
-    ("--experiment=nvse", "--features=5000", "--touched=512", "--hidden=64"),
-    ("--experiment=nvse", "--features=5000", "--touched=512", "--hidden=64",
-     "--mesh=features:4"),
-    ("--experiment=rescal", "--entities=1023", "--rank=50"),
+    ("mvlsa", "rows:4"),
+    ("nvse", "batch:2,features:2"),
+    ("elkb", "batch:4"),
   ],
-)  # fmt: skip
-def test_steps_compile_for_a_tpu(flags):
-  done = _run("--topology=v5e:2x2", *flags)
-  assert done.returncode == 0, done.stderr[-2000:]
-  assert "%" in done.stdout  # cycles were told
+)
+def test_every_program_compiles_for_a_mesh_on_tpu(experiment, mesh):
+  topology = topologies.find("v5e:2x2")
+  sizes = program_sizes.SMALL[experiment]
+  for program in programs.programs(experiment, sizes, mesh, topology.devices):
+    assert compiling.record(program, topology, mesh)["bytes_moved"]
+
+
+@needs_compiler
+def test_too_large_for_a_tpu_is_one_line():
+  done = _run(
+    "--experiment=nvse", "--program=training", "--features=10000000"
+  )  # fmt: skip
+  assert done.returncode == 2
+  assert done.stderr.count("\n") == 1
+  assert "--topology=v5e:4x4" in done.stderr

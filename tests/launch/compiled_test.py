@@ -55,3 +55,28 @@ def test_figures_of_a_program():
   assert figures.flops == pytest.approx(2 * 64**3, rel=0.1)
   assert figures.moved == {}
   assert figures.cycles is None and figures.costliest == ()
+
+
+def test_a_loop_runs_as_often_as_its_condition_says():
+  text = """
+%body.1 (x: f32[8]) -> f32[8] {
+  ROOT %m.3 = f32[8] multiply(x, x), backend_config={"estimated_cycles":"30"}
+}
+
+%below.2 (x: (s32[], f32[8])) -> pred[] {
+  %c.4 = s32[]{:T(128)} constant(5)
+  %i.5 = s32[]{:T(128)} get-tuple-element(x), index=0
+  ROOT %lt.6 = pred[]{:T(512)} compare(%i.5, %c.4), direction=LT
+}
+
+%until.3 (x: (s32[], f32[8])) -> pred[] {
+  %c.7 = s32[] constant(5)
+  ROOT %and.8 = pred[] and(%a, %b)
+}
+
+ENTRY %main.6 (x: f32[8]) -> f32[8] {
+  %w.10 = f32[8] while(x), condition=%below.2, body=%body.1
+  ROOT %w.11 = f32[8] while(x), condition=%until.3, body=%body.1
+}
+"""
+  assert compiled.cycles(text) == {"m.3": 180}

@@ -2,34 +2,36 @@
 
 import jax
 import pytest
+from program_sizes import SMALL
 
 from launch import programs
 from repr_jax.errors import InputError
 
-_SIZES = {
-  "words": 640, "columns": 40, "entries": 4000, "views": 3, "m": 4, "k": 3,
-  "features": 50, "hidden": 7, "dim": 3, "batch_size": 4, "touched": 16,
-  "entities": 31, "rank": 4,
-}  # fmt: skip
 
-
-def test_every_size_is_set():
-  assert _SIZES.keys() == programs.SIZES.keys()
+def test_every_size_is_named_and_set():
+  assert SMALL.keys() == programs.EXPERIMENTS.keys()
+  for name, experiment in programs.EXPERIMENTS.items():
+    assert SMALL[name].keys() == experiment.sizes.keys()
+    assert experiment.sizes.keys() <= programs.TEXTS.keys()
 
 
 @pytest.mark.parametrize(
   ("experiment", "mesh", "count"),
   [
-    ("mvlsa", None, 3),
+    ("mvlsa", None, 4),
     ("mvlsa", "rows:1", 3),
-    ("nvse", None, 1),
+    ("nvse", None, 3),
     ("nvse", "batch:1,features:1", 1),
+    ("elkb", None, 4),
+    ("elkb", "batch:1", 4),
     ("rescal", None, 1),
+    ("ned", None, 3),
+    ("cmr", None, 3),
   ],
 )
 def test_programs_lower(experiment, mesh, count):
   devices = jax.devices("cpu")[:1]
-  made = list(programs.programs(experiment, _SIZES, mesh, devices))
+  made = list(programs.programs(experiment, SMALL[experiment], mesh, devices))
   assert len(made) == count
   for program in made:
     assert "func.func" in program.lower().as_text()
@@ -38,6 +40,14 @@ def test_programs_lower(experiment, mesh, count):
 def test_a_mesh_that_does_not_divide():
   devices = jax.devices("cpu")[:1]
   with pytest.raises(InputError, match="mesh of 2 devices, and there are 1"):
-    next(programs.programs("nvse", _SIZES, "batch:2", devices))
+    programs.programs("nvse", SMALL["nvse"], "batch:2", devices)
   with pytest.raises(InputError, match="rescal runs on one device"):
-    next(programs.programs("rescal", _SIZES, "batch:1", devices))
+    programs.programs("rescal", SMALL["rescal"], "batch:1", devices)
+
+
+def test_a_size_of_another_experiment_is_refused():
+  devices = jax.devices("cpu")[:1]
+  with pytest.raises(InputError, match="--words is no size of rescal; there"):
+    programs.programs("rescal", {"words": 3}, None, devices)
+  # What is not given is the default.
+  assert list(programs.programs("rescal", {"words": None}, None, devices))

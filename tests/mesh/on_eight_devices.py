@@ -285,7 +285,7 @@ def test_a_block_of_ranks_never_gathers_scores():
   params = kb.init_params("distmult", jax.random.key(1), entities, 3, dim)
   _, tails = link_prediction.scorers("distmult", params, mesh)
   ids = np.zeros(block, np.int32)
-  program = link_prediction._rank_block.lower(
+  program = link_prediction.rank_block.lower(
     tails, ids, ids, ids, np.zeros(listed, np.int32),
     np.zeros(block + 1, np.int32), flip=False,
   ).compile()  # fmt: skip

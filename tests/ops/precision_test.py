@@ -45,7 +45,8 @@ def _rounds(function, x) -> bool:
   """Whether a compiled function's product may round its inputs."""
   text = jax.jit(function).lower(x).as_text()
   assert "dot_general" in text
-  return "HIGHEST" not in text
+  # Under `--products` what rounds is an operation of its own.
+  return "HIGHEST" not in text or "reduce_precision" in text
 
 
 def test_products_are_exact_whatever_is_set():
