@@ -267,7 +267,7 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
     What went wrong in each run, None where nothing did.
   """
   common = elkb_config.from_flags(runlib.SEED.value)
-  each = [elkb_config.from_values(member.flags) for member in members]
+  each = [config.from_mapping(Config, member.flags) for member in members]
   with vmapped_runs.Group("elkb", members, _VOLATILE, _EXTENDABLE) as group:
     if common.task == "puzzle":
       for i in group.active():  # the compiled program serves all of them

@@ -1,8 +1,6 @@
 """The options of `experiments.elkb`, each declared once."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 from absl import flags
 
@@ -325,19 +323,6 @@ def load_kind(name: str) -> RuleKind:
   if ":" in name:
     return extension.load(name, RuleKind, "rules")
   return rule_files.kind_by_name(name)
-
-
-def from_values(values: Mapping[str, Any]) -> Config:
-  """The configuration of one run of several, checked.
-
-  Args:
-    values: its flags by name.
-
-  Returns:
-    The configuration.
-  """
-  names = [field.name for field in dataclasses.fields(Config)]
-  return config.from_values(Config, {name: values[name] for name in names})
 
 
 def from_flags(seed: int) -> Config:

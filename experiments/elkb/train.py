@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -236,6 +236,7 @@ class Validation:
 
   Attributes:
     start: the last epoch that a checkpoint has seen, -1 where there is none.
+    epochs: passes at most.
     state: what training goes on from.
     key: random key of the run's epochs.
     stopping: says when to stop.
@@ -247,6 +248,7 @@ class Validation:
     """Takes up the run's last checkpoint, or its start."""
     self._run, self._kb, self._training = run, kb, training
     config = training.config
+    self.epochs = config.epochs
     self._facts = validation_facts(kb, config)
     mode = "min" if config.select_by == "mean_rank" else "max"
     self.stopping = early_stopping.EarlyStopping(config.patience, mode)
@@ -263,21 +265,30 @@ class Validation:
     self.state = jax.tree.map(jnp.asarray, memory["state"])
     self.key = jax.random.key(config.seed + 1)
 
-  def is_due(self, epoch: int) -> bool:
+  def should_stop(self) -> bool:
+    """Whether training has ended early."""
+    return self.stopping.should_stop
+
+  def needs_state(self, epoch: int) -> bool:
     """Whether validation facts are ranked after an epoch."""
     config = self._training.config
     last = epoch + 1 == config.epochs
     return last or (epoch + 1) % config.eval_every == 0
 
-  def after(self, epoch: int, state: Any, loss: float) -> None:
+  def after(
+    self, epoch: int, state: Any, outputs: Sequence[Any], seconds: float = 0
+  ) -> None:
     """Logs an epoch; where it is due, validates and checkpoints.
 
     Args:
       epoch: from 0.
-      state: of training after it; not read where `is_due` is False.
-      loss: mean over the epoch.
+      state: of training after it; not read where `needs_state` is False.
+      outputs: the mean loss over the epoch, alone in a list.
+      seconds: not used.
     """
-    if not self.is_due(epoch):
+    del seconds
+    (loss,) = map(float, outputs)
+    if not self.needs_state(epoch):
       self._run.log(epoch, loss=loss)
       return
     config, params = (
@@ -351,11 +362,11 @@ def train(
   validation = Validation(run, kb, training)
   state, epochs = validation.state, training.config.epochs
   for epoch in run.progress(range(validation.start + 1, epochs), "epoch"):
-    if validation.stopping.should_stop:
+    if validation.should_stop():
       break
     key = jax.random.fold_in(validation.key, epoch)
     state, loss = training.epoch(training.inputs, state, key)
-    validation.after(epoch, state, float(loss))
+    validation.after(epoch, state, [loss])
   return validation.best()
 
 

@@ -18,7 +18,8 @@ python -m experiments.mvlsa --mode=query --workdir=runs/wn
 import json
 import pathlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments.mvlsa import (
   evaluate,
@@ -31,9 +32,18 @@ from experiments.mvlsa import (
 )
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
-from experiments.run import progress, runlib, tables
+from experiments.run import progress, runlib, tables, vmapped_runs
 from repr_jax import evaluation
 from repr_jax.data.io import files
+from repr_jax.errors import InputError
+
+# Flags in which runs that share words and views may differ; see `run_vmapped`.
+VMAP_OVER = (
+  "seed", "ridge", "relative_ridge", "group_weights", "view_weights",
+  "agreement_power", "balance", "eigenvalue_power", "k", "m", "min_support",
+  "row_power", "nonlinearity", "power", "smoothing", "group_nonlinearity",
+)  # fmt: skip
+_VOLATILE = ("store", "mesh")
 
 configs.define(Config)
 
@@ -71,6 +81,80 @@ def tabulate(
   print(tables.to_text(columns, rows, marked=marked))
 
 
+def _sets(config: Config) -> list[evaluate.TestSet]:
+  if not config.evaluate or config.study == "scale":
+    return []
+  return evaluate.load_sets(
+    config.testsets, config.similarity, config.analogies
+  )
+
+
+def _execute(
+  run: runlib.Run,
+  config: Config,
+  sets: Sequence[evaluate.TestSet],
+  shared: train.Problem | None = None,
+) -> train.Problem | None:
+  """One run; its views, which other runs can share, unless it made them up."""
+  if config.study == "scale":
+    scale.run(run, config)
+    return None
+  began, steps = time.monotonic(), iter(range(1 << 30))
+
+  def report(text: str) -> None:
+    progress.say(f"mvlsa: {time.monotonic() - began:.0f} s, {text}")
+    run.log(next(steps), did=text)
+
+  problem = train.prepare(config, sets, report, shared)
+  if config.study == "price":
+    price.run(run, problem)
+    return problem
+  if config.study == "fit":
+    study = studies.fit(problem)
+  else:
+    study = studies.run(config.study, problem, config.values)
+  record(run, problem.data.words.words, study, config)
+  if config.study == "fit" and problem.sets:
+    assert study.vectors is not None
+    scored = {"all views": problem.score(study.vectors)}
+    study = study._replace(systems=scored)
+  if study.systems:
+    tabulate(run, study, problem)
+  for note in study.notes:
+    print(note)
+  return problem
+
+
+def _member(values: Mapping[str, Any]) -> Config:
+  """The configuration of a run of a group."""
+  config = configs.from_mapping(Config, values)
+  if config.study == "query":
+    raise InputError("--study=query has no place in a group of runs")
+  return config
+
+
+def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
+  """Executes runs that differ in the flags of VMAP_OVER in one process.
+
+  Words and views are read once. The factors of a view are computed once for
+  all runs that ask for the same, and the compiled programs serve all runs.
+
+  Args:
+    members: the runs.
+
+  Returns:
+    What went wrong in each run, None where nothing did.
+  """
+  shared: train.Problem | None = None
+  with vmapped_runs.Group("mvlsa", members, _VOLATILE) as group:
+    for i, config in group.prepare(_member).items():
+      sets = group.attempt(i, _sets, config)
+      made = group.attempt(i, _execute, group.runs[i], config, sets, shared)
+      shared = shared or made
+      group.finish(i)
+    return group.failures
+
+
 def main(argv: list[str]) -> None:
   """Runs what the flags ask for."""
   del argv
@@ -79,41 +163,12 @@ def main(argv: list[str]) -> None:
     folder = pathlib.Path(runlib.WORKDIR.value or "runs/mvlsa")
     query.run(folder, config.ask, config.results, config.map)
     return
-  sets: list[evaluate.TestSet] = []
-  if config.evaluate and config.study != "scale":
-    sets = evaluate.load_sets(
-      config.testsets, config.similarity, config.analogies
-    )
-  with runlib.Run("mvlsa", volatile=("store", "mesh")) as run:
+  sets = _sets(config)
+  with runlib.Run("mvlsa", volatile=_VOLATILE) as run:
     if run.finished:
       progress.say(f"mvlsa: finished before; see {run.directory}")
       return
-    if config.study == "scale":
-      scale.run(run, config)
-      return
-    began, steps = time.monotonic(), iter(range(1 << 30))
-
-    def report(text: str) -> None:
-      progress.say(f"mvlsa: {time.monotonic() - began:.0f} s, {text}")
-      run.log(next(steps), did=text)
-
-    problem = train.prepare(config, sets, report)
-    if config.study == "price":
-      price.run(run, problem)
-      return
-    if config.study == "fit":
-      study = studies.fit(problem)
-    else:
-      study = studies.run(config.study, problem, config.values)
-    record(run, problem.data.words.words, study, config)
-    if config.study == "fit" and problem.sets:
-      assert study.vectors is not None
-      scored = {"all views": problem.score(study.vectors)}
-      study = study._replace(systems=scored)
-    if study.systems:
-      tabulate(run, study, problem)
-    for note in study.notes:
-      print(note)
+    _execute(run, config, sets)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ class Problem:
     sets: test sets.
     report: called with a line of text when something long is done.
     held: factors by view, weighting, rank and weights of rows.
+    pool: factors of all runs of a group, by what they depend on.
   """
 
   config: Config
@@ -43,6 +44,7 @@ class Problem:
   sets: Sequence[evaluate.TestSet] = ()
   report: Callable[[str], None] = lambda text: None
   held: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
+  pool: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
 
   @functools.cached_property
   def index(self) -> dict[str, int]:
@@ -58,6 +60,7 @@ def prepare(
   config: Config,
   sets: Sequence[evaluate.TestSet] = (),
   report: Callable[[str], None] = lambda text: None,
+  shared: Problem | None = None,
 ) -> Problem:
   """Counts, or finds, everything that the configuration asks for.
 
@@ -66,9 +69,15 @@ def prepare(
     sets: test sets; one of them must have words of the vocabulary, unless
       they are the bundled ones and the run is one fit.
     report: called with a line of text when something long is done.
+    shared: of another run with the same words and views, whose factors are
+      used again where they are the same.
   """
-  text = data.prepare_text(config)
-  words = data.vocabulary(config, text)
+  text: list[str] = []
+  if shared is None:
+    text = data.prepare_text(config)
+    words = data.vocabulary(config, text)
+  else:
+    words = shared.data.words
   # Before the first line of the log, which would bind the work directory.
   unscored = ""
   try:
@@ -80,9 +89,10 @@ def prepare(
   report(f"vocabulary of {len(words):,} words")
   if unscored:
     report(f"{unscored}; the vectors are written without figures")
-  made = data.load(config, words, text)
+  made = data.load(config, words, text) if shared is None else shared.data
   report(f"{len(made.views)} views of {len(made.counted)} counted")
-  return Problem(config, made, sets, report)
+  pool = {} if shared is None else shared.pool
+  return Problem(config, made, sets, report, pool=pool)
 
 
 def factors(
@@ -109,7 +119,11 @@ def factors(
       path = None
       if config.keep_factors and view.path is not None:
         path = cache / f"{view.name}-{_mark(view, key, config)[:16]}.npz"
-      problem.held[key] = _factor(host, weights[j], config, path)
+      # All that the factors of a view depend on.
+      whole = (*key, config.seed, config.tolerance, config.svd_cycles, config.t)
+      if whole not in problem.pool:
+        problem.pool[whole] = _factor(host, weights[j], config, path)
+      problem.held[key] = problem.pool[whole]
       problem.report(f"factor of {view.name}")
     made[view.name] = problem.held[key]
   return made

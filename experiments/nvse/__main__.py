@@ -16,19 +16,26 @@ page with a JSON API.
 import os
 import pathlib
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from absl import flags
 
-from experiments.nvse import data, evaluate, query, train
+from experiments.nvse import data, evaluate, query, train, vmapped_train
 from experiments.nvse.config import TRAINING, VOLATILE, Config
 from experiments.run import config as config_lib
-from experiments.run import expander, progress, runlib
+from experiments.run import expander, progress, runlib, vmapped_runs
 from repr_jax.data.entities.features import FeatureTable
 from repr_jax.data.entities.query_text import parse_members
+from repr_jax.errors import InputError
 from repr_jax.setexp import SCORES, from_scipy, systems
+
+# Flags in which runs of one program may differ; see `run_vmapped`.
+VMAP_OVER = (
+  "seed", "beta", "learning_rate", "label_smoothing", "prior_variance",
+  "dropout", "likelihood", "warmup", "decay", "epochs", "patience",
+)  # fmt: skip
 
 config_lib.define(Config)
 
@@ -155,13 +162,7 @@ def main(argv: list[str]) -> None:
     prepared = evaluate.prepare(config, table)
 
   def use(run: runlib.Run, opened: expander.Expander) -> None:
-    if prepared is not None:
-      evaluate.evaluate(run, opened, prepared, _say)
-    if config.mode == "export":
-      target = config.export or str(directory / "export")
-      opened.train_vectors()
-      expander.save(target, opened)
-      print(target)
+    _use(run, config, opened, prepared)
 
   if loaded is None:
     opened = _with_run(directory, config, table, use)
@@ -175,6 +176,78 @@ def main(argv: list[str]) -> None:
     questions.answer(opened)
   if config.mode == "serve":
     _serve(config.model or str(directory))
+
+
+def _use(
+  run: runlib.Run,
+  config: Config,
+  opened: expander.Expander,
+  prepared: evaluate.Prepared | None,
+) -> None:
+  """Evaluates or exports a model, where the mode asks for it."""
+  if prepared is not None:
+    evaluate.evaluate(run, opened, prepared, _say)
+  if config.mode == "export":
+    target = config.export or str(run.directory / "export")
+    opened.train_vectors()
+    expander.save(target, opened)
+    print(target)
+
+
+def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
+  """Trains runs that differ in the flags of VMAP_OVER in one program.
+
+  Args:
+    members: the runs.
+
+  Returns:
+    What went wrong in each run, None where nothing did.
+  """
+  tables: dict[pathlib.Path, FeatureTable] = {}
+
+  def prepare(values: Mapping[str, Any]) -> _Member:
+    config = config_lib.from_mapping(Config, values)
+    if config.mode in ("query", "serve") or config.model is not None:
+      raise InputError("a group of runs trains, evaluates or exports models")
+    folder = data.table_folder(config)
+    if folder not in tables:
+      tables[folder] = data.open_table(config, _say)
+    table, prepared = tables[folder], None
+    if config.mode == "evaluate":
+      prepared = evaluate.prepare(config, table)
+    return _Member(config, table, prepared)
+
+  with vmapped_runs.Group("nvse", members, VOLATILE, ("epochs",)) as group:
+    ready = group.prepare(prepare)
+    together = {i: x[:2] for i, x in ready.items() if x.config.mesh is None}
+    for i, trained in vmapped_train.train(group, together):
+      group.attempt(i, _finish_member, group.runs[i], ready[i], trained)
+      group.finish(i)
+    for i, (config, table, _) in ready.items():
+      if i not in together:  # one run has all devices
+        trained = group.attempt(i, train.train, group.runs[i], config, table)
+        group.attempt(i, _finish_member, group.runs[i], ready[i], trained)
+        group.finish(i)
+    return group.failures
+
+
+class _Member(NamedTuple):
+  """A run of a group before it is trained."""
+
+  config: Config
+  table: FeatureTable
+  prepared: evaluate.Prepared | None
+
+
+def _finish_member(
+  run: runlib.Run, member: _Member, trained: train.Trained
+) -> None:
+  """Writes what a run alone writes after its training."""
+  config, table, prepared = member
+  train.report(run, config, trained)
+  if config.mode != "train":
+    model = from_scipy.model_from_scipy(*trained[:3], table.counts)
+    _use(run, config, train.expander_of(config, table, model), prepared)
 
 
 def _with_run(

@@ -16,13 +16,49 @@ The work directory gets `results.json`, `plots/accuracy.png` and, by name, the
 reversed pairs that the last run of a cell got most wrong, `wrong_edges.tsv`.
 """
 
+import functools
+from collections.abc import Sequence
+
 import jax
+import numpy as np
 
 from experiments.rescal import data, evaluate, train
 from experiments.rescal.config import Config
-from experiments.run import config, runlib
+from experiments.run import config, runlib, vmapped_runs
+
+# Flags in which runs of one program may differ; see `run_vmapped`.
+VMAP_OVER = ("seed", "ridge", "tolerance", "full_tolerance", "max_steps")
 
 config.define(Config)
+
+
+def _record(
+  run: runlib.Run, cells: Sequence[data.Cell], figures: np.ndarray
+) -> None:
+  evaluate.rows_of(run, cells, figures)
+  run.plot("accuracy", evaluate.figure(cells, figures))
+
+
+def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
+  """Fits runs that differ in the flags of VMAP_OVER in one program.
+
+  Args:
+    members: the runs.
+
+  Returns:
+    What went wrong in each run, None where nothing did.
+  """
+  with vmapped_runs.Group("rescal", members) as group:
+    configs = group.prepare(functools.partial(config.from_mapping, Config))
+    if configs:
+      first = next(iter(configs.values()))
+      cells = data.load(first)
+      if first.double:
+        jax.config.update("jax_enable_x64", True)
+      for i, made in train.run_group(group, cells, configs).items():
+        group.attempt(i, _record, group.runs[i], cells, made.figures)
+        group.finish(i)
+    return group.failures
 
 
 def main(argv: list[str]) -> None:
@@ -34,8 +70,7 @@ def main(argv: list[str]) -> None:
     jax.config.update("jax_enable_x64", True)
   with runlib.Run("rescal") as run:
     figures, wrong = train.run_cells(run, cells, asked)
-    evaluate.rows_of(run, cells, figures)
-    run.plot("accuracy", evaluate.figure(cells, figures))
+    _record(run, cells, figures)
   print(evaluate.table(cells, figures))
   for label, edges in wrong.items():
     if edges:

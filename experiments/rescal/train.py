@@ -2,19 +2,91 @@
 
 import pathlib
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from experiments.rescal import data
 from experiments.rescal.config import Config
-from experiments.run import checkpoints, memory, runlib
+from experiments.run import (
+  checkpoints,
+  memory,
+  progress,
+  runlib,
+  vmapped_runs,
+)
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 from repr_jax.kb import rescal_als, slices, transitivity
+
+
+class Fitted(NamedTuple):
+  """The runs of a cell.
+
+  Attributes:
+    models: fields [runs, ...].
+    fits: share of the squares that each explains, [runs].
+    steps: updates made, [runs].
+  """
+
+  models: rescal_als.RescalModel
+  fits: jax.Array
+  steps: jax.Array
+
+
+class Cells:
+  """Figures of the cells of one work directory, with a checkpoint after each.
+
+  Attributes:
+    done: place of the last cell that a checkpoint has, -1 where there is none.
+    figures: of all cells, [cells, runs, 5].
+  """
+
+  def __init__(
+    self, run: runlib.Run, cells: Sequence[data.Cell], config: Config
+  ):
+    """Takes up the run's last checkpoint.
+
+    Args:
+      run: logs and checkpoints.
+      cells: what is fitted.
+      config: of the run.
+    """
+    self._run, self._cells, self._config = run, cells, config
+    figures = np.zeros((len(cells), config.runs, 5))
+    self.done, figures = run.restore(figures) or (-1, figures)
+    self.figures = np.array(figures)
+    self._listed = run.directory / "wrong_edges.tsv"
+
+  def after(self, index: int, fitted: Fitted, seconds: float) -> None:
+    """Measures and records what was fitted to a cell.
+
+    Args:
+      index: place of the cell.
+      fitted: its runs.
+      seconds: that they took.
+    """
+    began = time.monotonic()
+    cell = self._cells[index]
+    self.figures[index], wrong = measure(cell, self._config, fitted)
+    self._run.log(
+      index,
+      cell=cell.label,
+      mean=self.figures[index].mean(0),
+      spread=self.figures[index].std(0),
+      cell_seconds=seconds + time.monotonic() - began,
+      peak_mb=memory.peak_bytes() / 1e6,
+    )
+    _append_wrong(self._listed, wrong, cell.label)
+    self._run.save(index, self.figures)
+
+  def wrong(self) -> dict[str, list[Any]]:
+    """The wrong reversed pairs of all cells, by label."""
+    return _read_wrong(self._listed)
 
 
 def run_cells(
@@ -28,30 +100,111 @@ def run_cells(
     The figures [cells, runs, 5], and the wrong reversed pairs of all cells,
     by label.
   """
-  figures = np.zeros((len(cells), config.runs, 5))
-  done, figures = run.restore(figures) or (-1, figures)
-  figures = np.array(figures)
-  listed = run.directory / "wrong_edges.tsv"
-  for index in run.progress(range(done + 1, len(cells)), "cells"):
+  made = Cells(run, cells, config)
+  for index in run.progress(range(made.done + 1, len(cells)), "cells"):
     began = time.monotonic()
-    cell = cells[index]
-    figures[index], wrong = fit_cell(cell, config)
-    mean, spread = figures[index].mean(0), figures[index].std(0)
-    run.log(
-      index,
-      cell=cell.label,
-      mean=mean,
-      spread=spread,
-      cell_seconds=time.monotonic() - began,
-      peak_mb=memory.peak_bytes() / 1e6,
-    )
-    _append_wrong(listed, wrong, cell.label)
-    run.save(index, figures)
-  return figures, _read_wrong(listed)
+    (fitted,) = fit_cells(cells[index], [config])
+    made.after(index, fitted, time.monotonic() - began)
+  return made.figures, made.wrong()
+
+
+def run_group(
+  group: vmapped_runs.Group,
+  cells: Sequence[data.Cell],
+  configs: Mapping[int, Config],
+) -> dict[int, Cells]:
+  """`run_cells` of a group: one program fits a cell of all runs.
+
+  Args:
+    group: the runs.
+    cells: what is fitted.
+    configs: of each run, by place.
+
+  Returns:
+    The figures of the runs that did not fail, by place.
+  """
+  made: dict[int, Cells] = {}
+  for i, config in configs.items():
+    opened = group.attempt(i, Cells, group.runs[i], cells, config)
+    if opened is not None:
+      made[i] = opened
+  devices = jax.devices()
+  mesh = Mesh(np.array(devices), ("runs",)) if len(devices) > 1 else None
+  for index in progress.track(range(len(cells)), f"cells of {len(made)} runs"):
+    # Without a ridge the factors are orthonormal, by another program.
+    for plain in (False, True):
+      due = [
+        i
+        for i in group.active()
+        if made[i].done < index and (configs[i].ridge == 0) == plain
+      ]
+      if not due:
+        continue
+      began = time.monotonic()
+      fits = fit_cells(cells[index], [configs[i] for i in due], mesh)
+      seconds = (time.monotonic() - began) / len(due)
+      for i, fitted in zip(due, fits):
+        group.attempt(i, made[i].after, index, fitted, seconds)
+  return {i: made[i] for i in group.active()}
 
 
 def fit_cell(cell: data.Cell, config: Config) -> tuple[np.ndarray, list[Any]]:
-  """Fits all runs of a cell.
+  """Fits and measures all runs of a cell; see `measure`."""
+  (fitted,) = fit_cells(cell, [config])
+  return measure(cell, config, fitted)
+
+
+def fit_cells(
+  cell: data.Cell, configs: Sequence[Config], mesh: Mesh | None = None
+) -> list[Fitted]:
+  """Fits a cell with several configurations, in one program.
+
+  Args:
+    cell: what is fitted.
+    configs: may differ in seed, tolerances, most updates, and ridge unless it
+      is 0.
+    mesh: devices that share the runs.
+
+  Returns:
+    The runs of each configuration.
+  """
+  matrices, keys = [], []
+  for config in configs:
+    matrices += [
+      data.slices_of(cell, run, config) for run in range(config.runs)
+    ]
+    keys.append(jax.random.split(jax.random.key(config.seed), config.runs))
+
+  def own(name: str) -> np.ndarray:
+    """A number of each run."""
+    return np.repeat([getattr(x, name) for x in configs], configs[0].runs)
+
+  ridge = None
+  if configs[0].ridge:
+    ridge = rescal_als.Ridge(own("ridge"), own("ridge"))
+  full = cell.setting == "full"
+  fitted = rescal_als.fit_runs(
+    slices.stack(matrices),
+    jnp.concatenate(keys),
+    rank=cell.dim,
+    start=configs[0].start,
+    tolerance=own("full_tolerance" if full else "tolerance"),
+    max_steps=own("max_steps"),
+    roles=cell.roles,
+    ridge=ridge,
+    mesh=mesh,
+  )
+  size = configs[0].runs
+  return [
+    Fitted(*jax.tree.map(lambda x, i=i: x[i * size : (i + 1) * size], fitted))
+    for i in range(len(configs))
+  ]
+
+
+def measure(
+  cell: data.Cell, config: Config, fitted: Fitted
+) -> tuple[np.ndarray, list[Any]]:
+  """Figures of a cell.
 
   Returns:
     Figures [runs, 5]: percent right of E, E^c, E^rev, the fit and the updates
@@ -59,22 +212,7 @@ def fit_cell(cell: data.Cell, config: Config) -> tuple[np.ndarray, list[Any]]:
     (argument 1, argument 2, margin). A model that is not finite is a
     `NonFiniteError`.
   """
-  matrices = [data.slices_of(cell, run, config) for run in range(config.runs)]
-  ridge = None
-  if config.ridge:
-    ridge = rescal_als.Ridge(config.ridge, config.ridge)
-  models, fits, steps = rescal_als.fit_runs(
-    slices.stack(matrices),
-    jax.random.split(jax.random.key(config.seed), config.runs),
-    rank=cell.dim,
-    start=config.start,
-    tolerance=(
-      config.full_tolerance if cell.setting == "full" else config.tolerance
-    ),
-    max_steps=config.max_steps,
-    roles=cell.roles,
-    ridge=ridge,
-  )
+  models, fits, steps = fitted
   if (name := checkpoints.not_finite((models, fits))) is not None:
     raise runlib.NonFiniteError(
       f"{cell.label}: the fitted model{name} is not finite; see --ridge, or "

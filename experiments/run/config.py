@@ -189,6 +189,20 @@ def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
   return kind(**chosen)
 
 
+def from_mapping(kind: type[C], values: Mapping[str, Any]) -> C:
+  """`from_values` of flags that have more than the configuration's.
+
+  Args:
+    kind: the dataclass.
+    values: all flags of a program by name.
+
+  Returns:
+    The configuration, checked.
+  """
+  names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+  return from_values(kind, {name: values[name] for name in names})
+
+
 def unread(config: Any, name: str) -> str | None:
   """Why a configuration does not read one of its fields.
 

@@ -104,6 +104,20 @@ class Group:
       self.runs[index].__exit__(type(error), error, error.__traceback__)
       return None
 
+  def prepare(self, function: Callable[[Mapping[str, Any]], T]) -> dict[int, T]:
+    """Calls a function with the flags of each run that is active.
+
+    Args:
+      function: from all flags of a run, by name.
+
+    Returns:
+      Its results by place, without the runs that have failed.
+    """
+    ready = {
+      i: self.attempt(i, function, self.members[i].flags) for i in self.active()
+    }
+    return {i: made for i, made in ready.items() if made is not None}
+
   def finish(self, index: int) -> None:
     """Ends a run: writes its results and leaves its directory."""
 

@@ -23,10 +23,12 @@ import chex
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.sharding import Mesh, PartitionSpec
 
 from repr_jax.errors import InputError
 from repr_jax.kb import slices
 from repr_jax.kb.slices import Slices
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import spectral
 from repr_jax.ops.dense_factorizations import eigh, orthonormal_basis, qr
 from repr_jax.ops.operators import Operator
@@ -226,17 +228,18 @@ def fit(
   return lax.while_loop(unfinished, advance, state)
 
 
-@functools.partial(jax.jit, static_argnames=("rank", "start", "roles"))
+@functools.partial(jax.jit, static_argnames=("rank", "start", "roles", "mesh"))
 def fit_runs(
   relations: Slices,
   keys: Array,
   *,
   rank: int,
   start: str = "nvecs",
-  tolerance: float = 1e-4,
-  max_steps: int = 500,
+  tolerance: Array | float = 1e-4,
+  max_steps: Array | int = 500,
   roles: bool = False,
   ridge: Ridge | None = None,
+  mesh: Mesh | None = None,
 ) -> tuple[RescalModel, Array, Array]:
   """Several runs in one program, one after another.
 
@@ -248,17 +251,27 @@ def fit_runs(
     keys: a random key per run, [n].
     rank: d.
     start: as in `init`.
-    tolerance: as in `fit`.
-    max_steps: as in `fit`.
+    tolerance: as in `fit`, [] or of each run [n].
+    max_steps: as in `fit`, [] or [n].
     roles: as in `init`.
-    ridge: as in `init`.
+    ridge: as in `init`, fields [] or [n].
+    mesh: devices that share the runs, an axis; None for one device.
 
   Returns:
     The models, fields [n, ...]; their fits [n]; and the updates made [n].
   """
+  count = keys.shape[0]
+  more = 0 if mesh is None else -count % mesh.size
+
+  def filled(x):
+    """[n + more, ...], the last run again for those that are missing."""
+    return jnp.concatenate([x, *[x[-1:]] * more]) if more else x
+
+  def own(x):
+    return filled(jnp.broadcast_to(jnp.asarray(x), (count,)))
 
   def one(run):
-    matrices, key = run
+    matrices, key, tolerance, max_steps, ridge = run
     state = init(matrices, rank, key, start=start, roles=roles, ridge=ridge)
     state = fit(
       matrices,
@@ -269,7 +282,18 @@ def fit_runs(
     )
     return state.model, state.fit, state.step
 
-  return lax.map(one, (relations, keys))
+  def all_runs(runs):
+    return lax.map(one, runs)
+
+  runs = (
+    *jax.tree.map(filled, (relations, keys)),
+    *jax.tree.map(own, (tolerance, max_steps, ridge)),
+  )
+  if mesh is None:
+    return all_runs(runs)
+  cut = PartitionSpec(mesh.axis_names)
+  spread = meshes.shard_map(all_runs, mesh, (cut,), cut)
+  return jax.tree.map(lambda x: x[:count], spread(runs))
 
 
 @dataclasses.dataclass(frozen=True)

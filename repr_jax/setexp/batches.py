@@ -138,6 +138,43 @@ def pack(
   return Batch(features, cells, values, weights, samples, log_weights)
 
 
+def stack(parts: Sequence[Batch], features: int) -> Batch:
+  """Packed batches of several runs in one, padded to common lengths.
+
+  Args:
+    parts: of each run, with the same entities in a batch and as many steps.
+    features: F, columns of the counts.
+
+  Returns:
+    The batches, with a leading axis of runs.
+  """
+  u = max(x.features.shape[-1] for x in parts)
+  n = max(x.cells.shape[-1] for x in parts)
+  wide = [_widen(Batch(*map(np.asarray, x)), features, u, n) for x in parts]
+  return Batch(*(np.stack(field) for field in zip(*wide)))
+
+
+def _widen(batch: Batch, features: int, u: int, n: int) -> Batch:
+  """The same batch with longer lists of features and cells."""
+  old, b = batch.features.shape[-1], batch.weights.shape[-1]
+  leading = batch.features.shape[:-1]
+  new = np.broadcast_to(
+    np.arange(features + old, features + u, dtype=np.int32),
+    (*leading, u - old),
+  )
+  entity, place = np.divmod(batch.cells, np.int32(old))
+  cells = np.where(batch.cells < b * old, entity * u + place, b * u)
+  longer = [(0, 0)] * len(leading) + [(0, n - cells.shape[-1])]
+  # Padding of the samples comes after that of the features.
+  empty = batch.samples >= features
+  return batch._replace(
+    features=np.concatenate([batch.features, new], axis=-1),
+    cells=np.pad(cells, longer, constant_values=b * u).astype(np.int32),
+    counts=np.pad(batch.counts, longer),
+    samples=np.where(empty, batch.samples + (u - old), batch.samples),
+  )
+
+
 def typical_lengths(counts: sp.csr_array, batch: int) -> tuple[int, int]:
   """Padded lengths that most batches fit in: one program for most of them.
 

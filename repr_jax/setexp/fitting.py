@@ -5,6 +5,7 @@ ELBO; `keep_best` remembers the best parameters. `fit` chains them, and an
 experiment that logs and checkpoints calls them itself.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -146,12 +147,10 @@ def epoch(
     The state and means over the epoch, fields [].
   """
   means = []
-  dropout_key = jax.random.fold_in(key, 1 << 20)
-  keys = None
-  for packed, noise in _chunks(problem, key, batch_size, samples, chunk):
-    if hyper.dropout is not None:
-      dropout_key, own = jax.random.split(dropout_key)
-      keys = jax.random.split(own, noise.shape[0])
+  drops = hyper.dropout is not None
+  for packed, noise, keys in chunks(
+    problem, key, batch_size, samples, chunk, dropout=drops
+  ):
     if mesh is not None:
       packed, noise = sharding.place_batches(mesh, packed, noise)
     state, info = train.run(
@@ -243,6 +242,9 @@ def bound(
     The bound.
   """
   counts = batches.check_counts(counts)
+  # One program for all prior variances.
+  prior = config.prior_variance
+  config = dataclasses.replace(config, prior_variance=1.0)
   total = np.zeros(2)
   steps = -(-counts.shape[0] // batch_size)
   order = np.full(steps * batch_size, -1)
@@ -252,7 +254,7 @@ def bound(
     packed = jax.tree.map(lambda x: x[0], batches.pack(counts, rows[None]))
     noise_key = jax.random.fold_in(key, i)
     total += np.asarray(
-      _bound_sums(config, samples, inputs, params, packed, noise_key)
+      _bound_sums(config, samples, inputs, params, packed, noise_key, prior)
     )
   reconstruction, kl = total / counts.shape[0]
   tokens = counts.nnz if config.decoder == "multilabel" else counts.sum()
@@ -363,7 +365,7 @@ def fit(
 
 def check_hyper(config: autoencoder.Config, hyper: train.Hyper) -> None:
   """Refuses hyperparameters that training cannot use, on the host."""
-  rate, beta, smoothing, likelihood, dropout = hyper
+  rate, beta, smoothing, likelihood, dropout, prior = hyper
   if not 0 <= rate < np.inf:
     raise errors.InputError(
       f"the learning rate must be finite, 0 or more, not {rate}"
@@ -374,6 +376,8 @@ def check_hyper(config: autoencoder.Config, hyper: train.Hyper) -> None:
     raise errors.InputError(
       f"the likelihood's weight must be finite, 0 or more, not {likelihood}"
     )
+  if prior is not None and not 0 < prior < np.inf:
+    raise errors.InputError(f"the prior variance must be positive, not {prior}")
   if dropout is not None and not 0 <= dropout < 1:
     raise errors.InputError(f"dropout must be in [0, 1), not {dropout}")
   if smoothing is not None and not 0 <= smoothing < 1:
@@ -382,14 +386,34 @@ def check_hyper(config: autoencoder.Config, hyper: train.Hyper) -> None:
     raise errors.InputError("a sampled softmax has no smoothing: leave it out")
 
 
-def _chunks(
-  problem: Problem, key: jax.Array, batch: int, samples: int, chunk: int
-) -> Iterator[tuple[batches.Batch, jax.Array]]:
-  """Packed batches [length, ...] and noise [length, samples, b, d]."""
+def chunks(
+  problem: Problem,
+  key: jax.Array,
+  batch_size: int = 64,
+  samples: int = 1,
+  chunk: int = 50,
+  *,
+  dropout: bool = False,
+) -> Iterator[tuple[batches.Batch, jax.Array, jax.Array | None]]:
+  """The batches of an epoch, as `train.run_steps` takes them.
+
+  Args:
+    problem: what to train on.
+    key: random key of the epoch.
+    batch_size: entities in a step.
+    samples: of z for each entity.
+    chunk: steps in one program.
+    dropout: whether steps drop inputs.
+
+  Yields:
+    Packed batches with a leading axis of steps, noise [steps, samples, b, d]
+    and keys of the dropout [steps], None without.
+  """
   config, counts = problem.config, problem.counts
   seed = np.asarray(jax.random.key_data(key)).ravel()
   rng = np.random.default_rng(seed)
-  batch = min(batch, counts.shape[0])
+  dropout_key = jax.random.fold_in(key, 1 << 20)
+  batch = min(batch_size, counts.shape[0])
   lengths = batches.typical_lengths(counts, batch)
   steps = -(-counts.shape[0] // batch)
   parts = -(-steps // chunk)
@@ -401,15 +425,20 @@ def _chunks(
       counts, rows, problem.proposal, config.sampled, rng, lengths
     )
     shape = (length, samples, batch, config.dim)
-    yield packed, jax.random.normal(jax.random.fold_in(key, i), shape)
+    keys = None
+    if dropout:
+      dropout_key, own = jax.random.split(dropout_key)
+      keys = jax.random.split(own, length)
+    yield packed, jax.random.normal(jax.random.fold_in(key, i), shape), keys
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _bound_sums(config, samples, inputs, params, packed, key):
+def _bound_sums(config, samples, inputs, params, packed, key, prior):
   """Sums [2] of both terms over a batch, one sample of z at a time."""
   shape = (samples, 1, packed.weights.shape[0], config.dim)
   noise = jax.random.normal(key, shape, params.decoder.dtype)
   terms = lax.map(
-    lambda x: train.batch_terms(config, inputs, params, packed, x), noise
+    lambda x: train.batch_terms(config, inputs, params, packed, x, prior),
+    noise,
   )
   return jnp.stack([jnp.sum(packed.weights * x.mean(axis=0)) for x in terms])

@@ -38,6 +38,7 @@ class Hyper(NamedTuple):
     likelihood: weight of the log-likelihood; None for 1.
     dropout: share of the encoder's inputs that a step leaves out, the others
       scaled up; None for none at no cost.
+    prior_variance: of the concepts; None for that of the configuration.
   """
 
   learning_rate: Any = 1e-3
@@ -45,6 +46,7 @@ class Hyper(NamedTuple):
   smoothing: Any = None
   likelihood: Any = None
   dropout: Any = None
+  prior_variance: Any = None
 
 
 class State(NamedTuple):
@@ -262,6 +264,7 @@ def batch_terms(
   params: autoencoder.Params,
   batch: Batch,
   noise: jax.Array,
+  prior_variance: Any = None,
 ) -> autoencoder.Elbo:
   """Terms of the bound for each entity of a batch, by the exact softmax.
 
@@ -271,6 +274,7 @@ def batch_terms(
     params: the parameters.
     batch: the batch.
     noise: standard normal, [samples, b, d].
+    prior_variance: of the concepts, traced; None for the configuration's.
 
   Returns:
     The terms, fields [b].
@@ -282,7 +286,8 @@ def batch_terms(
     _take(params.decoder, batch.features),
     jnp.zeros((0, params.decoder.shape[1]), params.decoder.dtype),
   )
-  return _terms(config, inputs, parts, batch, noise)
+  hyper = Hyper(prior_variance=prior_variance)
+  return _terms(config, inputs, parts, batch, noise, hyper)
 
 
 def step(
@@ -432,10 +437,13 @@ def _kinds(config, optimizer, params) -> list[str]:
 
 
 @chosen_products
-def _terms(
-  config, inputs, parts, batch, noise, smoothing=None, dropout=None, key=None
-):
+def _terms(config, inputs, parts, batch, noise, hyper, key=None):
   """Terms [b] of the bound; noise [samples, b, d]."""
+  smoothing, prior_variance = hyper.smoothing, hyper.prior_variance
+  if smoothing is not None:
+    smoothing = jnp.asarray(smoothing, parts.targets.dtype)
+  if prior_variance is None:
+    prior_variance = config.prior_variance
   b, u = batch.weights.shape[0], batch.features.shape[0]
   counts = jnp.zeros(b * u, parts.targets.dtype)
   counts = counts.at[batch.cells].set(
@@ -451,16 +459,14 @@ def _terms(
     weighted = autoencoder.unit_length(weighted)
   if config.targets == "inputs":
     counts = autoencoder.unit_sum(weighted)
-  if dropout is not None:
-    weighted = autoencoder.drop_inputs(key, weighted, dropout)
+  if hyper.dropout is not None:
+    weighted = autoencoder.drop_inputs(key, weighted, hyper.dropout)
   posterior = jax.vmap(
     functools.partial(autoencoder.encode_sums, config, parts.encoder)
   )(weighted @ parts.rows)
   z = posterior.mean + jnp.exp(posterior.log_variance / 2) * noise
   kl = jax.vmap(
-    functools.partial(
-      gaussian.kl_to_prior, prior_variance=config.prior_variance
-    )
+    functools.partial(gaussian.kl_to_prior, prior_variance=prior_variance)
   )(*posterior)
   z = autoencoder.with_one(z).reshape(noise.shape[0] * b, -1)
   own = batch.features < inputs.idf.shape[0]
@@ -472,12 +478,7 @@ def _terms(
 
 @chosen_products
 def _loss(config, inputs, parts, batch, noise, hyper, key):
-  smoothing = hyper.smoothing
-  if smoothing is not None:
-    smoothing = jnp.asarray(smoothing, parts.targets.dtype)
-  terms = _terms(
-    config, inputs, parts, batch, noise, smoothing, hyper.dropout, key
-  )
+  terms = _terms(config, inputs, parts, batch, noise, hyper, key)
   share = batch.weights / jnp.maximum(batch.weights.sum(), 1)
   reconstruction, kl = (jnp.sum(share * x) for x in terms)
   given = hyper.beta, 1 if hyper.likelihood is None else hyper.likelihood

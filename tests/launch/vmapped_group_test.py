@@ -135,8 +135,8 @@ def test_runs_at_different_checkpoints_go_on_together(
   (whole / "0" / "results.json").unlink()
   original = train.Validation.after
 
-  def stops(self, epoch, state, loss):
-    original(self, epoch, state, loss)
+  def stops(self, epoch, state, outputs):
+    original(self, epoch, state, outputs)
     if epoch == 1:
       raise KeyboardInterrupt
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
-from repr_jax.setexp import batches
+from repr_jax.setexp import batches, softmax
 
 
 def _counts(seed=0, entities=12, features=30):
@@ -67,3 +67,29 @@ def test_counts_are_merged_and_checked():
   np.testing.assert_array_equal(checked.toarray(), [[0, 3, 0], [0, 0, 0]])
   with pytest.raises(InputError, match="no entity has a feature"):
     batches.check_counts(sp.csr_array((2, 3)))
+
+
+def test_batches_of_several_runs_share_their_lengths():
+  counts = _counts()
+  order = np.array([[3, 1, 7, 0], [11, 2, -1, -1]])
+  proposal = softmax.make_proposal("unigram", np.ones(30))
+  rng = np.random.default_rng(0)
+  lengths = [(32, 64), (48, 32), (40, 96)]
+  parts = [
+    batches.pack(counts, order, proposal, 40, rng, shortest)
+    for shortest in lengths
+  ]
+  stacked = batches.stack(parts, 30)
+  assert len({x.features.shape for x in parts}) > 1
+  for run, part in enumerate(parts):
+    own = batches.Batch(*(x[run] for x in stacked))
+    for step in range(2):
+      np.testing.assert_array_equal(
+        _unpacked(own, step, 30), _unpacked(part, step, 30)
+      )
+      ids = np.concatenate([own.features[step], own.samples[step]])
+      assert len(set(ids.tolist())) == len(ids)  # padding too
+      assert (np.diff(own.features[step]) > 0).all()
+    drawn, before = own.samples, part.samples
+    np.testing.assert_array_equal(drawn[drawn < 30], before[before < 30])
+    np.testing.assert_array_equal(own.weights, part.weights)

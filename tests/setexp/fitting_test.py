@@ -1,5 +1,7 @@
 """Hyperparameters that training refuses."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ _PLAIN = autoencoder.Config(dim=3, hidden=(6,))
     train.Hyper(beta=-1.0),
     train.Hyper(smoothing=1.0),
     train.Hyper(beta=float("nan")),
+    train.Hyper(prior_variance=0.0),
   ],
 )
 def test_wrong_hyperparameters_are_refused(hyper):
@@ -32,6 +35,24 @@ def test_a_sampled_softmax_has_no_smoothing():
   config = autoencoder.Config(dim=3, hidden=(6,), sampled=4)
   with pytest.raises(errors.InputError, match="smoothing"):
     fitting.check_hyper(config, train.Hyper(smoothing=0.1))
+
+
+def test_the_prior_variance_is_traced():
+  counts = sp.csr_array(np.random.default_rng(0).poisson(1.0, (12, 7)) + 0.0)
+  key = jax.random.key(0)
+  static = dataclasses.replace(_PLAIN, prior_variance=3.0)
+  hyper = train.Hyper(0.1, prior_variance=3.0)
+  one = fitting.fit(counts, static, key, epochs=2, hyper=train.Hyper(0.1))
+  two = fitting.fit(counts, _PLAIN, key, epochs=2, hyper=hyper)
+  other = fitting.fit(counts, _PLAIN, key, epochs=2, hyper=train.Hyper(0.1))
+  np.testing.assert_allclose(one.params.decoder, two.params.decoder, rtol=1e-5)
+  assert np.abs(one.params.decoder - other.params.decoder).max() > 1e-4
+  inputs, look = one.inputs, jax.random.key(1)
+  bounds = [
+    fitting.bound(config, inputs, one.params, counts, look).kl
+    for config in (static, _PLAIN)
+  ]
+  assert abs(bounds[0] - bounds[1]) > 1e-2
 
 
 def test_64_bits_train_without_widening_the_state():
