@@ -16,7 +16,7 @@ _TREES = {**_WORDS, "dependencies": GIVEN}
 _SCALE = {"study": "scale"}
 _FITS = {"study": ("fit", *TABLES, "price", "scale")}
 _QUERY = {"study": "query"}
-_SETS = {"study": ("fit", *TABLES, "price"), "evaluate": True}
+_SETS = {"study": ("fit", *TABLES, "price", "sets"), "evaluate": True}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Config:
   study: str = flag(
     "fit",
     "One fit, a table of the chapter, the price of each group of views, the "
-    "run at its scale on synthetic views, or questions to a finished run.",
-    choices=("fit", *TABLES, "price", "scale", "query"),
+    "run at its scale on synthetic views, the test sets with their MRDS, or "
+    "questions to a finished run.",
+    choices=("fit", *TABLES, "price", "scale", "sets", "query"),
   )
   values: Sequence[str] = flag(
     (), "Settings that the study tries.", only={"study": SWEEPS}

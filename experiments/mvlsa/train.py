@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import pathlib
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -197,6 +197,12 @@ def view_weights(names: Sequence[str], config: Config) -> dict[str, float]:
     weight = config.group_weight(group)
     weights[name] = weight / (groups.count(group) if config.balance else 1)
   return weights
+
+
+def weighted(names: Iterable[str], config: Config) -> list[str]:
+  """The views whose group has a weight."""
+  weights = view_weights(list(names), config)
+  return [name for name, weight in weights.items() if weight > 0]
 
 
 def agreement_weights(made: Factors, config: Config) -> dict[str, float]:

@@ -17,14 +17,17 @@ from experiments.mvlsa import (
   data,
   evaluate,
   findings,
+  set_table,
   studies,
   train,
 )
 from experiments.mvlsa import chapter as chapters
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
+from experiments.run import runlib
 from repr_jax import multiview
 from repr_jax.errors import InputError
+from repr_jax.evaluation import significance, similarity
 from repr_jax.multiview import host_views
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -262,7 +265,15 @@ def test_baselines_are_compared_and_fused(problem, monkeypatch):
     study.systems[n]["TOPIC"].value for n in ("LSA", "PPMI-SVD", "skip-gram")
   ]
   assert best == max(singles)
-  assert any("before fusing" in note for note in study.notes)
+  tests = {(t.system, t.over): t for t in study.tests}
+  assert {"best view", "LSA", "PPMI-SVD", "skip-gram"} <= {b for _, b in tests}
+  test, systems = tests["all views", "LSA"], study.systems
+  one, two = (systems[n]["TOPIC"] for n in ("all views", "LSA"))
+  assert test.gain == pytest.approx(one.value - two.value)
+  between = similarity.spearman(one.scores, two.scores)
+  assert test.correlation == pytest.approx(between)
+  parts = two.value / 100, one.value / 100, between, len(one.scores)
+  assert test.p_value == pytest.approx(significance.williams_test(*parts)[1])
   (named,) = [n for n in study.notes if n.startswith("The best single view")]
   view = named.rpartition(" ")[2].rstrip(".")
   alone = problem.score(train.factors(problem)[view].left[:, :4])
@@ -297,6 +308,19 @@ def test_lexicons_are_added_plainly(world, config, monkeypatch):
   for how in ("retrofitted", "counter-fitted"):
     assert study.systems[f"vectors_v {how}"]["TOPIC"].value > raw + 5
   assert "other.txt: 2 pairs, 1 of other words." in study.notes
+
+
+def test_the_sets_are_listed_with_their_mrds(world, tmp_path, capsys):
+  sets = evaluate.load_sets(str(world / "sets"))
+  with runlib.Run("mvlsa", directory=tmp_path, config={}) as run:
+    set_table.run(run, sets)
+  size = len(sets[0].pairs)
+  expected = 100 * significance.mrds_correlation(size, 0.05, 0.9)
+  lines = capsys.readouterr().out.splitlines()
+  line = next(x for x in lines if "TOPIC" in x)
+  assert line.split()[1] == str(size)
+  assert line.split()[-1] == f"{expected:.1f}"
+  assert "TOPIC" in (tmp_path / "sets.md").read_text()
 
 
 def test_the_thesis_tables_are_whole():
