@@ -26,6 +26,9 @@ def run(problem: Problem) -> Study:
     The study, with Williams' test of all views against each other system.
   """
   config = problem.config
+  # Read before anything long: a bad line is told at once.
+  synonyms, one = baselines.lexicon_pairs(config.synonyms, problem)
+  antonyms, two = baselines.lexicon_pairs(config.antonyms, problem)
   tried: dict[str, tuple[Results, np.ndarray]] = {}
   for name, vectors in baselines.systems(problem):
     tried[name] = (problem.score(vectors), vectors)
@@ -41,9 +44,8 @@ def run(problem: Problem) -> Study:
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
   notes.append(f"The best single view on {_TUNED}: {view}.")
-  more, remarks = _given_vectors(problem, own, view)
-  results |= more
-  notes += remarks
+  results |= _given_vectors(problem, own, view, synonyms, antonyms)
+  notes += [one] * bool(config.synonyms) + [two] * bool(config.antonyms)
   others = train.factors(problem, views=fused)
   text = {n: f for n, f in own.items() if data.group(n) in ("text", "window")}
   for label, made in {
@@ -52,7 +54,7 @@ def run(problem: Problem) -> Study:
     "all views": own,
     "all fused": {**own, **others},
   }.items():
-    fitted = train.fit(made, config)
+    fitted = train.fit(made, config, problem.labels)
     vectors = train.vectors(fitted, config)
     results[label] = problem.score(vectors)
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
@@ -115,8 +117,12 @@ def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
 
 
 def _given_vectors(
-  problem: Problem, made: Factors, best: str
-) -> tuple[dict[str, Results], list[str]]:
+  problem: Problem,
+  made: Factors,
+  best: str,
+  synonyms: np.ndarray,
+  antonyms: np.ndarray,
+) -> dict[str, Results]:
   """Other systems' vectors, raw and transformed, and lexicons added plainly.
 
   Lexicons are added to each of the other systems' vectors, or to the best
@@ -132,15 +138,13 @@ def _given_vectors(
       alone = _alone(made[view.name], config)
       results[f"{view.name} transformed"] = problem.score(alone)
   if not config.synonyms:
-    return results, []
-  synonyms, one = baselines.lexicon_pairs(config.synonyms, problem)
-  antonyms, two = baselines.lexicon_pairs(config.antonyms, problem)
+    return results
   for name, base in (
     bases or {"best view": _alone(made[best], config)}
   ).items():
     for how, vectors in baselines.with_lexicons(base, synonyms, antonyms):
       results[f"{name} {how}"] = problem.score(vectors)
-  return results, [one, two] if config.antonyms else [one]
+  return results
 
 
 def _best_of(results: Mapping[str, Results], names: Sequence[str]) -> Results:

@@ -137,9 +137,11 @@ class Config:
   )  # fmt: skip
   view_weights: str = flag(
     "given", "Weights of views: --group_weights alone, or times weights by how "
-    "far the other views predict a view, which needs no labels and suits views "
-    "of one kind.",
-    choices=("given", "agreement"), only={**_WORDS, "method": "memory"},
+    "far other views predict a view (agreement, for views of one kind), by how "
+    "well views predict those of other sources (heldout), or fitted to halves "
+    "of the tuning sets (labels).",
+    choices=("given", "agreement", "heldout", "labels"),
+    only={**_WORDS, "method": "memory"},
   )  # fmt: skip
   agreement_power: float = flag(
     2.0, "Power of the agreement that is a view's weight.", minimum=0,
@@ -241,8 +243,12 @@ class Config:
     self.group_weight("")
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
-    if self.view_weights == "agreement" and self.mesh:
-      raise InputError("--view_weights=agreement is not read with --mesh")
+    if self.view_weights != "given" and self.mesh:
+      raise InputError(
+        f"--view_weights={self.view_weights} is not read with --mesh"
+      )
+    if self.view_weights == "labels" and not self.evaluate:
+      raise InputError("--view_weights=labels needs test sets; --evaluate")
     kinds = {_pair(entry)[1] for entry in self.group_nonlinearity}
     used = self.study == "n" or "power" in kinds | {self.nonlinearity}
     if self.power != 0.25 and not used:

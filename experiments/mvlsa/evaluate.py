@@ -120,6 +120,29 @@ def _of_folder(folder: pathlib.Path, analogies: bool) -> list[TestSet]:
   return sets
 
 
+def halves(
+  sets: Sequence[TestSet],
+) -> tuple[list[testsets.SimilaritySet], list[TestSet]]:
+  """Every other pair of the tuning sets, and all that is left to report on.
+
+  Args:
+    sets: the test sets.
+
+  Returns:
+    Halves that settings may be chosen on, and the sets with the other halves.
+  """
+  development, rest = [], list(sets)
+  for place, one in enumerate(sets):
+    if one.name in TUNING and isinstance(one, testsets.SimilaritySet):
+      first, second = (
+        testsets.SimilaritySet(one.name, one.pairs[i::2], one.scores[i::2])
+        for i in (0, 1)
+      )
+      development.append(first)
+      rest[place] = second
+  return development, rest
+
+
 def check_known(sets: Sequence[TestSet], words: Sequence[str]) -> None:
   """Raises `InputError` where no set can be scored with a vocabulary.
 

@@ -51,7 +51,9 @@ def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
   for label, place, config in settings:
     if name != "k" or whole is None:
       made = train.factors(problem, dataclasses.replace(config, m=rank))
-      whole = train.fit(made, dataclasses.replace(config, k=most))
+      whole = train.fit(
+        made, dataclasses.replace(config, k=most), problem.labels
+      )
     vectors = train.vectors(whole.truncate(config.k), config)
     results[label] = problem.score(vectors)
     axis.append(place)
@@ -71,8 +73,7 @@ def fit(problem: Problem) -> Study:
   fitted = train.fit_views(problem)
   vectors = train.vectors(fitted, config)
   names = [view.name for view in problem.data.views]
-  weights = train.view_weights(names, config)
-  names = [name for name in names if weights[name] > 0]
+  names = train.weighted(names, config)
   dropped = int((~fitted.kept).sum())
   notes = [
     f"{dropped:,} of {len(fitted.kept):,} words are in fewer than "
@@ -128,7 +129,7 @@ def _ablation(problem: Problem) -> Study:
   """All views, and all but one group at a time."""
   config = problem.config
   made = train.factors(problem)
-  whole = train.fit(made, config)
+  whole = train.fit(made, config, problem.labels)
   vectors = train.vectors(whole, config)
   results = {"all views": problem.score(vectors)}
   groups = list(dict.fromkeys(map(data.group, train.weighted(made, config))))
@@ -140,7 +141,8 @@ def _ablation(problem: Problem) -> Study:
     kept = {n: f for n, f in made.items() if data.group(n) not in dropped}
     if not kept:
       continue
-    other = train.vectors(train.fit(kept, config), config)
+    fitted = train.fit(kept, config, problem.labels)
+    other = train.vectors(fitted, config)
     results[label] = problem.score(other)
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
   gains = [
