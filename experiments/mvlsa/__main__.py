@@ -8,8 +8,9 @@ other systems' vectors; they are counted once into --store and reused by every
 run that names it. The work directory gets vectors.npz and vectors.txt
 (word2vec's format), results.json with the thesis' figures, nearest neighbors,
 the explained share of each view, and plots. --study runs a whole table of the
-chapter over one pass of counting. --mode=query asks a finished run, in any
-case of letters; for an unknown word it takes the one spelled most like it:
+chapter over one pass of counting. --study=sets lists the test sets with their
+MRDS. --mode=query asks a finished run, in any case of letters; for an unknown
+word it takes the one spelled most like it:
 
 python -m experiments.mvlsa --mode=query --workdir=runs/wn
     --ask="dog,dog cat,man king woman" --map=words.svg
@@ -27,6 +28,7 @@ from experiments.mvlsa import (
   price,
   query,
   scale,
+  set_table,
   studies,
   train,
 )
@@ -49,7 +51,7 @@ configs.define(Config)
 
 
 def record(
-  run: runlib.Run, words: Sequence[str], study: studies.Study, config: Config
+  run: runlib.Run, words: Sequence[str], study: evaluate.Study, config: Config
 ) -> None:
   """Writes vectors, shares of views, neighbors and plots of a study."""
   assert study.vectors is not None
@@ -64,7 +66,7 @@ def record(
 
 
 def tabulate(
-  run: runlib.Run, study: studies.Study, problem: train.Problem
+  run: runlib.Run, study: evaluate.Study, problem: train.Problem
 ) -> None:
   """Writes and prints the figures of a study."""
   cells = studies.cells(study, problem)
@@ -79,6 +81,28 @@ def tabulate(
     out.write(tables.to_markdown(columns, rows, marked=marked) + "\n")
     out.writelines(f"\n{note}\n" for note in study.notes)
   print(tables.to_text(columns, rows, marked=marked))
+  if study.tests:
+    _tabulate_tests(run, study)
+
+
+def _tabulate_tests(run: runlib.Run, study: evaluate.Study) -> None:
+  """Writes and prints gain, r_s and p of each pair of systems by set."""
+  by_set: dict[str, dict[str, str]] = {}
+  for test in study.tests:
+    label = f"{test.system} over {test.over}"
+    run.row(f"{label}, {test.name}", "p (Williams)", test.p_value)
+    shown = f"{test.gain:+.1f}, r {test.correlation:.2f}, p {test.p_value:.2g}"
+    by_set.setdefault(label, {})[test.name] = shown
+  names = list(dict.fromkeys(test.name for test in study.tests))
+  columns = [tables.Column("Gain, r_s, p (Williams)")]
+  columns += [tables.Column(name, align="right") for name in names]
+  rows = [
+    [label, *(cells.get(name, "-") for name in names)]
+    for label, cells in by_set.items()
+  ]
+  with files.atomic_write(run.directory / "tests.md") as out:
+    out.write(tables.to_markdown(columns, rows) + "\n")
+  print(tables.to_text(columns, rows))
 
 
 def _sets(config: Config) -> list[evaluate.TestSet]:
@@ -98,6 +122,9 @@ def _execute(
   """One run; its views, which other runs can share, unless it made them up."""
   if config.study == "scale":
     scale.run(run, config)
+    return None
+  if config.study == "sets":
+    set_table.run(run, sets)
     return None
   began, steps = time.monotonic(), iter(range(1 << 30))
 

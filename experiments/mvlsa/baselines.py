@@ -55,11 +55,18 @@ def skip_gram(
     Vectors, [n, k]; zero for a word that gensim did not see.
   """
   try:
+    from gensim import utils
     from gensim.models import word2vec
   except ImportError as error:
     raise InputError(
       'skip-gram comes with gensim: pip install "repr_jax[data]"'
     ) from error
+  known = set(words.words)
+
+  def keep(word: str, count: int, min_count: int) -> int:
+    del count, min_count
+    return utils.RULE_KEEP if word in known else utils.RULE_DISCARD
+
   with tempfile.NamedTemporaryFile("w", suffix=".txt") as plain:
     for sentence in text_lib.sentences(paths, lower=True):
       plain.write(" ".join(sentence) + "\n")
@@ -67,7 +74,7 @@ def skip_gram(
     model = word2vec.Word2Vec(
       corpus_file=plain.name, vector_size=k, window=window, sg=1, negative=5,
       sample=1e-3, min_count=1, epochs=epochs, alpha=learning_rate,
-      workers=workers, seed=seed, trim_rule=None,
+      workers=workers, seed=seed, trim_rule=keep,
     )  # fmt: skip
   array = np.zeros((len(words), k), np.float32)
   places = model.wv.key_to_index

@@ -128,7 +128,7 @@ def _row(run: runlib.Run, result: similarity.Result) -> dict:
   )  # fmt: skip
 
 
-def _neighbors(problem: train.Problem, study: studies.Study) -> report.Table:
+def _neighbors(problem: train.Problem, study: evaluate.Study) -> report.Table:
   """The nearest words of a few."""
   assert study.vectors is not None
   near = evaluate.neighbors(problem.data.words.words, study.vectors, _ASKED)
@@ -139,7 +139,7 @@ def _neighbors(problem: train.Problem, study: studies.Study) -> report.Table:
   )
 
 
-def _sweep(study: studies.Study) -> report.Lines:
+def _sweep(study: evaluate.Study) -> report.Lines:
   """The figures of a study against its setting."""
   sets = next(iter(study.systems.values()))
   values = {

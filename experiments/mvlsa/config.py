@@ -15,8 +15,13 @@ _FITS = {"mode": "fit"}
 _WORDS = {**_FITS, "study": ("fit", *TABLES, "price")}
 _TREES = {**_WORDS, "dependencies": GIVEN}
 _SCALE = {**_FITS, "study": "scale"}
+_FITTED = {**_FITS, "study": ("fit", *TABLES, "price", "scale")}
 _QUERY = {"mode": "query"}
-_SETS = {**_WORDS, "evaluate": True}
+_SETS = {
+  **_FITS,
+  "study": ("fit", *TABLES, "price", "sets"),
+  "evaluate": True,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,9 +34,9 @@ class Config:
   )  # fmt: skip
   study: str = flag(
     "fit",
-    "One fit, a table of the chapter, the price of each group of views, or the "
-    "run at its scale on synthetic views.",
-    choices=("fit", *TABLES, "price", "scale"),
+    "One fit, a table of the chapter, the price of each group of views, the "
+    "run at its scale on synthetic views, or the test sets with their MRDS.",
+    choices=("fit", *TABLES, "price", "scale", "sets"),
     only=_FITS,
   )
   values: Sequence[str] = flag(
@@ -120,17 +125,17 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   nonlinearity: str = flag(
-    "power", "n: what is done to each count.", choices=KINDS, only=_FITS
+    "power", "n: what is done to each count.", choices=KINDS, only=_FITTED
   )
   power: float = flag(
-    0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITS
+    0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITTED
   )
   smoothing: float = flag(
-    0.75, "Exponent of the column totals in `ppmi`.", above=0, only=_FITS
+    0.75, "Exponent of the column totals in `ppmi`.", above=0, only=_FITTED
   )
   t: int = flag(
     12_500, "Most frequent columns of each view that are kept.", minimum=1,
-    only=_FITS,
+    only=_FITTED,
   )  # fmt: skip
   group_nonlinearity: Sequence[str] = flag(
     (), "GROUP:KIND where a group differs from --nonlinearity.", only=_WORDS
@@ -141,9 +146,11 @@ class Config:
   )  # fmt: skip
   view_weights: str = flag(
     "given", "Weights of views: --group_weights alone, or times weights by how "
-    "far the other views predict a view, which needs no labels and suits views "
-    "of one kind.",
-    choices=("given", "agreement"), only={**_WORDS, "method": "memory"},
+    "far other views predict a view (agreement, for views of one kind), by how "
+    "well views predict those of other sources (heldout), or fitted to halves "
+    "of the tuning sets (labels).",
+    choices=("given", "agreement", "heldout", "labels"),
+    only={**_WORDS, "method": "memory"},
   )  # fmt: skip
   agreement_power: float = flag(
     2.0, "Power of the agreement that is a view's weight.", minimum=0,
@@ -159,9 +166,9 @@ class Config:
   min_support: int = flag(
     1, "v: in how many views a word must be observed.", minimum=1, only=_WORDS
   )
-  m: int = flag(300, "Rank of each view's SVD.", minimum=1, only=_FITS)
-  k: int = flag(300, "Dimension of the vectors.", minimum=1, only=_FITS)
-  ridge: float = flag(1e-8, "r of every view.", minimum=0, only=_FITS)
+  m: int = flag(300, "Rank of each view's SVD.", minimum=1, only=_FITTED)
+  k: int = flag(300, "Dimension of the vectors.", minimum=1, only=_FITTED)
+  ridge: float = flag(1e-8, "r of every view.", minimum=0, only=_FITTED)
   relative_ridge: bool = flag(
     False, "--ridge is in units of the mean squared singular value.",
     only={**_FITS, "study": (
@@ -180,10 +187,10 @@ class Config:
     choices=("memory", "stream"), only={**_FITS, "study": "fit"},
   )  # fmt: skip
   svd_cycles: int = flag(
-    2, "How often an SVD may fill its basis.", minimum=1, only=_FITS
+    2, "How often an SVD may fill its basis.", minimum=1, only=_FITTED
   )
   tolerance: float = flag(
-    1e-2, "Relative error at which an SVD stops.", minimum=0, only=_FITS
+    1e-2, "Relative error at which an SVD stops.", minimum=0, only=_FITTED
   )
   keep_factors: bool = flag(
     False, "Keep the SVD factors in --store.",
@@ -248,8 +255,12 @@ class Config:
     self.group_weight("")
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
-    if self.view_weights == "agreement" and self.mesh:
-      raise InputError("--view_weights=agreement is not read with --mesh")
+    if self.view_weights != "given" and self.mesh:
+      raise InputError(
+        f"--view_weights={self.view_weights} is not read with --mesh"
+      )
+    if self.view_weights == "labels" and not self.evaluate:
+      raise InputError("--view_weights=labels needs test sets; --evaluate")
     kinds = {_pair(entry)[1] for entry in self.group_nonlinearity}
     used = self.study == "n" or "power" in kinds | {self.nonlinearity}
     if self.power != 0.25 and not used:

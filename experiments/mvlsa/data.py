@@ -3,8 +3,11 @@
 import functools
 import pathlib
 import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from experiments.mvlsa import corpus
 from experiments.mvlsa.config import Config
@@ -77,6 +80,12 @@ def group(name: str) -> str:
     if name.startswith(start):
       return known
   return name.partition("_")[0]
+
+
+def source(name: str) -> str:
+  """The source of a view: views of one source share their noise."""
+  start = name.partition("_")[0]
+  return name if start in ("counts", "matrix", "vectors") else start
 
 
 def prepare_text(config: Config) -> list[str]:
@@ -179,7 +188,28 @@ def choose(config: Config, counted: Sequence[View]) -> list[View]:
       f"no view observes {config.min_rows} words; the largest {max(known)}:"
       " lower --min_rows"
     )
-  return large
+  return _fitting(large)
+
+
+def _fitting(views: Sequence[View]) -> list[View]:
+  """The views that say something and have words in common with another."""
+  constant = [v.name for v in views if counts.is_constant(v.matrix)]
+  if constant:
+    warnings.warn(
+      f"all words are alike in {', '.join(constant)}: left out", stacklevel=2
+    )
+  kept = [view for view in views if view.name not in constant]
+  if not kept:
+    raise InputError("in every view all words are alike; nothing can be fitted")
+  seen = np.stack([counts.observed(view.matrix) for view in kept])
+  alone = ~(seen & (seen.sum(axis=0) > 1)).any(axis=1)
+  if len(kept) > 1 and alone.any():
+    name = kept[int(np.argmax(alone))].name
+    raise InputError(
+      f"{name} has no word in common with any other view; check its words, or "
+      f"leave it out: --drop_views={name}"
+    )
+  return kept
 
 
 def _without(counted: Sequence[View], dropped: Sequence[str]) -> list[View]:

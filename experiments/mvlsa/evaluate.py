@@ -3,15 +3,16 @@
 import pathlib
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from repr_jax import ops
 from repr_jax.data import testsets
 from repr_jax.errors import InputError
-from repr_jax.evaluation import analogy, similarity, tables
+from repr_jax.evaluation import analogy, significance, similarity, tables
 
+Results = Mapping[str, similarity.Result]
 TestSet = testsets.SimilaritySet | testsets.AnalogySet | testsets.ChoiceSet
 
 # The order of the thesis' tables; other sets follow.
@@ -23,6 +24,50 @@ _NAMES = {"WS-SIM": "WS-SEM"}  # as the thesis calls it
 
 # Settings are chosen on these; they share no pair with the other five.
 TUNING = ("MEN", "RW", "SCWS", "SIMLEX", "MTURK")
+
+
+class Paired(NamedTuple):
+  """Williams' test of two systems on one set, over pairs that both scored.
+
+  Attributes:
+    name: of the test set.
+    system: the first system.
+    over: the other.
+    gain: correlation of the first less that of the other, times 100.
+    correlation: Spearman's, between the systems (r_s of the thesis' table).
+    p_value: one-tailed, that the first is no better.
+  """
+
+  name: str
+  system: str
+  over: str
+  gain: float
+  correlation: float
+  p_value: float
+
+
+class Study(NamedTuple):
+  """The systems of a table.
+
+  Attributes:
+    name: of the table.
+    systems: results of each system by test set.
+    gains: columns of differences.
+    axis: place of each system on the axis of a plot; empty for none.
+    vectors: of the system that is kept, [n, k].
+    shares: explained share by view of that system.
+    notes: remarks for the reader.
+    tests: paired tests of two systems on a set.
+  """
+
+  name: str
+  systems: Mapping[str, Results]
+  gains: Sequence[tables.Gain] = ()
+  axis: Sequence[float] = ()
+  vectors: np.ndarray | None = None
+  shares: Mapping[str, float] | None = None
+  notes: Sequence[str] = ()
+  tests: Sequence[Paired] = ()
 
 
 def load_sets(
@@ -73,6 +118,29 @@ def _of_folder(folder: pathlib.Path, analogies: bool) -> list[TestSet]:
   if not sets:
     raise InputError("--testsets: holds no .tsv or AN-*.txt", path=folder)
   return sets
+
+
+def halves(
+  sets: Sequence[TestSet],
+) -> tuple[list[testsets.SimilaritySet], list[TestSet]]:
+  """Every other pair of the tuning sets, and all that is left to report on.
+
+  Args:
+    sets: the test sets.
+
+  Returns:
+    Halves that settings may be chosen on, and the sets with the other halves.
+  """
+  development, rest = [], list(sets)
+  for place, one in enumerate(sets):
+    if one.name in TUNING and isinstance(one, testsets.SimilaritySet):
+      first, second = (
+        testsets.SimilaritySet(one.name, one.pairs[i::2], one.scores[i::2])
+        for i in (0, 1)
+      )
+      development.append(first)
+      rest[place] = second
+  return development, rest
 
 
 def check_known(sets: Sequence[TestSet], words: Sequence[str]) -> None:
@@ -206,3 +274,39 @@ def mean(
   """Mean figure on the sets that settings are chosen on, those there are."""
   values = [results[name].value for name in names if name in results]
   return float(np.mean(values)) if values else float("nan")
+
+
+def paired(
+  systems: Mapping[str, Results],
+  sets: Sequence[TestSet],
+  system: str,
+  over: str,
+) -> list[Paired]:
+  """Williams' test of one system against another on each similarity set.
+
+  Args:
+    systems: results of each system by set.
+    sets: the test sets; sets of accuracies are left out.
+    system: name of the first.
+    over: name of the other.
+  """
+  tests = []
+  for test_set in sets:
+    name = test_set.name
+    if not isinstance(test_set, testsets.SimilaritySet):
+      continue
+    if name not in systems[system] or name not in systems[over]:
+      continue
+    one, two = systems[system][name], systems[over][name]
+    both = ~(np.isnan(one.scores) | np.isnan(two.scores))
+    if both.sum() <= 3:
+      continue
+    truth = np.asarray(test_set.scores)[both]
+    ours, theirs = (
+      similarity.spearman(x.scores[both], truth) for x in (one, two)
+    )
+    between = similarity.system_correlation(one, two)
+    _, p = significance.williams_test(theirs, ours, between, int(both.sum()))
+    gain = 100 * (ours - theirs)
+    tests.append(Paired(name, system, over, gain, between, p))
+  return tests

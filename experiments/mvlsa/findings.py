@@ -78,7 +78,8 @@ def charts(
     made.append(
       report.Forest(
         f"{_words(name)} if one group of views is left out, less all views. "
-        "Bands: the smallest significant difference (MRDS).",
+        "Bands: MRDS .05/.9; a difference beyond it is significant if the two "
+        "correlate by .9 or more, a smaller one may be.",
         "difference in Spearman x 100",
         [
           report.Point(group, -value, -value - mrds, -value + mrds)

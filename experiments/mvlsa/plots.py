@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from experiments.mvlsa import studies
+from experiments.mvlsa.evaluate import Study
 
 
-def figures(study: studies.Study) -> dict[str, Any]:
+def figures(study: Study) -> dict[str, Any]:
   """The study's matplotlib figures by name; none where it is not installed."""
   try:
     from matplotlib import figure
@@ -21,7 +21,7 @@ def figures(study: studies.Study) -> dict[str, Any]:
   return pictures
 
 
-def _lines(study: studies.Study, picture):
+def _lines(study: Study, picture):
   """One line for each test set over the settings."""
   axes = picture.subplots()
   _draw_lines(study, axes)
@@ -30,7 +30,7 @@ def _lines(study: studies.Study, picture):
   return picture
 
 
-def _draw_lines(study: studies.Study, axes) -> None:
+def _draw_lines(study: Study, axes) -> None:
   sets = list(dict.fromkeys(s for r in study.systems.values() for s in r))
   for name in sets:
     values = [
@@ -43,7 +43,7 @@ def _draw_lines(study: studies.Study, axes) -> None:
   axes.grid(alpha=0.3)
 
 
-def _bars(study: studies.Study, picture):
+def _bars(study: Study, picture):
   """A group of bars for each test set, one bar for each system."""
   axes = picture.subplots()
   sets = list(dict.fromkeys(s for r in study.systems.values() for s in r))
@@ -58,7 +58,7 @@ def _bars(study: studies.Study, picture):
   return picture
 
 
-def _shares(study: studies.Study, picture):
+def _shares(study: Study, picture):
   """Explained share of the vectors by each view."""
   axes = picture.subplots()
   shares = dict(sorted((study.shares or {}).items(), key=lambda x: x[1]))

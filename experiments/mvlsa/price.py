@@ -105,7 +105,8 @@ def prices(
     if not chosen:
       return np.zeros(len(names))
     kept = {n: f for n, f in made.items() if data.group(n) in chosen}
-    vectors = train.vectors(train.fit(kept, problem.config), problem.config)
+    fitted = train.fit(kept, problem.config, problem.labels)
+    vectors = train.vectors(fitted, problem.config)
     scored = problem.score(vectors)
     problem.report(f"price: {', '.join(sorted(chosen))}")
     return np.array([scored[n].value if n in scored else 0.0 for n in names])
@@ -142,7 +143,8 @@ def held_out_r2(problem: Problem, made: Factors) -> dict[str, float]:
     others = {n: f for n, f in made.items() if data.group(n) != group}
     if not others:
       continue
-    space = np.asarray(train.fit(others, problem.config).model.embedding)
+    fitted = train.fit(others, problem.config, problem.labels)
+    space = np.asarray(fitted.model.embedding)
     for name, factor in made.items():
       if data.group(name) == group:
         rows = np.asarray(factor.row_weights) > 0
@@ -167,13 +169,13 @@ def p_values(
     each view's agreement with the others.
   """
   factors, config = list(made.values()), problem.config
-  values = np.asarray(train.fit(made, config).model.values)
+  values = np.asarray(train.fit(made, config, problem.labels).model.values)
   agreed = np.asarray(agreement.view_agreement(factors))
   above = np.zeros(values.shape)
   beyond = np.zeros(agreed.shape)
   for key in jax.random.split(jax.random.key(config.seed), count):
     mixed = dict(zip(made, multiview.permuted_factors(factors, key)))
-    null = np.asarray(train.fit(mixed, config).model.values)
+    null = np.asarray(train.fit(mixed, config, problem.labels).model.values)
     above += null[0] >= values
     beyond += (
       np.asarray(agreement.view_agreement(list(mixed.values()))) >= agreed

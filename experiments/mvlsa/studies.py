@@ -1,21 +1,17 @@
 """The tables of chapter 3: each a set of systems over one pass of counting."""
 
 import dataclasses
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from experiments import thesis
-from experiments.mvlsa import baselines, data, evaluate, train
+from experiments.mvlsa import comparison, data, evaluate, train
 from experiments.mvlsa.config import Config
-from experiments.mvlsa.train import Factors, Problem
+from experiments.mvlsa.evaluate import Results, Study
+from experiments.mvlsa.train import Problem
 from repr_jax import multiview
-from repr_jax.errors import InputError
-from repr_jax.evaluation import similarity, tables
-
-Results = Mapping[str, similarity.Result]
+from repr_jax.evaluation import tables
 
 # Groups that an ablation also leaves out together: text as a whole, and as in
 # the thesis' table morphology with frames, and these with bitext.
@@ -25,28 +21,6 @@ _TOGETHER = (
   ("derivation", "inflection", "frame"),
   ("derivation", "inflection", "frame", "bitext"),
 )
-
-
-class Study(NamedTuple):
-  """The systems of a table.
-
-  Attributes:
-    name: of the table.
-    systems: results of each system by test set.
-    gains: columns of differences.
-    axis: place of each system on the axis of a plot; empty for none.
-    vectors: of the system that is kept, [n, k].
-    shares: explained share by view of that system.
-    notes: remarks for the reader.
-  """
-
-  name: str
-  systems: Mapping[str, Results]
-  gains: Sequence[tables.Gain] = ()
-  axis: Sequence[float] = ()
-  vectors: np.ndarray | None = None
-  shares: Mapping[str, float] | None = None
-  notes: Sequence[str] = ()
 
 
 def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
@@ -64,7 +38,7 @@ def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
   if name == "ablation":
     return _ablation(problem)
   if name == "comparison":
-    return _comparison(problem)
+    return comparison.run(problem)
   results: dict[str, Results] = {}
   axis = []
   best: tuple[float, np.ndarray, dict[str, float]] | None = None
@@ -77,14 +51,17 @@ def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
   for label, place, config in settings:
     if name != "k" or whole is None:
       made = train.factors(problem, dataclasses.replace(config, m=rank))
-      whole = train.fit(made, dataclasses.replace(config, k=most))
+      whole = train.fit(
+        made, dataclasses.replace(config, k=most), problem.labels
+      )
     vectors = train.vectors(whole.truncate(config.k), config)
     results[label] = problem.score(vectors)
     axis.append(place)
     figure = evaluate.mean(results[label])
     problem.report(f"{label}: tuning {figure:.1f}")
     if best is None or figure > best[0]:
-      best = (figure, vectors, train.shares(whole, _names(made, config)))
+      names = train.weighted(made, config)
+      best = (figure, vectors, train.shares(whole, names))
   assert best is not None
   plot = () if name == "n" else axis
   return Study(name, results, (), plot, best[1], best[2])
@@ -96,8 +73,7 @@ def fit(problem: Problem) -> Study:
   fitted = train.fit_views(problem)
   vectors = train.vectors(fitted, config)
   names = [view.name for view in problem.data.views]
-  weights = train.view_weights(names, config)
-  names = [name for name in names if weights[name] > 0]
+  names = train.weighted(names, config)
   dropped = int((~fitted.kept).sum())
   notes = [
     f"{dropped:,} of {len(fitted.kept):,} words are in fewer than "
@@ -149,20 +125,14 @@ def _settings(
       yield f"r={r:g}", r, change(base, ridge=r, relative_ridge=False)
 
 
-def _names(made: Factors, config: Config) -> list[str]:
-  """Views that have a weight."""
-  weights = train.view_weights(list(made), config)
-  return [name for name in made if weights[name] > 0]
-
-
 def _ablation(problem: Problem) -> Study:
   """All views, and all but one group at a time."""
   config = problem.config
   made = train.factors(problem)
-  whole = train.fit(made, config)
+  whole = train.fit(made, config, problem.labels)
   vectors = train.vectors(whole, config)
   results = {"all views": problem.score(vectors)}
-  groups = list(dict.fromkeys(map(data.group, _names(made, config))))
+  groups = list(dict.fromkeys(map(data.group, train.weighted(made, config))))
   left_out = {"!" + group: {group} for group in groups} if groups[1:] else {}
   for together in _TOGETHER:
     if set(together) <= set(groups):
@@ -171,154 +141,13 @@ def _ablation(problem: Problem) -> Study:
     kept = {n: f for n, f in made.items() if data.group(n) not in dropped}
     if not kept:
       continue
-    other = train.vectors(train.fit(kept, config), config)
+    fitted = train.fit(kept, config, problem.labels)
+    other = train.vectors(fitted, config)
     results[label] = problem.score(other)
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
   gains = [
     tables.Gain(f"{label} loss", "all views", label)
     for label in list(results)[1:]
   ]
-  shares = train.shares(whole, _names(made, config))
+  shares = train.shares(whole, train.weighted(made, config))
   return Study("ablation", results, gains, (), vectors, shares)
-
-
-def _comparison(problem: Problem) -> Study:
-  """Baselines, their fusion, text views, all views, and all of it fused."""
-  config = problem.config
-  tried: dict[str, tuple[Results, np.ndarray]] = {}
-  for name, vectors in baselines.systems(problem):
-    tried[name] = (problem.score(vectors), vectors)
-    problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
-  results: dict[str, Results] = {}
-  fused, notes = [], []
-  for system in ("LSA", "PPMI-SVD", "skip-gram"):
-    names = [name for name in tried if name.startswith(system)]
-    best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
-    notes.append(f"{system} at its best of {len(names)} on {_TUNED}: {best}.")
-    results[system] = tried[best][0]
-    fused.append(baselines.as_view(system, tried[best][1]))
-  own = train.factors(problem)
-  results["best view"], view = _best_view(problem, own)
-  notes.append(f"The best single view on {_TUNED}: {view}.")
-  more, remarks = _given_vectors(problem, own, view)
-  results |= more
-  notes += remarks
-  others = train.factors(problem, views=fused)
-  text = {n: f for n, f in own.items() if data.group(n) in ("text", "window")}
-  for label, made in {
-    "baselines fused": others,
-    "text views": text,
-    "all views": own,
-    "all fused": {**own, **others},
-  }.items():
-    fitted = train.fit(made, config)
-    vectors = train.vectors(fitted, config)
-    results[label] = problem.score(vectors)
-    problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
-    if label == "all views":
-      kept = vectors, train.shares(fitted, _names(made, config))
-  strongest = _best_of(results, ("LSA", "PPMI-SVD", "skip-gram"))
-  results = {**results, "best baseline": strongest}
-  gains = [
-    tables.Gain("views gain", "all views", "text views"),
-    tables.Gain("gain over best baseline", "all views", "best baseline"),
-    tables.Gain("gain over best view", "all views", "best view"),
-    tables.Gain("fusion gain", "all fused", "all views"),
-  ]
-  notes += _correlations(results)
-  return Study("comparison", results, gains, (), *kept, notes)
-
-
-def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
-  """The strongest view alone, by the tuning sets, and its name.
-
-  A view alone goes through the same transform as all of them: its vectors
-  are its k first left singular vectors. Sets that a view knows no word of
-  count as 0 for it.
-  """
-  tried = {}
-  for name, factor in made.items():
-    with warnings.catch_warnings():
-      warnings.simplefilter("ignore")  # small views know few words
-      try:
-        tried[name] = problem.score(_alone(factor, problem.config))
-      except InputError:
-        continue
-
-  def figure(name: str) -> float:
-    known = [s.name for s in problem.sets if s.name in evaluate.TUNING]
-    values = [
-      tried[name][s].value if s in tried[name] else 0.0
-      for s in known or list(tried[name])
-    ]
-    return float(np.mean(values))
-
-  best = max(tried, key=figure)
-  problem.report(f"best single view, {best}: tuning {figure(best):.1f}")
-  return tried[best], best
-
-
-def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
-  """Vectors of one view by itself, [n, k] at most."""
-  return np.asarray(factor.left)[:, : config.k]
-
-
-def _given_vectors(
-  problem: Problem, made: Factors, best: str
-) -> tuple[dict[str, Results], list[str]]:
-  """Other systems' vectors, raw and transformed, and lexicons added plainly.
-
-  Lexicons are added to each of the other systems' vectors, or to the best
-  view where there are none.
-  """
-  config = problem.config
-  results: dict[str, Results] = {}
-  bases: dict[str, np.ndarray] = {}
-  for view in problem.data.views:
-    if data.group(view.name) == "vectors":
-      bases[view.name] = np.asarray(view.matrix)
-      results[view.name] = problem.score(bases[view.name])
-      alone = _alone(made[view.name], config)
-      results[f"{view.name} transformed"] = problem.score(alone)
-  if not config.synonyms:
-    return results, []
-  synonyms, one = baselines.lexicon_pairs(config.synonyms, problem)
-  antonyms, two = baselines.lexicon_pairs(config.antonyms, problem)
-  for name, base in (
-    bases or {"best view": _alone(made[best], config)}
-  ).items():
-    for how, vectors in baselines.with_lexicons(base, synonyms, antonyms):
-      results[f"{name} {how}"] = problem.score(vectors)
-  return results, [one, two] if config.antonyms else [one]
-
-
-_TUNED = ", ".join(evaluate.TUNING)
-
-
-def _best_of(results: Mapping[str, Results], names: Sequence[str]) -> Results:
-  """On each set the result of whichever system is best there."""
-  sets = dict.fromkeys(s for name in names for s in results[name])
-  return {
-    s: max(
-      (results[n][s] for n in names if s in results[n]), key=lambda r: r.value
-    )
-    for s in sets
-  }
-
-
-def _correlations(results: Mapping[str, Results]) -> list[str]:
-  """How much fusing brings the vectors closer to the baselines."""
-  notes = []
-  for system in ("PPMI-SVD", "skip-gram"):
-    for name, result in results[system].items():
-      if name.startswith("AN-") or name == "TOEFL":
-        continue
-      before, after = (
-        100 * similarity.system_correlation(results[label][name], result)
-        for label in ("all views", "all fused")
-      )
-      notes.append(
-        f"{name}: correlation with {system} {before:.1f} before fusing, "
-        f"{after:.1f} after."
-      )
-  return notes

@@ -4,22 +4,23 @@ import dataclasses
 import functools
 import pathlib
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from experiments.mvlsa import data, evaluate
+from experiments.mvlsa import data, evaluate, weights
 from experiments.mvlsa.config import Config
 from repr_jax import multiview
+from repr_jax.data import testsets
 from repr_jax.data.io import array_files
 from repr_jax.data.views import store
 from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
 from repr_jax.evaluation import similarity
-from repr_jax.multiview import agreement, factoring, host_views, sharding
+from repr_jax.multiview import factoring, host_views, sharding
 from repr_jax.multiview.gcca import ViewFactor
 from repr_jax.ops import mesh as meshes
 
@@ -35,6 +36,7 @@ class Problem:
     data: vocabulary and views.
     sets: test sets.
     report: called with a line of text when something long is done.
+    development: halves of test sets that weights are fitted to.
     held: factors by view, weighting, rank and weights of rows.
     pool: factors of all runs of a group, by what they depend on.
   """
@@ -43,6 +45,7 @@ class Problem:
   data: data.Data
   sets: Sequence[evaluate.TestSet] = ()
   report: Callable[[str], None] = lambda text: None
+  development: Sequence[testsets.SimilaritySet] = ()
   held: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
   pool: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
 
@@ -50,6 +53,13 @@ class Problem:
   def index(self) -> dict[str, int]:
     """Row of each word."""
     return similarity.index_words(self.data.words.words)
+
+  @functools.cached_property
+  def labels(self) -> weights.Labels | None:
+    """Pairs and scores that weights are fitted to; None if they are not."""
+    if self.config.view_weights != "labels":
+      return None
+    return weights.labels(self.development, self.index)
 
   def score(self, vectors: np.ndarray) -> dict[str, similarity.Result]:
     """Results of vectors [n, d] of the vocabulary on every set."""
@@ -89,10 +99,18 @@ def prepare(
   report(f"vocabulary of {len(words):,} words")
   if unscored:
     report(f"{unscored}; the vectors are written without figures")
+  development: list[testsets.SimilaritySet] = []
+  if config.view_weights == "labels":
+    development, sets = evaluate.halves(sets)
+    weights.labels(development, similarity.index_words(words.words))
+    report(
+      "weights are fitted to halves of the tuning sets; figures of these "
+      "sets are of the other halves"
+    )
   made = data.load(config, words, text) if shared is None else shared.data
   report(f"{len(made.views)} views of {len(made.counted)} counted")
   pool = {} if shared is None else shared.pool
-  return Problem(config, made, sets, report, pool=pool)
+  return Problem(config, made, sets, report, development, pool=pool)
 
 
 def factors(
@@ -130,29 +148,32 @@ def factors(
 
 
 def fit(
-  made: Factors, config: Config, projections: bool = False
+  made: Factors,
+  config: Config,
+  labels: weights.Labels | None = None,
+  projections: bool = False,
 ) -> multiview.MVLSA:
   """The common space of some views by their factors.
 
   Args:
     made: factors by the name of the view.
     config: m, k, ridge and the weights of views.
+    labels: of the problem, for --view_weights=labels.
     projections: also compute U_j.
   """
-  weights = view_weights(list(made), config)
-  names = [name for name in made if weights[name] > 0]
+  names = weighted(made, config)
   if not names:
     raise InputError("--group_weights: every view has the weight 0")
-  if config.view_weights == "agreement" and len(names) > 1:
-    agreed = agreement_weights({name: made[name] for name in names}, config)
-    weights = {name: weights[name] * agreed[name] for name in names}
+  given = weights.given(list(made), config)
+  chosen = {name: made[name] for name in names}
+  learned = weights.learned(chosen, config, labels)
   return multiview.fit(
     (),
     config.k,
     m=config.m,
     ridge=config.ridge,
     relative_ridge=config.relative_ridge,
-    view_weights=[weights[name] for name in names],
+    view_weights=[given[name] * learned[name] for name in names],
     factors=[made[name] for name in names],
     projections=projections,
     key=config.seed,
@@ -163,10 +184,9 @@ def fit_views(problem: Problem) -> multiview.MVLSA:
   """One fit of all views, streamed or over a mesh if the run asks for it."""
   config, views = problem.config, problem.data.views
   if config.method == "memory" and not config.mesh:
-    return fit(factors(problem), config)
-  names = [view.name for view in views]
-  weights = view_weights(names, config)
-  views = [view for view in views if weights[view.name] > 0]
+    return fit(factors(problem), config, problem.labels)
+  given = weights.given([view.name for view in views], config)
+  views = [view for view in views if given[view.name] > 0]
   if not views:
     raise InputError("--group_weights: every view has the weight 0")
   return multiview.fit(
@@ -175,7 +195,7 @@ def fit_views(problem: Problem) -> multiview.MVLSA:
     m=config.m,
     ridge=config.ridge,
     relative_ridge=config.relative_ridge,
-    view_weights=[weights[view.name] for view in views],
+    view_weights=[given[view.name] for view in views],
     min_support=config.min_support,
     row_weights=_row_weights(views, config),
     weighting=_weightings(views, config),
@@ -203,22 +223,10 @@ def shares(fitted: multiview.MVLSA, names: Sequence[str]) -> dict[str, float]:
   return dict(zip(names, np.asarray(fitted.model.shares).tolist()))
 
 
-def view_weights(names: Sequence[str], config: Config) -> dict[str, float]:
-  """Weight of each view: its group's, shared by the group if balanced."""
-  groups = [data.group(name) for name in names]
-  weights = {}
-  for name, group in zip(names, groups):
-    weight = config.group_weight(group)
-    weights[name] = weight / (groups.count(group) if config.balance else 1)
-  return weights
-
-
-def agreement_weights(made: Factors, config: Config) -> dict[str, float]:
-  """Weight of each view by its agreement with the others, at most 1."""
-  # Not jitted as a whole: it would compile anew for each number of views.
-  by_view = agreement.view_agreement(list(made.values()))
-  weights = multiview.agreement_weights(by_view, config.agreement_power)
-  return dict(zip(made, np.asarray(weights).tolist()))
+def weighted(names: Iterable[str], config: Config) -> list[str]:
+  """The views whose group has a weight."""
+  by_view = weights.given(list(names), config)
+  return [name for name, weight in by_view.items() if weight > 0]
 
 
 def _observed(views: Sequence[View], config: Config):

@@ -2,7 +2,9 @@
 
 As in the thesis' tables: in each row the best system and all that are less
 than the row's MRDS below it are bold; a gain, the difference of two systems,
-gets a dagger if it reaches the MRDS. Values are times 100.
+gets a dagger if it reaches the MRDS. The MRDS is a bound for all systems that
+correlate by r: a smaller difference of two systems that correlate more may be
+significant too (`significance.williams_test`). Values are times 100.
 """
 
 import math
@@ -66,7 +68,7 @@ def threshold(
 
 
 def winners(values: Mapping[str, float], sigma: float) -> set[str]:
-  """The systems that are not significantly below the best.
+  """The systems less than the MRDS below the best.
 
   Args:
     values: figure of each system; NaN is left out.

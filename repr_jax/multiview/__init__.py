@@ -13,6 +13,8 @@
 | `predict_view` | rows of one view from the others |
 | `view_agreement`, `direction_agreement` | how far the views agree |
 | `agreement_weights` | weights of views from their agreement |
+| `heldout_weights` | weights by which views predict other sources' views |
+| `label_weights` | weights fitted to scores of pairs of words |
 | `permuted_factors` | factors under the null hypothesis: rows shuffled |
 | `retrofit`, `counterfit` | finished vectors moved toward a lexicon |
 | `explained_shares` | how much each view explains of the embedding |
@@ -30,6 +32,7 @@ from repr_jax.multiview import (
   cca,
   exact,
   gcca,
+  learned_weights,
   model,
   retrofitting,
   streaming,
@@ -59,6 +62,8 @@ __all__ = [
   "fit",
   "gcca_exact",
   "gcca_transform",
+  "heldout_weights",
+  "label_weights",
   "log_counts",
   "observed_rows",
   "permuted_factors",
@@ -103,5 +108,7 @@ direction_agreement = jax.jit(agreement.direction_agreement)
 view_agreement = jax.jit(agreement.view_agreement)
 agreement_weights = jax.jit(agreement.agreement_weights)
 permuted_factors = jax.jit(agreement.permuted_factors)
+heldout_weights = jax.jit(learned_weights.heldout_weights)
+label_weights = jax.jit(learned_weights.label_weights)
 retrofit = jax.jit(retrofitting.retrofit)
 counterfit = jax.jit(retrofitting.counterfit)

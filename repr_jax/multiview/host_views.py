@@ -216,6 +216,12 @@ def observe(
     raise InputError(f"{len(row_weights)} row weights for {len(hosts)} views")
   seen = np.stack([host.observed for host in hosts])
   support = seen.sum(axis=0).astype(np.int32)
+  alone = ~(seen & (support > 1)).any(axis=1)
+  if len(hosts) > 1 and alone.any():
+    raise InputError(
+      f"{hosts[int(np.argmax(alone))].name} has no row in common with any "
+      "other view; check that rows are the same words, or leave it out"
+    )
   kept = seen & (support >= min_support)
   weights = kept.astype(float_type(hosts))
   for j, own in enumerate([] if row_weights is None else row_weights):

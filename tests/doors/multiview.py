@@ -137,6 +137,21 @@ def _unseen_rows(factors, *rest):
   return [*factors[:2], last], *rest
 
 
+def _labels(seed, dtype):
+  rng = np.random.default_rng(seed)
+  pairs = jnp.asarray(rng.integers(_N, size=(2, 9, 2))).at[1, 7:].set(-1)
+  return *_gaps(seed, dtype), pairs, *_normal(seed, dtype, (2, 9))
+
+
+def _other_labels(factors, pairs, targets):
+  return *_unseen_rows(factors), pairs, targets.at[1, 7:].set(jnp.nan)
+
+
+def _held_out(seed, dtype):
+  rows = jnp.asarray([*range(12), -1])
+  return *_gaps(seed, dtype), jnp.asarray([0, 0, 1]), rows
+
+
 def _lexicon(seed, dtype):
   pairs = jnp.asarray([[0, 1], [1, 0], [2, 3], [0, 4], [5, 6]])
   weights = jnp.asarray([1.0, 1, 2, 0.5, 0], dtype)
@@ -252,6 +267,20 @@ DOORS = [
       jnp.asarray(2.0, dtype),
     ),
     grad=(1,),
+  ),
+  Door(
+    "multiview.label_weights",
+    _labels,
+    grad="the end of many steps",
+    mask=_other_labels,
+    tolerance=2e-2,
+  ),
+  Door(
+    "multiview.heldout_weights",
+    _held_out,
+    grad="the end of many steps",
+    mask=_unseen_rows,
+    tolerance=2e-2,
   ),
   Door(
     "multiview.permuted_factors",

@@ -9,10 +9,12 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from worlds import mvlsa_world
 
 from experiments import thesis
+from experiments.mvlsa import chapter as chapters
 from experiments.mvlsa import (
-  baselines,
   corpus,
   data,
   evaluate,
@@ -20,60 +22,25 @@ from experiments.mvlsa import (
   studies,
   train,
 )
-from experiments.mvlsa import chapter as chapters
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
 from repr_jax import multiview
+from repr_jax.data.views import collection
 from repr_jax.errors import InputError
 from repr_jax.multiview import host_views
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_TOPICS = (
-  ["cat", "dog", "cow", "pig", "hen", "fox", "owl", "bat"],
-  ["car", "bus", "van", "jet", "cab", "tram", "ship", "bike"],
-)
+_TOPICS = mvlsa_world.TOPICS
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-  """A text in which words of a topic stand together, and a test set of it."""
-  folder = tmp_path_factory.mktemp("world")
-  rng = np.random.default_rng(0)
-  lines = []
-  for i in range(600):
-    topic = _TOPICS[i % 2]
-    lines.append(" ".join(rng.choice(topic, rng.integers(4, 9))) + " , the .")
-  (folder / "text.txt").write_text("\n".join(lines) + "\n")
-  pairs = [
-    (a, b, 10 * (x is y) + rng.random())
-    for x in _TOPICS
-    for y in _TOPICS
-    for a in x
-    for b in y
-    if a < b
-  ]
-  sets = folder / "sets"
-  sets.mkdir()
-  (sets / "TOPIC.tsv").write_text(
-    "".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs)
-  )
-  return folder
+  return mvlsa_world.make(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")
 def config(world):
-  return Config(
-    text=(str(world / "text.txt"),),
-    offsets=3,
-    ahead=1,
-    windows=(2,),
-    columns=30,
-    t=30,
-    m=6,
-    k=4,
-    store=str(world / "store"),
-    nonlinearity="ppmi",
-  )
+  return mvlsa_world.config(world)
 
 
 @pytest.fixture(scope="module")
@@ -189,28 +156,6 @@ def test_weights_of_views_are_those_of_the_objective(problem, config):
     train.fit(made, nothing)
 
 
-def test_agreement_multiplies_the_weights_of_groups(problem, config):
-  made = train.factors(problem)
-  weights = train.agreement_weights(made, config)
-  assert max(weights.values()) == pytest.approx(1)
-  assert min(weights.values()) < 0.9
-  change = {"view_weights": "agreement", "group_weights": ("window:3",)}
-  fitted = train.fit(made, dataclasses.replace(config, **change))
-  expected = [
-    weight * (3 if name == "text_window_02" else 1)
-    for name, weight in weights.items()
-  ]
-  np.testing.assert_allclose(fitted.view_weights, expected, rtol=1e-5)
-
-
-def test_a_balanced_group_shares_its_weight(config):
-  balanced = dataclasses.replace(
-    config, balance=True, group_weights=("text:3",)
-  )
-  names = ["text_behind_01", "text_behind_02", "wordnet_walks"]
-  assert list(train.view_weights(names, balanced).values()) == [1.5, 1.5, 1]
-
-
 def test_the_topics_are_found_and_k_is_cut_from_one_fit(problem):
   study = studies.run("k", problem, ["2", "4"])
   assert study.systems["k=4"]["TOPIC"].value > 70
@@ -252,51 +197,6 @@ def test_an_ablation_leaves_groups_out_together(problem, monkeypatch):
   assert {name for name, *_ in findings.table(cells).rows} == {
     "all views", "!derivation", "!inflection", "!frame", "!bitext", "!text",
   }  # fmt: skip
-
-
-def test_baselines_are_compared_and_fused(problem, monkeypatch):
-  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
-  study = studies.run("comparison", problem)
-  best = study.systems["best baseline"]["TOPIC"].value
-  singles = [
-    study.systems[n]["TOPIC"].value for n in ("LSA", "PPMI-SVD", "skip-gram")
-  ]
-  assert best == max(singles)
-  assert any("before fusing" in note for note in study.notes)
-  (named,) = [n for n in study.notes if n.startswith("The best single view")]
-  view = named.rpartition(" ")[2].rstrip(".")
-  alone = problem.score(train.factors(problem)[view].left[:, :4])
-  assert study.systems["best view"]["TOPIC"].value == alone["TOPIC"].value
-  gains = {c["system"]: c for c in studies.cells(study, problem)}
-  fused = study.systems["all fused"]["TOPIC"].value
-  own = study.systems["all views"]["TOPIC"].value
-  assert gains["fusion gain"]["value"] == pytest.approx(fused - own)
-
-
-def test_lexicons_are_added_plainly(world, config, monkeypatch):
-  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
-  (world / "same.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))
-  (world / "other.txt").write_text("cat car\nqq dog\n")
-  rng = np.random.default_rng(0)
-  lines = [
-    f"{w} {rng.normal():.4f} {rng.normal():.4f}" for t in _TOPICS for w in t
-  ]
-  (world / "v.txt").write_text("\n".join(lines) + "\n")
-  change = {
-    "study": "comparison",
-    "vectors": (str(world / "v.txt"),),
-    "synonyms": (str(world / "same.txt"),),
-    "antonyms": (str(world / "other.txt"),),
-    "store": str(world / "store2"),
-  }
-  config = dataclasses.replace(config, **change)
-  sets = evaluate.load_sets(str(world / "sets"))
-  study = studies.run("comparison", train.prepare(config, sets))
-  raw = study.systems["vectors_v"]["TOPIC"].value
-  assert "vectors_v transformed" in study.systems
-  for how in ("retrofitted", "counter-fitted"):
-    assert study.systems[f"vectors_v {how}"]["TOPIC"].value > raw + 5
-  assert "other.txt: 2 pairs, 1 of other words." in study.notes
 
 
 def test_the_thesis_tables_are_whole():
@@ -350,9 +250,27 @@ def test_bad_inputs_are_named(config, problem, change, message):
     train.prepare(changed, problem.sets)
 
 
+def test_views_that_cannot_be_fused_are_named(world, config, problem):
+  """A view of other words is refused, one without content left out."""
+  (world / "odd.tsv").write_text(
+    "".join(f"{w}\tfeature\t2\n" for topic in _TOPICS for w in topic)
+  )
+  changed = dataclasses.replace(config, counts=(str(world / "odd.tsv"),))
+  with pytest.warns(UserWarning, match="counts_odd: left out"):
+    views = train.prepare(changed, problem.sets).data.views
+  assert len(views) == len(problem.data.views)
+  one, two = (
+    collection.View(f"counts_{name}", csr_array(np.diag(x)), ["a"] * 4)
+    for name, x in (("one", [1.0, 2, 0, 0]), ("two", [0.0, 0, 1, 2]))
+  )
+  with pytest.raises(InputError, match="--drop_views=counts_one"):
+    data.choose(config, [one, two])
+
+
 @pytest.mark.parametrize(
   ("change", "message"),
   [
+    ({"view_weights": "labels", "evaluate": False}, "needs test sets"),
     ({"group_weights": ("text",)}, "GROUP:VALUE"),
     ({"group_weights": ("text:-1",)}, "0 or more"),
     ({"group_nonlinearity": ("text:cube",)}, "cube"),

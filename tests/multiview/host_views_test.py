@@ -131,3 +131,10 @@ def test_weightings_are_one_for_each_view():
     multiview.fit(
       [_counts(0), _counts(1)], 2, weighting=[multiview.Weighting()]
     )
+
+
+def test_a_view_without_a_common_row_is_refused():
+  views = [np.diag([1.0, 2, 0, 0]), np.diag([0.0, 0, 1, 2])]
+  with pytest.raises(InputError, match="view 0 has no row in common"):
+    host_views.observe(host_views.open_views(views))
+  host_views.observe(host_views.open_views(views[:1]))

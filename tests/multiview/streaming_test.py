@@ -1,9 +1,11 @@
 """Views that come and go, against the SVD of the blocks that remain."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import multiview
 from repr_jax.multiview import gcca, streaming
 
 
@@ -70,3 +72,30 @@ def test_a_removed_view_changes_the_scale_of_rows():
   )
   s = np.linalg.svd(expected, compute_uv=False)
   np.testing.assert_allclose(without.s[:8], s[:8], rtol=5e-3)
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_removal_is_a_refit_of_the_other_views(removed):
+  """Largest angle between the subspaces, with gaps, against `combine`."""
+  weights = np.ones((3, 80), np.float32)
+  weights[1, :15] = weights[2, 40:50] = 0
+  key = jax.random.key(0)
+  factors = [
+    multiview.factor_view(
+      np.where(w[:, None] > 0, b, 0).astype(np.float32), 4, w, key,
+      tolerance=1e-6,
+    )[0]
+    for b, w in zip(_blocks(), weights)
+  ]  # fmt: skip
+  before = multiview.support_scale(weights)
+  blocks = [multiview.view_block(f, before, 1e-8) for f in factors]
+  state = _streamed(blocks, 12)
+  rest = [j for j in range(3) if j != removed]
+  after = multiview.support_scale(weights[np.array(rest)])
+  without = streaming.stream_remove(state, blocks[removed], after / before)
+  refit = multiview.combine([factors[j] for j in rest], 2, key)
+  ours = np.linalg.qr(np.asarray(without.u[:, :2], np.float64))[0]
+  theirs = np.linalg.qr(np.asarray(refit.v, np.float64))[0]
+  apart = np.linalg.norm(ours - theirs @ (theirs.T @ ours), 2)
+  assert np.arcsin(min(apart, 1)) < 1e-4
+  np.testing.assert_allclose(without.s[:2] ** 2, refit.values, rtol=1e-4)

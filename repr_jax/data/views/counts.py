@@ -62,6 +62,27 @@ def observed(matrix: Any) -> np.ndarray:
   return np.any(np.asarray(matrix) != 0, axis=1)
 
 
+def is_constant(matrix: Any) -> bool:
+  """Whether all rows that are observed are equal: nothing once centered.
+
+  Args:
+    matrix: counts or features [n, d], sparse or dense.
+  """
+  rows = observed(matrix)
+  if not scipy.sparse.issparse(matrix):
+    kept = np.asarray(matrix)[rows]
+    return bool((kept == kept[:1]).all())
+  csr = Csr(matrix)[rows]
+  csr.sum_duplicates()
+  csr.eliminate_zeros()
+  sizes = np.diff(csr.indptr)
+  if not sizes.size or (sizes != sizes[0]).any():
+    return not sizes.size
+  shape = (len(sizes), int(sizes[0]))
+  values, places = csr.data.reshape(shape), csr.indices.reshape(shape)
+  return bool((values == values[0]).all() and (places == places[0]).all())
+
+
 def top_columns(matrix: Csr, keep: int) -> np.ndarray:
   """The most frequent columns (t of the thesis).
 

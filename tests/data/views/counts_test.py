@@ -38,3 +38,15 @@ def test_frequent_columns_and_observed_rows():
   np.testing.assert_array_equal(
     count_checks.observed(counts), [False, False, True]
   )
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_rows_that_are_all_alike(kind):
+  same = np.array([[1.0, 0, 2], [0, 0, 0], [1, 0, 2]])
+  assert count_checks.is_constant(kind(same))
+  for row, value in ((0, 3.0), (2, 0.0)):
+    other = same.copy()
+    other[row, 0] = value
+    assert not count_checks.is_constant(kind(other))
+  moved = np.array([[1.0, 0], [0, 1]])
+  assert not count_checks.is_constant(kind(moved))

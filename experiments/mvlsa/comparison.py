@@ -1,0 +1,158 @@
+"""All views against their best view, baselines and what is plainly added."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from experiments.mvlsa import baselines, data, evaluate, train
+from experiments.mvlsa.config import Config
+from experiments.mvlsa.evaluate import Results, Study
+from experiments.mvlsa.train import Factors, Problem
+from repr_jax import multiview
+from repr_jax.errors import InputError
+from repr_jax.evaluation import tables
+
+_TUNED = ", ".join(evaluate.TUNING)
+
+
+def run(problem: Problem) -> Study:
+  """Baselines, their fusion, text views, all views, and all of it fused.
+
+  Args:
+    problem: views and test sets.
+
+  Returns:
+    The study, with Williams' test of all views against each other system.
+  """
+  config = problem.config
+  # Read before anything long: a bad line is told at once.
+  synonyms, one = baselines.lexicon_pairs(config.synonyms, problem)
+  antonyms, two = baselines.lexicon_pairs(config.antonyms, problem)
+  tried: dict[str, tuple[Results, np.ndarray]] = {}
+  for name, vectors in baselines.systems(problem):
+    tried[name] = (problem.score(vectors), vectors)
+    problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
+  results: dict[str, Results] = {}
+  fused, notes = [], []
+  for system in ("LSA", "PPMI-SVD", "skip-gram"):
+    names = [name for name in tried if name.startswith(system)]
+    best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
+    notes.append(f"{system} at its best of {len(names)} on {_TUNED}: {best}.")
+    results[system] = tried[best][0]
+    fused.append(baselines.as_view(system, tried[best][1]))
+  own = train.factors(problem)
+  results["best view"], view = _best_view(problem, own)
+  notes.append(f"The best single view on {_TUNED}: {view}.")
+  results |= _given_vectors(problem, own, view, synonyms, antonyms)
+  notes += [one] * bool(config.synonyms) + [two] * bool(config.antonyms)
+  others = train.factors(problem, views=fused)
+  text = {n: f for n, f in own.items() if data.group(n) in ("text", "window")}
+  for label, made in {
+    "baselines fused": others,
+    "text views": text,
+    "all views": own,
+    "all fused": {**own, **others},
+  }.items():
+    fitted = train.fit(made, config, problem.labels)
+    vectors = train.vectors(fitted, config)
+    results[label] = problem.score(vectors)
+    problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
+    if label == "all views":
+      kept = vectors, train.shares(fitted, train.weighted(made, config))
+  strongest = _best_of(results, ("LSA", "PPMI-SVD", "skip-gram"))
+  results = {**results, "best baseline": strongest}
+  gains = [
+    tables.Gain("views gain", "all views", "text views"),
+    tables.Gain("gain over best baseline", "all views", "best baseline"),
+    tables.Gain("gain over best view", "all views", "best view"),
+    tables.Gain("fusion gain", "all fused", "all views"),
+  ]
+  tests = []
+  for system, over in _tested(results):
+    tests += evaluate.paired(results, problem.sets, system, over)
+  return Study("comparison", results, gains, (), *kept, notes, tests)
+
+
+def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
+  """The pairs of systems that are tested."""
+  left_out = ("all views", "all fused", "best baseline", "text views")
+  pairs = [("all views", name) for name in results if name not in left_out]
+  pairs += [("text views", name) for name in ("best view", "skip-gram")]
+  return [*pairs, ("all fused", "all views")]
+
+
+def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
+  """The strongest view alone, by the tuning sets, and its name.
+
+  A view alone goes through the same transform as all of them: its vectors
+  are its k first left singular vectors. Sets that a view knows no word of
+  count as 0 for it.
+  """
+  tried = {}
+  for name, factor in made.items():
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")  # small views know few words
+      try:
+        tried[name] = problem.score(_alone(factor, problem.config))
+      except InputError:
+        continue
+
+  def figure(name: str) -> float:
+    known = [s.name for s in problem.sets if s.name in evaluate.TUNING]
+    values = [
+      tried[name][s].value if s in tried[name] else 0.0
+      for s in known or list(tried[name])
+    ]
+    return float(np.mean(values))
+
+  best = max(tried, key=figure)
+  problem.report(f"best single view, {best}: tuning {figure(best):.1f}")
+  return tried[best], best
+
+
+def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
+  """Vectors of one view by itself, [n, k] at most."""
+  return np.asarray(factor.left)[:, : config.k]
+
+
+def _given_vectors(
+  problem: Problem,
+  made: Factors,
+  best: str,
+  synonyms: np.ndarray,
+  antonyms: np.ndarray,
+) -> dict[str, Results]:
+  """Other systems' vectors, raw and transformed, and lexicons added plainly.
+
+  Lexicons are added to each of the other systems' vectors, or to the best
+  view where there are none.
+  """
+  config = problem.config
+  results: dict[str, Results] = {}
+  bases: dict[str, np.ndarray] = {}
+  for view in problem.data.views:
+    if data.group(view.name) == "vectors":
+      bases[view.name] = np.asarray(view.matrix)
+      results[view.name] = problem.score(bases[view.name])
+      alone = _alone(made[view.name], config)
+      results[f"{view.name} transformed"] = problem.score(alone)
+  if not config.synonyms:
+    return results
+  for name, base in (
+    bases or {"best view": _alone(made[best], config)}
+  ).items():
+    for how, vectors in baselines.with_lexicons(base, synonyms, antonyms):
+      results[f"{name} {how}"] = problem.score(vectors)
+  return results
+
+
+def _best_of(results: Mapping[str, Results], names: Sequence[str]) -> Results:
+  """On each set the result of whichever system is best there."""
+  sets = dict.fromkeys(s for name in names for s in results[name])
+  return {
+    s: max(
+      (results[n][s] for n in names if s in results[n]), key=lambda r: r.value
+    )
+    for s in sets
+  }

@@ -1,0 +1,156 @@
+"""Weights of views, the comparison of systems and the list of test sets."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from worlds import mvlsa_world
+
+from experiments.mvlsa import (
+  baselines,
+  data,
+  evaluate,
+  set_table,
+  studies,
+  train,
+  weights,
+)
+from experiments.run import runlib
+from repr_jax.errors import InputError
+from repr_jax.evaluation import significance, similarity
+
+_TOPICS = mvlsa_world.TOPICS
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+  return mvlsa_world.make(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def config(world):
+  return mvlsa_world.config(world)
+
+
+@pytest.fixture(scope="module")
+def problem(world, config):
+  return train.prepare(config, evaluate.load_sets(str(world / "sets")))
+
+
+def test_agreement_multiplies_the_weights_of_groups(problem, config):
+  made = train.factors(problem)
+  change = {"view_weights": "agreement", "group_weights": ("window:3",)}
+  config = dataclasses.replace(config, **change)
+  agreed = weights.learned(made, config, None)
+  assert max(agreed.values()) == pytest.approx(1)
+  assert min(agreed.values()) < 0.9
+  fitted = train.fit(made, config)
+  expected = [
+    weight * (3 if name == "text_window_02" else 1)
+    for name, weight in agreed.items()
+  ]
+  np.testing.assert_allclose(fitted.view_weights, expected, rtol=1e-5)
+
+
+def test_a_balanced_group_shares_its_weight(config):
+  balanced = dataclasses.replace(
+    config, balance=True, group_weights=("text:3",)
+  )
+  names = ["text_behind_01", "text_behind_02", "wordnet_walks"]
+  assert list(weights.given(names, balanced).values()) == [1.5, 1.5, 1]
+
+
+def test_weights_are_fitted_to_halves_that_are_not_reported(
+  world, config, problem, tmp_path
+):
+  (tmp_path / "MEN.tsv").write_text((world / "sets/TOPIC.tsv").read_text())
+  sets = evaluate.load_sets(str(tmp_path))
+  fitted = dataclasses.replace(config, view_weights="labels")
+  other = train.prepare(fitted, sets)
+  (half,), (rest,) = other.development, other.sets
+  assert sorted(half.pairs + rest.pairs) == sorted(sets[0].pairs)
+  made = train.factors(other)
+  learned = weights.learned(made, fitted, other.labels)
+  np.testing.assert_allclose(
+    train.fit(made, fitted, other.labels).view_weights,
+    list(learned.values()), rtol=1e-5,
+  )  # fmt: skip
+  assert np.ptp(list(learned.values())) > 0.01
+  with pytest.raises(InputError, match="needs pairs of known words"):
+    train.prepare(fitted, problem.sets)
+
+
+def test_views_of_one_text_are_one_source(problem, config):
+  held = dataclasses.replace(config, view_weights="heldout")
+  made = train.factors(problem)
+  assert set(map(data.source, made)) == {"text"}
+  alone = weights.learned(made, held, None)
+  np.testing.assert_allclose(list(alone.values()), 1, rtol=1e-5)
+  named = {"dep_nsubj" if "02" in n else n: f for n, f in made.items()}
+  assert np.ptp(list(weights.learned(named, held, None).values())) > 0.01
+
+
+def test_baselines_are_compared_and_fused(problem, monkeypatch):
+  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
+  study = studies.run("comparison", problem)
+  best = study.systems["best baseline"]["TOPIC"].value
+  singles = [
+    study.systems[n]["TOPIC"].value for n in ("LSA", "PPMI-SVD", "skip-gram")
+  ]
+  assert best == max(singles)
+  tests = {(t.system, t.over): t for t in study.tests}
+  assert {"best view", "LSA", "PPMI-SVD", "skip-gram"} <= {b for _, b in tests}
+  test, systems = tests["all views", "LSA"], study.systems
+  one, two = (systems[n]["TOPIC"] for n in ("all views", "LSA"))
+  assert test.gain == pytest.approx(one.value - two.value)
+  between = similarity.spearman(one.scores, two.scores)
+  assert test.correlation == pytest.approx(between)
+  parts = two.value / 100, one.value / 100, between, len(one.scores)
+  assert test.p_value == pytest.approx(significance.williams_test(*parts)[1])
+  (named,) = [n for n in study.notes if n.startswith("The best single view")]
+  view = named.rpartition(" ")[2].rstrip(".")
+  alone = problem.score(train.factors(problem)[view].left[:, :4])
+  assert study.systems["best view"]["TOPIC"].value == alone["TOPIC"].value
+  gains = {c["system"]: c for c in studies.cells(study, problem)}
+  fused = study.systems["all fused"]["TOPIC"].value
+  own = study.systems["all views"]["TOPIC"].value
+  assert gains["fusion gain"]["value"] == pytest.approx(fused - own)
+
+
+def test_lexicons_are_added_plainly(world, config, monkeypatch):
+  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
+  (world / "same.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))
+  (world / "other.txt").write_text("cat car\nqq dog\n")
+  rng = np.random.default_rng(0)
+  lines = [
+    f"{w} {rng.normal():.4f} {rng.normal():.4f}" for t in _TOPICS for w in t
+  ]
+  (world / "v.txt").write_text("\n".join(lines) + "\n")
+  change = {
+    "study": "comparison",
+    "vectors": (str(world / "v.txt"),),
+    "synonyms": (str(world / "same.txt"),),
+    "antonyms": (str(world / "other.txt"),),
+    "store": str(world / "store2"),
+  }
+  config = dataclasses.replace(config, **change)
+  sets = evaluate.load_sets(str(world / "sets"))
+  study = studies.run("comparison", train.prepare(config, sets))
+  raw = study.systems["vectors_v"]["TOPIC"].value
+  assert "vectors_v transformed" in study.systems
+  for how in ("retrofitted", "counter-fitted"):
+    assert study.systems[f"vectors_v {how}"]["TOPIC"].value > raw + 5
+  assert "other.txt: 2 pairs, 1 of other words." in study.notes
+
+
+def test_the_sets_are_listed_with_their_mrds(world, tmp_path, capsys):
+  sets = evaluate.load_sets(str(world / "sets"))
+  with runlib.Run("mvlsa", directory=tmp_path, config={}) as run:
+    set_table.run(run, sets)
+  size = len(sets[0].pairs)
+  expected = 100 * significance.mrds_correlation(size, 0.05, 0.9)
+  lines = capsys.readouterr().out.splitlines()
+  line = next(x for x in lines if "TOPIC" in x)
+  assert line.split()[1] == str(size)
+  assert line.split()[-1] == f"{expected:.1f}"
+  assert "TOPIC" in (tmp_path / "sets.md").read_text()
