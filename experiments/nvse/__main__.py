@@ -57,7 +57,8 @@ def _trained(
 ) -> expander.Expander:
   loaded = train.trained_model(run, config, table)
   model = from_scipy.model_from_scipy(*loaded, table.counts)
-  return train.expander_of(config, table, model)
+  chances = expander.read_chances(run.directory, config.ranking_config())
+  return train.expander_of(config, table, model, chances)
 
 
 def _serve(model: str) -> None:
@@ -120,6 +121,7 @@ class _Questions:
       sentences=config.sentences,
       rationale=config.rationale,
       dimensions=names,
+      chances=opened.chances.get(self._system),
     )
     return query.to_json(answered) if config.json else query.to_text(answered)
 

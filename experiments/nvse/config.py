@@ -354,6 +354,18 @@ class Config:
     "Systems to compare with; MODULE:NAME for a Baseline of your own.",
     only=_EVALUATE,
   )
+  chances: bool = config.flag(
+    False,
+    "Fit chances of results on the first half of the gold queries, cut the "
+    "results of the others by them, and keep them for --mode=query and the "
+    "explorer.",
+    only=_EVALUATE,
+  )
+  negatives: bool = config.flag(
+    False,
+    "Ask with negative seeds from overlapping gold sets.",
+    only=_EVALUATE,
+  )
   export: str | None = config.flag(
     None, "Where to; by default export/ in --workdir.", only={"mode": "export"}
   )
@@ -378,6 +390,8 @@ class Config:
       raise InputError(
         f"--svd_start needs --activation=linear and --hidden={self.dim}"
       )
+    if (self.chances or self.negatives) and self.judged and not self.gold:
+      raise InputError("--chances and --negatives need gold sets: give --gold")
     if self.svd_start and self.word_vectors is not None:
       raise InputError("--svd_start and --word_vectors both name a start")
     fitting.check_hyper(self.model_config(), self.hyper())

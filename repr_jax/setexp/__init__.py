@@ -10,6 +10,8 @@
 | `score_entities`, `expand` | scores of all entities; the best ones |
 | `contributions` | what each part added to the score that ranked |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
+| `fit_chances`, `chances` | calibrated chance of each result |
+| `expected_cut` | how many members the set has |
 
 Functions take one entity or one query; `expand` takes a batch. Jitted
 functions propagate NaN; constructors on the host refuse it.
@@ -29,6 +31,9 @@ from repr_jax.setexp.autoencoder import (
 )
 from repr_jax.setexp.batches import Batch
 from repr_jax.setexp.batches import dense_batch as _dense_batch
+from repr_jax.setexp.calibration import chances as _chances
+from repr_jax.setexp.calibration import expected_cut as _expected_cut
+from repr_jax.setexp.calibration import fit_chances as _fit_chances
 from repr_jax.setexp.expansion import (
   SCORES,
   Expansion,
@@ -72,13 +77,16 @@ __all__ = [
   "SetExpander",
   "State",
   "Statistics",
+  "chances",
   "contributions",
   "decoder_rationale",
   "dense_batch",
   "elbo",
   "encode",
   "expand",
+  "expected_cut",
   "fit",
+  "fit_chances",
   "init",
   "make_model",
   "make_query",
@@ -112,3 +120,6 @@ score_rows = jax.jit(expansion.score_rows)
 expand = jax.jit(expansion.expand, static_argnames="k")
 contributions = jax.jit(expansion.contributions)
 decoder_rationale = jax.jit(rationale.decoder_rationale)
+chances = jax.jit(_chances)
+fit_chances = jax.jit(_fit_chances)
+expected_cut = jax.jit(_expected_cut)
