@@ -3,12 +3,15 @@
 python -m experiments.nvse --mode=query --query="Mozart, Haydn, Schubert"
 python -m experiments.nvse --mode=evaluate
 python -m experiments.nvse --preset=nvse_tinkerbell
+python -m experiments.nvse --mode=serve --corpus=FOLDER_OF_TXT_FILES
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
 about a minute on two cores; every mode trains first where --workdir has no
 model yet. Without --query, --mode=query asks at a prompt. --mode=evaluate
 sets all systems into one table with confidence intervals, on gold sets and
-(--judged) on judged queries. --mode=export writes one directory that
+(--judged) on judged queries; --chances also says how many members a set has.
+--mode=judge writes a page on which people judge the systems' lists, and reads
+their answers (--answers). --mode=export writes one directory that
 --model=DIR answers from. `experiments.explorer` serves a trained model as a
 page with a JSON API.
 """
@@ -22,13 +25,16 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from experiments.nvse import data, evaluate, query, train
+from experiments.nvse import data, evaluate, judging, query, train
 from experiments.nvse.config import TRAINING, VOLATILE, Config
 from experiments.run import config as config_lib
 from experiments.run import expander, progress, runlib
 from repr_jax.data.entities.features import FeatureTable
+from repr_jax.data.entities.judged import read_judged_queries
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.setexp import SCORES, from_scipy, systems
+
+_JUDGE = "judge"  # folder of the page for judges, below --workdir
 
 config_lib.define(Config)
 
@@ -151,11 +157,22 @@ def main(argv: list[str]) -> None:
   # Everything that a mode needs is checked before a model is trained.
   questions = _Questions(config, table) if config.mode == "query" else None
   prepared = None
-  if config.mode == "evaluate":
+  if config.mode in ("evaluate", "judge"):
     prepared = evaluate.prepare(config, table)
+  if config.mode == "judge" and config.answers:
+    judged = judging.read_answers(directory / _JUDGE, config.answers, table)
+    print(evaluate.places_table(read_judged_queries(judged)))
+    print(judged)
+    return
 
   def use(run: runlib.Run, opened: expander.Expander) -> None:
-    if prepared is not None:
+    if prepared is not None and config.mode == "judge":
+      tasks = evaluate.sample(prepared.gold, config.judge_queries, config.seed)
+      asked = [opened.system(x) for x in ("nvse", *config.systems)]
+      folder = directory / _JUDGE
+      page = judging.write(folder, table, asked, tasks, config.seed, _say)
+      print(page)
+    elif prepared is not None:
       evaluate.evaluate(run, opened, prepared, _say)
     if config.mode == "export":
       target = config.export or str(directory / "export")

@@ -7,6 +7,8 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from experiments import thesis
 from experiments.nvse import (
   comparison,
@@ -18,7 +20,8 @@ from experiments.nvse import (
   protocols,
   train,
 )
-from experiments.nvse.config import Config, variant
+from experiments.nvse.config import Config
+from experiments.nvse.variants import variant
 from experiments.run import expander, runlib, tables
 from experiments.run.expander import Expander
 from repr_jax.data.entities import features
@@ -271,6 +274,26 @@ def _negatives(run, opened, prepared) -> list[str]:
   return texts
 
 
+def sample(
+  tasks: Sequence[figures.Task], count: int, seed: int
+) -> list[figures.Task]:
+  """Some of the tasks, drawn without replacement, in their order."""
+  drawn = np.random.default_rng(seed).permutation(len(tasks))[:count]
+  return [tasks[i] for i in sorted(drawn.tolist())]
+
+
+def places_table(queries: Sequence[judged_files.JudgedQuery]) -> str:
+  """A table of the judges' places by group, query size and stratum."""
+  counted = judgments.place_counts(queries)
+  rows = [
+    [cell.group, str(cell.size), cell.stratum, system, *map(str, places)]
+    for cell, row in counted.items()
+    for system, places in row.items()
+  ]
+  header = ["group", "size", "sentences", "system", "1st", "2nd", "3rd"]
+  return tables.to_text(header, rows)
+
+
 def _judges(run, opened, found, peers, queries) -> list[str]:
   """Protocol (c): places given by judges, and who agrees with them."""
   texts = ["first places given by judges"]
@@ -282,6 +305,7 @@ def _judges(run, opened, found, peers, queries) -> list[str]:
       )
     shown = ", ".join(f"{k} {v}" for k, v in counts.items())
     texts.append(f"  group {group}: {shown}")
+  texts += ["first, second and third places", places_table(queries)]
   texts.append("share of judged pairs of lists ordered as by the judges")
   best = found.best
   lexical = [x for x in peers if x.name == "bm25"]

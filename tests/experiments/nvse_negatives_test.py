@@ -9,7 +9,7 @@ from experiments.nvse import negatives
 from repr_jax.setexp import systems
 
 _SETS = {
-  "red": [f"e{i}" for i in range(0, 12)],
+  "red": [f"e{i}" for i in range(12)],
   "blue": [f"e{i}" for i in range(11, 23)],
   "lone": [f"e{i}" for i in range(23, 30)],
 }
