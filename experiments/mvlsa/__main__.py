@@ -155,8 +155,8 @@ def _execute(
 def _member(values: Mapping[str, Any]) -> Config:
   """The configuration of a run of a group."""
   config = configs.from_mapping(Config, values)
-  if config.study == "query":
-    raise InputError("--study=query has no place in a group of runs")
+  if config.mode == "query":
+    raise InputError("--mode=query has no place in a group of runs")
   return config
 
 

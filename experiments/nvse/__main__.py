@@ -3,12 +3,15 @@
 python -m experiments.nvse --mode=query --query="Mozart, Haydn, Schubert"
 python -m experiments.nvse --mode=evaluate
 python -m experiments.nvse --preset=nvse_tinkerbell
+python -m experiments.nvse --mode=serve --corpus=FOLDER_OF_TXT_FILES
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
 about a minute on two cores; every mode trains first where --workdir has no
 model yet. Without --query, --mode=query asks at a prompt. --mode=evaluate
 sets all systems into one table with confidence intervals, on gold sets and
-(--judged) on judged queries. --mode=export writes one directory that
+(--judged) on judged queries; --chances also says how many members a set has.
+--mode=judge writes a page on which people judge the systems' lists, and reads
+their answers (--answers). --mode=export writes one directory that
 --model=DIR answers from. `experiments.explorer` serves a trained model as a
 page with a JSON API.
 """
@@ -22,11 +25,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from absl import flags
 
-from experiments.nvse import data, evaluate, query, train, vmapped_train
+from experiments.nvse import (
+  data,
+  evaluate,
+  judging,
+  query,
+  train,
+  vmapped_train,
+)
 from experiments.nvse.config import TRAINING, VOLATILE, Config
 from experiments.run import config as config_lib
 from experiments.run import expander, progress, runlib, vmapped_runs
 from repr_jax.data.entities.features import FeatureTable
+from repr_jax.data.entities.judged import read_judged_queries
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
 from repr_jax.setexp import SCORES, from_scipy, systems
@@ -36,6 +47,7 @@ VMAP_OVER = (
   "seed", "beta", "learning_rate", "label_smoothing", "prior_variance",
   "dropout", "likelihood", "warmup", "decay", "epochs", "patience",
 )  # fmt: skip
+_JUDGE = "judge"  # folder of the page for judges, below --workdir
 
 config_lib.define(Config)
 
@@ -64,7 +76,8 @@ def _trained(
 ) -> expander.Expander:
   loaded = train.trained_model(run, config, table)
   model = from_scipy.model_from_scipy(*loaded, table.counts)
-  return train.expander_of(config, table, model)
+  chances = expander.read_chances(run.directory, config.ranking_config())
+  return train.expander_of(config, table, model, chances)
 
 
 def _serve(model: str) -> None:
@@ -127,6 +140,7 @@ class _Questions:
       sentences=config.sentences,
       rationale=config.rationale,
       dimensions=names,
+      chances=opened.chances.get(self._system),
     )
     return query.to_json(answered) if config.json else query.to_text(answered)
 
@@ -158,8 +172,13 @@ def main(argv: list[str]) -> None:
   # Everything that a mode needs is checked before a model is trained.
   questions = _Questions(config, table) if config.mode == "query" else None
   prepared = None
-  if config.mode == "evaluate":
+  if config.mode in ("evaluate", "judge"):
     prepared = evaluate.prepare(config, table)
+  if config.mode == "judge" and config.answers:
+    judged = judging.read_answers(directory / _JUDGE, config.answers, table)
+    print(evaluate.places_table(read_judged_queries(judged)))
+    print(judged)
+    return
 
   def use(run: runlib.Run, opened: expander.Expander) -> None:
     _use(run, config, opened, prepared)
@@ -184,8 +203,14 @@ def _use(
   opened: expander.Expander,
   prepared: evaluate.Prepared | None,
 ) -> None:
-  """Evaluates or exports a model, where the mode asks for it."""
-  if prepared is not None:
+  """Evaluates, exports or asks judges of a model, as the mode says."""
+  if prepared is not None and config.mode == "judge":
+    tasks = evaluate.sample(prepared.gold, config.judge_queries, config.seed)
+    asked = [opened.system(x) for x in ("nvse", *config.systems)]
+    folder = run.directory / _JUDGE
+    page = judging.write(folder, opened.table, asked, tasks, config.seed, _say)
+    print(page)
+  elif prepared is not None:
     evaluate.evaluate(run, opened, prepared, _say)
   if config.mode == "export":
     target = config.export or str(run.directory / "export")

@@ -15,13 +15,14 @@ from repr_jax.setexp import (
 from repr_jax.setexp import systems as system_lib
 from repr_jax.setexp.baselines import lsa
 
-MODES = ("train", "query", "evaluate", "export", "serve")
+MODES = ("train", "query", "evaluate", "judge", "export", "serve")
 _TRAINED = {"model": None}  # flags of a model that is trained here
 _TEXT = {**_TRAINED, "corpus": config.Where("plain text", plain_text.is_text)}
 _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
-_ASKED = {"mode": ("query", "evaluate", "export", "serve")}
+_GOLD = {"mode": ("evaluate", "judge")}
+_ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Config:
 
   mode: str = config.flag(
     "train",
-    "Train a model, ask it, evaluate it, export it, or serve it as a page.",
+    "Train a model, ask it, evaluate it, write a page for human judges, export "
+    "it, or serve it as a page.",
     choices=MODES,
   )
   model: str | None = config.flag(
@@ -51,6 +53,11 @@ class Config:
     None,
     "File of names, one on each line, that are entities wherever plain text "
     "has them.",
+    only=_TEXT,
+  )
+  ner: str | None = config.flag(
+    None,
+    "spacy:MODEL: a model of spaCy finds the names in plain text.",
     only=_TEXT,
   )
   min_mentions: int = config.flag(
@@ -316,16 +323,16 @@ class Config:
     100, "Entities in a query at most.", minimum=1, maximum=1000, only=_QUERY
   )
   gold: str | None = config.flag(
-    None, "JSON file of gold sets; else WordNet's classes.", only=_EVALUATE
+    None, "JSON file of gold sets; else WordNet's classes.", only=_GOLD
   )
   judged: str | None = config.flag(
     None, "File of judged queries.", only=_EVALUATE
   )
   sizes: tuple[int, ...] = config.flag(
-    (3, 5), "Members of queries.", minimum=1, only=_EVALUATE
+    (3, 5), "Members of queries.", minimum=1, only=_GOLD
   )
   per_set: int = config.flag(
-    3, "Queries of each set, size and stratum.", minimum=1, only=_EVALUATE
+    3, "Queries of each set, size and stratum.", minimum=1, only=_GOLD
   )
   unit: str = config.flag(
     "query",
@@ -333,7 +340,7 @@ class Config:
     "are for development or for the test, and queries have members with any "
     "number of sentences.",
     choices=("query", "set"),
-    only=_EVALUATE,
+    only=_GOLD,
   )
   lsa_rank: int = config.flag(
     lsa.RANK, "Singular vectors of lsa.", minimum=1, only=_ASKED
@@ -352,7 +359,31 @@ class Config:
   systems: tuple[str, ...] = config.flag(
     system_lib.BASELINES,
     "Systems to compare with; MODULE:NAME for a Baseline of your own.",
+    only=_GOLD,
+  )
+  chances: bool = config.flag(
+    False,
+    "Fit chances of results on the first half of the gold queries, cut the "
+    "results of the others by them, and keep them for --mode=query and the "
+    "explorer.",
     only=_EVALUATE,
+  )
+  negatives: bool = config.flag(
+    False,
+    "Ask with negative seeds from overlapping gold sets.",
+    only=_EVALUATE,
+  )
+  judge_queries: int = config.flag(
+    20,
+    "Gold queries on the page for judges.",
+    minimum=1,
+    only={"mode": "judge"},
+  )
+  answers: tuple[str, ...] = config.flag(
+    (),
+    "Files that the page for judges saved; they become judged queries in "
+    "judge/ of --workdir, and no page is written.",
+    only={"mode": "judge"},
   )
   export: str | None = config.flag(
     None, "Where to; by default export/ in --workdir.", only={"mode": "export"}
@@ -363,9 +394,15 @@ class Config:
     if not self.corpus:
       raise InputError("--corpus: name at least one corpus")
     text = any(map(plain_text.is_text, self.corpus))
-    for name, default in (("gazetteer", None), ("min_mentions", 2)):
+    for name, default in (
+      ("gazetteer", None),
+      ("ner", None),
+      ("min_mentions", 2),
+    ):
       if getattr(self, name) != default and not text:
         raise InputError(f"--{name} is read with plain text in --corpus only")
+    if self.ner is not None and self.gazetteer is not None:
+      raise InputError("--ner and --gazetteer both say which names there are")
     if not self.validation < 1:
       raise InputError(f"--validation={self.validation}: give less than 1")
     if self.patience != 3 and not self.validation:
@@ -378,6 +415,8 @@ class Config:
       raise InputError(
         f"--svd_start needs --activation=linear and --hidden={self.dim}"
       )
+    if (self.chances or self.negatives) and self.judged and not self.gold:
+      raise InputError("--chances and --negatives need gold sets: give --gold")
     if self.svd_start and self.word_vectors is not None:
       raise InputError("--svd_start and --word_vectors both name a start")
     fitting.check_hyper(self.model_config(), self.hyper())
@@ -417,7 +456,7 @@ class Config:
 
 # A trained model depends on these fields, and on no other.
 TRAINING = (
-  "corpus", "gazetteer", "min_mentions", "form", "wordnet_path", "link",
+  "corpus", "gazetteer", "ner", "min_mentions", "form", "wordnet_path", "link",
   "with_name", "drop_most_frequent",
   "min_count", "min_entities", "max_sentences", "dim", "hidden", "decoder",
   "beta", "lower_bounded_variance", "label_smoothing", "weighting",
@@ -431,33 +470,3 @@ VOLATILE = tuple(
   for field in dataclasses.fields(Config)
   if field.name not in TRAINING
 )
-
-
-def variant(base: Config, text: str) -> Config:
-  """A configuration with some training options changed.
-
-  Args:
-    base: the other options.
-    text: changes as "dim=200:beta=0.3"; widths of layers as "500x200".
-
-  Returns:
-    The changed configuration.
-  """
-  changes: dict[str, object] = {}
-  for part in text.split(":"):
-    name, equals, value = (x.strip() for x in part.partition("="))
-    if not equals or name not in TRAINING or name in ("corpus", "seed"):
-      raise InputError(
-        f"--variants: {part!r} is not OPTION=VALUE with an option of training"
-      )
-    if isinstance(getattr(base, name), bool):
-      if value.lower() not in ("true", "false"):
-        raise InputError(f"--variants: {name} is true or false, not {value!r}")
-      changes[name] = value.lower() == "true"
-    else:
-      changes[name] = value.split("x") if name == "hidden" else value
-  values = {x.name: getattr(base, x.name) for x in dataclasses.fields(base)}
-  try:
-    return config.from_values(Config, values | changes)
-  except InputError as error:
-    raise InputError(f"--variants={text}: {error}") from error

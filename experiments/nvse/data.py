@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from experiments.nvse.config import Config
 from repr_jax import setexp
 from repr_jax.data import entities, synthetic_corpora, wordnet
-from repr_jax.data.documents import corpus_files, plain_text
+from repr_jax.data.documents import corpus_files, ner, plain_text
 from repr_jax.data.entities import features, sentences
 from repr_jax.data.io import json_files
 from repr_jax.data.wordnet import instances
@@ -118,7 +118,10 @@ def _stream(
       plain_text.read_gazetteer(config.gazetteer) if config.gazetteer else []
     )
     yield from plain_text.read_sentences(
-      source, gazetteer=names_known, min_mentions=config.min_mentions
+      source,
+      gazetteer=names_known,
+      min_mentions=config.min_mentions,
+      tagger=None if config.ner is None else ner.load_tagger(config.ner),
     )
     return
   else:
@@ -212,7 +215,7 @@ def _key(config: Config) -> str:
       parts += map(_mark, plain_text.text_files(source))
   if any(map(plain_text.is_text, config.corpus)):
     known = None if config.gazetteer is None else _mark(config.gazetteer)
-    parts.append((config.min_mentions, known))
+    parts.append((config.min_mentions, known, config.ner))
   label = pathlib.Path(config.corpus[0]).name.partition(".")[0]
   digest = hashlib.sha256(repr(parts).encode()).hexdigest()
   return f"{label}-{digest[:12]}"

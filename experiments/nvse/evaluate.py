@@ -7,21 +7,27 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from experiments import thesis
 from experiments.nvse import (
   comparison,
+  cuts,
   data,
   deletion,
   figures,
+  negatives,
   protocols,
   train,
 )
-from experiments.nvse.config import Config, variant
-from experiments.run import runlib, tables
+from experiments.nvse.config import Config
+from experiments.nvse.variants import variant
+from experiments.run import expander, runlib, tables
 from experiments.run.expander import Expander
 from repr_jax.data.entities import features
 from repr_jax.data.entities import judged as judged_files
 from repr_jax.data.io import files
+from repr_jax.errors import InputError
 from repr_jax.evaluation import judgments
 from repr_jax.setexp import expansion, from_scipy, systems
 
@@ -35,6 +41,7 @@ class Prepared(NamedTuple):
     judged: judged queries; empty for none.
     judged_tasks: hidden members of those.
     variants: other models to train, by label.
+    seeds: queries with negative seeds; empty for none.
   """
 
   config: Config
@@ -42,6 +49,7 @@ class Prepared(NamedTuple):
   judged: list[judged_files.JudgedQuery]
   judged_tasks: list[figures.Task]
   variants: dict[str, Config]
+  seeds: list[negatives.Seeds]
 
 
 def prepare(config: Config, table: features.FeatureTable) -> Prepared:
@@ -61,7 +69,7 @@ def prepare(config: Config, table: features.FeatureTable) -> Prepared:
   for name in config.systems:
     systems.find_baseline(name)
   variants = {text: variant(config, text) for text in config.variants}
-  gold, judged, judged_tasks = [], [], []
+  gold, judged, judged_tasks, seeds = [], [], [], []
   if config.judged is not None:
     judged = judged_files.read_judged_queries(config.judged)
     judged_tasks = protocols.judged_tasks(table, judged)
@@ -71,7 +79,11 @@ def prepare(config: Config, table: features.FeatureTable) -> Prepared:
       table, sets, config.sizes, config.per_set, seed=config.seed,
       unit=config.unit,
     )  # fmt: skip
-  return Prepared(config, gold, judged, judged_tasks, variants)
+    if config.negatives:
+      seeds = negatives.pairs(table, sets, seed=config.seed)
+      if not seeds:
+        raise InputError("--negatives: no two of the gold sets share an entity")
+  return Prepared(config, gold, judged, judged_tasks, variants, seeds)
 
 
 def evaluate(
@@ -122,6 +134,8 @@ def evaluate(
       texts += _record(run, folder, name, opened, result, measures)
       texts += _deletions(run, name, opened, result, peers)
       compared[name] = result
+  texts += _chances(run, opened, prepared)
+  texts += _negatives(run, opened, prepared)
   if prepared.judged:
     texts += _judges(run, opened, compared["judged"], peers, prepared.judged)
   with files.atomic_write(path) as out:
@@ -221,6 +235,65 @@ def _deletions(run, name, opened, compared, peers) -> list[str]:
   return [*texts, ""]
 
 
+def _chances(run, opened, prepared) -> list[str]:
+  """Chances and cuts of nvse and, if it is asked for, of LSA."""
+  if not prepared.config.chances:
+    return []
+  texts = []
+  halves = figures.halves(prepared.gold)
+  for name in ("nvse", *(x for x in prepared.config.systems if x == "lsa")):
+    outcome = cuts.evaluate(opened.system(name), *halves)
+    label = f"chances: {name}"
+    for way, value in outcome.f1.items():
+      run.row(label, f"F1, {way}", value)
+    run.row(label, "calibration error", outcome.error, lower_is_better=True)
+    texts += [f"{name}: {line}" for line in cuts.to_text(outcome)]
+    opened.chances[name] = outcome.weights
+  expander.save_chances(run.directory, opened)
+  return [*texts, ""]
+
+
+def _negatives(run, opened, prepared) -> list[str]:
+  """Negative seeds of nvse and, if it is asked for, of LSA."""
+  texts = []
+  for name in ("nvse", *(x for x in prepared.config.systems if x == "lsa")):
+    outcome = None
+    if prepared.seeds:
+      system = opened.system(name)
+      outcome = negatives.evaluate(system, opened.table, prepared.seeds)
+    if outcome is not None:
+      for how, value, unwanted in zip(
+        ("without", "with"), outcome.map, outcome.unwanted
+      ):
+        run.row(f"negative seeds: {name}", f"map, {how}", value)
+        label = f"unwanted in 20, {how}"
+        run.row(
+          f"negative seeds: {name}", label, unwanted, lower_is_better=True
+        )
+      texts += negatives.to_text(name, outcome)
+  return texts
+
+
+def sample(
+  tasks: Sequence[figures.Task], count: int, seed: int
+) -> list[figures.Task]:
+  """Some of the tasks, drawn without replacement, in their order."""
+  drawn = np.random.default_rng(seed).permutation(len(tasks))[:count]
+  return [tasks[i] for i in sorted(drawn.tolist())]
+
+
+def places_table(queries: Sequence[judged_files.JudgedQuery]) -> str:
+  """A table of the judges' places by group, query size and stratum."""
+  counted = judgments.place_counts(queries)
+  rows = [
+    [cell.group, str(cell.size), cell.stratum, system, *map(str, places)]
+    for cell, row in counted.items()
+    for system, places in row.items()
+  ]
+  header = ["group", "size", "sentences", "system", "1st", "2nd", "3rd"]
+  return tables.to_text(header, rows)
+
+
 def _judges(run, opened, compared, peers, queries) -> list[str]:
   """Protocol (c): places given by judges, and who agrees with them."""
   texts = ["first places given by judges"]
@@ -232,6 +305,7 @@ def _judges(run, opened, compared, peers, queries) -> list[str]:
       )
     shown = ", ".join(f"{k} {v}" for k, v in counts.items())
     texts.append(f"  group {group}: {shown}")
+  texts += ["first, second and third places", places_table(queries)]
   texts.append("share of judged pairs of lists ordered as by the judges")
   best = compared.best
   lexical = [x for x in peers if x.name == "bm25"]

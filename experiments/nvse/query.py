@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from repr_jax import setexp
 from repr_jax.data import entities
 from repr_jax.data.entities import features
 from repr_jax.data.entities.names import resolve_names
@@ -20,11 +21,15 @@ from repr_jax.setexp.query import Query, best, exclude, make_query
 
 
 class Result(NamedTuple):
-  """One answer with its reasons and the sentences that speak for it."""
+  """One answer with its reasons and the sentences that speak for it.
+
+  The chance to belong to the set is None if none was fitted.
+  """
 
   id: str
   name: str
   score: float
+  chance: float | None
   reasons: list[explain.Named]
   justifications: list[explain.Justification]
 
@@ -38,6 +43,8 @@ class Answer(NamedTuple):
     rationale: reasons of all results together.
     kind: of the rationale, "contributions" or "decoder".
     results: best first.
+    size: results that belong to the set by their chances; None if none were
+      fitted.
   """
 
   system: str
@@ -45,6 +52,7 @@ class Answer(NamedTuple):
   rationale: list[explain.Named]
   kind: str
   results: list[Result]
+  size: int | None
 
 
 def read_new(
@@ -133,6 +141,7 @@ def answer(
   sentences: int = 1,
   rationale: str = "contributions",
   dimensions: Sequence[str] = (),
+  chances: np.ndarray | None = None,
 ) -> Answer:
   """Asks a system.
 
@@ -148,6 +157,7 @@ def answer(
     rationale: "contributions", the parts of the score summed over the results,
       or "decoder", the system's weights of the query's features.
     dimensions: names of latent dimensions.
+    chances: weights of the evidence for this system, [5]; None for none.
 
   Returns:
     The answer; members are never among the results.
@@ -156,6 +166,7 @@ def answer(
   query = build(table, members, new or {})
   scores = np.asarray(system.score_batch([query])[0])
   rows = best(exclude(scores, query), results)
+  given, size = set_chances(chances, scores, query)
   parts = system.contributions(query, rows.tolist())
   why = [
     explain.named_parts([part], table.features, reasons, dimensions)
@@ -166,6 +177,7 @@ def answer(
       table.entities[row],
       table.names[row],
       float(scores[row]),
+      None if given is None else float(given[row]),
       reason,
       _justify(table, system, query, row, sentences),
     )
@@ -177,7 +189,29 @@ def answer(
     whole = [feature for feature in heaviest if feature.weight]
   else:
     whole = explain.named_parts(parts, table.features, reasons, dimensions)
-  return Answer(system.name, members, whole, rationale, answers)
+  return Answer(system.name, members, whole, rationale, answers, size)
+
+
+def set_chances(
+  weights: np.ndarray | None, scores: np.ndarray, query: Query
+) -> tuple[np.ndarray | None, int | None]:
+  """Chances of all entities, and how many of them make the set.
+
+  Args:
+    weights: of the evidence, [5]; None if none were fitted.
+    scores: of all entities, [X].
+    query: the query.
+
+  Returns:
+    Chances [X] and the number; None and None without weights.
+  """
+  if weights is None:
+    return None, None
+  members = np.zeros(len(scores), np.float32)
+  own = query.ids >= 0
+  members[query.ids[own]] = query.weights[own]
+  given = setexp.chances(weights, scores.astype(np.float32), members)
+  return np.asarray(given), int(setexp.expected_cut(given))
 
 
 def dimension_names(
@@ -211,8 +245,15 @@ def to_text(answer: Answer) -> str:
   shown = [f"{show_feature(x.name)} {x.weight:.3g}" for x in answer.rationale]
   label = "because of" if answer.kind == "contributions" else "decoded"
   lines.append(f"{label}: " + ", ".join(shown))
+  if answer.size is not None:
+    lines.append(f"about {answer.size} more belong to the set")
   for place, result in enumerate(answer.results, 1):
-    lines.append(f"{place:4d}. {result.name}  {result.score:.4g}")
+    line = f"{place:4d}. {result.name}  {result.score:.4g}"
+    if result.chance is not None:
+      line += f"  {result.chance:.0%}"
+    if place == answer.size and place < len(answer.results):
+      line += "  (the set ends here)"
+    lines.append(line)
     lines += [f"        {x.sentence}" for x in result.justifications]
   return "\n".join(lines)
 
@@ -224,6 +265,7 @@ def to_json(answer: Answer) -> str:
     "query": [x._asdict() for x in answer.members],
     "rationale": [x._asdict() for x in answer.rationale],
     "rationale_kind": answer.kind,
+    "size": answer.size,
     "results": [
       {
         **x._asdict(),

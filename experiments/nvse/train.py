@@ -155,9 +155,12 @@ def run_training(
 
 
 def expander_of(
-  config: Config, table: features.FeatureTable, model: expansion.Model
+  config: Config,
+  table: features.FeatureTable,
+  model: expansion.Model,
+  chances: dict[str, np.ndarray] | None = None,
 ) -> expander.Expander:
-  """A model with how the configuration ranks."""
+  """A model with how the configuration ranks, and chances if there are any."""
   return expander.Expander(
     table,
     model,
@@ -169,6 +172,7 @@ def expander_of(
     word2vecf_contexts=config.word2vecf_contexts,
     lsa_rank=config.lsa_rank,
     lsa_power=config.lsa_power,
+    chances=chances or {},
   )
 
 

@@ -18,11 +18,17 @@ from experiments.run import workdir
 from repr_jax.data.entities import features
 from repr_jax.data.io import array_files, json_files
 from repr_jax.errors import InputError
-from repr_jax.setexp import expansion, from_scipy, model_files, systems
+from repr_jax.setexp import (
+  calibration,
+  expansion,
+  from_scipy,
+  model_files,
+  systems,
+)
 from repr_jax.setexp.baselines import lsa, word2vecf
 
 _NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
-_VECTORS = "word2vecf.npz"
+_VECTORS, _CHANCES = "word2vecf.npz", "chances.json"
 _KINDS: dict[str, tuple[type, ...]] = {
   "features": (str,),
   "score": (str,),
@@ -53,6 +59,8 @@ class Expander:
       "all", documents and links too.
     lsa_rank: singular vectors of lsa.
     lsa_power: exponent of their values.
+    chances: weights of the evidence [5] by system, for calibrated chances of
+      results; see `setexp.fit_chances`.
   """
 
   table: features.FeatureTable
@@ -68,6 +76,7 @@ class Expander:
   word2vecf_contexts: str = "words"
   lsa_rank: int = lsa.RANK
   lsa_power: float = lsa.POWER
+  chances: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     self._systems: dict[str, systems.System] = {}
@@ -88,6 +97,7 @@ class Expander:
     self.ranking = dataclasses.replace(self.ranking, score=score)
     for name in ("nvse", "nvse+bm25"):
       self._systems.pop(name, None)
+    self.chances.pop("nvse", None)  # they belong to the ranking before
 
   def train_vectors(self) -> word2vecf.Model:
     """The vectors of word2vecf, trained when first asked for."""
@@ -148,6 +158,8 @@ def save(directory: str | pathlib.Path, expander: Expander) -> None:
   model_files.save(
     folder / _MODEL, model.config, model.params, model.inputs, table.fingerprint
   )
+  if expander.chances:
+    save_chances(folder, expander)
   if expander.vectors is not None:
     array_files.write_npz(folder / _VECTORS, **expander.vectors._asdict())
   save_notes(
@@ -158,6 +170,51 @@ def save(directory: str | pathlib.Path, expander: Expander) -> None:
     expander.fusion,
     expander.vectors is not None,
   )
+
+
+def save_chances(directory: str | pathlib.Path, expander: Expander) -> None:
+  """Writes the weights of chances beside the model that they belong to.
+
+  Args:
+    directory: of a run or an export.
+    expander: the model, how it ranks and the weights.
+  """
+  value = {
+    "ranking": dataclasses.asdict(expander.ranking),
+    "weights": {name: x.tolist() for name, x in expander.chances.items()},
+  }
+  workdir.write_json(pathlib.Path(directory) / _CHANCES, value)
+
+
+def read_chances(
+  directory: str | pathlib.Path, ranking: systems.RankingConfig
+) -> dict[str, np.ndarray]:
+  """Weights of chances by system; those of another ranking are left out.
+
+  Args:
+    directory: of a run or an export.
+    ranking: how the autoencoder ranks now.
+
+  Returns:
+    Weights [5] by system; empty if none were fitted.
+  """
+  path = pathlib.Path(directory) / _CHANCES
+  if not path.exists():
+    return {}
+  value = json_files.read_json(path)
+  try:
+    weights = {
+      str(name): np.array(x, np.float32) for name, x in value["weights"].items()
+    }
+    same = value["ranking"] == dataclasses.asdict(ranking)
+  except (AttributeError, KeyError, TypeError, ValueError):
+    weights, same = {"": np.zeros(0)}, False
+  shape = (calibration.NUM_EVIDENCE,)
+  if not all(
+    x.shape == shape and np.isfinite(x).all() for x in weights.values()
+  ):
+    raise InputError("is damaged: evaluate with --chances again", path=path)
+  return {name: x for name, x in weights.items() if same or name != "nvse"}
 
 
 def save_notes(
@@ -219,13 +276,15 @@ def load(directory: str | pathlib.Path) -> Expander:
   if notes["word2vecf"]:
     vectors = _read_vectors(folder / _VECTORS, table.counts.shape)
   fields = [field.name for field in dataclasses.fields(systems.RankingConfig)]
+  ranking = systems.RankingConfig(**{name: notes[name] for name in fields})
   return Expander(
     table,
     from_scipy.model_from_scipy(*loaded, table.counts),
-    systems.RankingConfig(**{name: notes[name] for name in fields}),
+    ranking,
     vectors,
     notes["fusion"],
     seed=notes["seed"],
+    chances=read_chances(folder, ranking),
   )
 
 

@@ -2,9 +2,9 @@
 
 A scorer is a function from a query to the scores of all entities. Leave one
 out: each member of a query in turn is hidden and must be found by the others
-(`leave_one_out`, `held_out_ranks`, `rank_summary`). Human judgments: first
-places of the published systems (`first_places`), and whether a scorer would
-order their lists as the judges did (`pair_agreement`).
+(`leave_one_out`, `held_out_ranks`, `rank_summary`). Human judgments: places
+of the published systems (`place_counts`, `first_places`), and whether a scorer
+would order their lists as the judges did (`pair_agreement`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -183,13 +183,54 @@ def rank_summary(ranks: np.ndarray) -> dict[str, float]:
   }
 
 
+class Cell(NamedTuple):
+  """Queries that a table of places counts together.
+
+  Attributes:
+    group: which systems were compared.
+    size: members of a query.
+    stratum: how often they are mentioned.
+  """
+
+  group: str
+  size: int
+  stratum: str
+
+
+def place_counts(
+  queries: Iterable[JudgedQuery], places: int = 3
+) -> dict[Cell, dict[str, tuple[int, ...]]]:
+  """How often judges gave each system each place; ties count for both.
+
+  Args:
+    queries: judged queries.
+    places: first places to count.
+
+  Returns:
+    Counts of the places 1, 2, ... by system, by group, query size and
+    stratum, in rising order.
+  """
+  table: dict[Cell, dict[str, list[int]]] = {}
+  for query in queries:
+    cell = Cell(query.group, len(query.members), query.stratum)
+    row = table.setdefault(cell, {})
+    for system, place in query.places.items():
+      counts = row.setdefault(system, [0] * places)
+      if place is not None and place <= places:
+        counts[place - 1] += 1
+  return {
+    cell: {system: tuple(x) for system, x in table[cell].items()}
+    for cell in sorted(table)
+  }
+
+
 def first_places(queries: Iterable[JudgedQuery]) -> dict[str, dict[str, int]]:
   """How often judges put each system first, by group; ties count for both."""
   table: dict[str, dict[str, int]] = {}
-  for query in queries:
-    row = table.setdefault(query.group, {})
-    for system, place in query.places.items():
-      row[system] = row.get(system, 0) + (place == 1)
+  for cell, row in place_counts(queries).items():
+    total = table.setdefault(cell.group, {})
+    for system, counts in row.items():
+      total[system] = total.get(system, 0) + counts[0]
   return table
 
 

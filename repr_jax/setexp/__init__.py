@@ -11,6 +11,8 @@
 | `place_model`, `expand_sharded` | the same over the devices of a mesh |
 | `contributions` | what each part added to the score that ranked |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
+| `fit_chances`, `chances` | calibrated chance of each result |
+| `expected_cut` | how many members the set has |
 
 Functions take one entity or one query; `expand` takes a batch. Jitted
 functions propagate NaN; constructors on the host refuse it.
@@ -30,6 +32,9 @@ from repr_jax.setexp.autoencoder import (
 )
 from repr_jax.setexp.batches import Batch
 from repr_jax.setexp.batches import dense_batch as _dense_batch
+from repr_jax.setexp.calibration import chances as _chances
+from repr_jax.setexp.calibration import expected_cut as _expected_cut
+from repr_jax.setexp.calibration import fit_chances as _fit_chances
 from repr_jax.setexp.expansion import (
   SCORES,
   Expansion,
@@ -75,6 +80,7 @@ __all__ = [
   "SetExpander",
   "State",
   "Statistics",
+  "chances",
   "contributions",
   "decoder_rationale",
   "dense_batch",
@@ -82,7 +88,9 @@ __all__ = [
   "encode",
   "expand",
   "expand_sharded",
+  "expected_cut",
   "fit",
+  "fit_chances",
   "init",
   "make_model",
   "make_query",
@@ -118,3 +126,6 @@ expand = jax.jit(expansion.expand, static_argnames="k")
 expand_sharded = jax.jit(_expand_sharded, static_argnames=("mesh", "k"))
 contributions = jax.jit(expansion.contributions)
 decoder_rationale = jax.jit(rationale.decoder_rationale)
+chances = jax.jit(_chances)
+fit_chances = jax.jit(_fit_chances)
+expected_cut = jax.jit(_expected_cut)

@@ -134,6 +134,20 @@ def _padded_step(seed, dtype):
   return state, batch._replace(cells=cells, counts=counts), key, hyper
 
 
+def _scored(seed, dtype):
+  """Scores of two queries, their members and the answers."""
+  rng = np.random.default_rng(seed)
+  scores = jnp.asarray(rng.normal(size=(2, 8)), dtype)
+  members = jnp.zeros((2, 8), dtype).at[:, :2].set(1)
+  return scores, members, jnp.asarray(rng.uniform(size=(2, 8)) < 0.4)
+
+
+def _chances(seed, dtype):
+  scores, members, _ = _scored(seed, dtype)
+  weights = np.random.default_rng(seed).normal(size=5)
+  return jnp.asarray(weights, dtype), scores[0], members[0]
+
+
 def _bind(function):
   return functools.partial(function, _CONFIG)
 
@@ -305,5 +319,17 @@ DOORS = [
     _asked,
     grad=(0,),
     mask=lambda model, query: (model, _spoil_query(query)),
+  ),
+  Door("setexp.chances", _chances, grad=(0, 1)),
+  Door(
+    "setexp.fit_chances",
+    _scored,
+    grad="an optimum of many steps",
+    tolerance=1e-3,
+  ),
+  Door(
+    "setexp.expected_cut",
+    lambda seed, dtype: (jax.nn.sigmoid(_scored(seed, dtype)[0][0]),),
+    grad=_INTEGERS,
   ),
 ]

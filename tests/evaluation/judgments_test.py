@@ -123,6 +123,22 @@ def test_first_places_count_ties_for_both():
   }
 
 
+def test_places_by_group_size_and_stratum():
+  members = [Member("a", "", ()), Member("b", "", ())]
+  queries = [
+    _query(members, {}, {"A": 1, "B": 3}),
+    _query(members, {}, {"A": 3, "B": 1}),
+    _query(members, {}, {"A": None, "B": 4}),
+    _query([], {}, {"A": 2}),
+  ]
+  counted = judgments.place_counts(queries)
+  assert [cell.size for cell in counted] == [0, 2]
+  assert list(counted.values()) == [
+    {"A": (0, 1, 0)},
+    {"A": (1, 0, 1), "B": (1, 0, 1)},
+  ]
+
+
 def test_published_first_places(shared_data):
   path = shared_data / "tinkerbell" / "queries.jsonl.gz"
   if not path.exists():

@@ -19,7 +19,8 @@ from experiments.nvse import (
   train,
 )
 from experiments.nvse import query as querying
-from experiments.nvse.config import Config, variant
+from experiments.nvse.config import Config
+from experiments.nvse.variants import variant
 from experiments.run import expander
 from repr_jax import setexp
 from repr_jax.data.entities.query_text import parse_members

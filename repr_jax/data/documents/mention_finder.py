@@ -195,7 +195,7 @@ def find_mentions(
     run = []
     if token is not None and _starts(token):
       run = [token]
-  return _full_names(text, sorted(spans))
+  return with_full_names(text, sorted(spans))
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -359,8 +359,16 @@ def _known(
   return spans
 
 
-def _full_names(text: str, spans: Sequence[tuple[int, int]]) -> list[Span]:
-  """Spans with the longest name of the document that they shorten."""
+def with_full_names(text: str, spans: Sequence[tuple[int, int]]) -> list[Span]:
+  """Spans with the longest name of the document that they shorten.
+
+  Args:
+    text: the document.
+    spans: starts and ends of names, in order.
+
+  Returns:
+    The spans, those of a short form with the full name, if there is one.
+  """
   names = [" ".join(text[start:end].split()) for start, end in spans]
   longer: dict[str, list[str]] = {}
   for name in dict.fromkeys(names):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from repr_jax.data import entities
 from repr_jax.data.documents import document_sentences, mention_finder
 from repr_jax.data.documents.linked_documents import make_document
+from repr_jax.data.documents.ner import Tagger
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
@@ -83,7 +84,11 @@ def read_gazetteer(path: str) -> list[str]:
 
 
 def read_sentences(
-  path: str, *, gazetteer: Iterable[str] = (), min_mentions: int = 2
+  path: str,
+  *,
+  gazetteer: Iterable[str] = (),
+  min_mentions: int = 2,
+  tagger: Tagger | None = None,
 ) -> Iterator[entities.Sentence]:
   """Sentences of plain text with the names that are found in them.
 
@@ -91,6 +96,7 @@ def read_sentences(
     path: as `read_texts` takes it. Its text is read whole.
     gazetteer: names that count wherever they stand.
     min_mentions: names that are found fewer times are left out.
+    tagger: finds names in place of `mention_finder`; see `ner`.
 
   Yields:
     Sentences that mention an entity. An entity is a name, the fullest of its
@@ -98,11 +104,17 @@ def read_sentences(
   """
   documents = list(read_texts(path))
   gazetteer = list(gazetteer)
-  cases = mention_finder.count_cases(text for _, text in documents)
-  spans = [
-    mention_finder.find_mentions(text, cases=cases, gazetteer=gazetteer)
-    for _, text in documents
-  ]
+  if tagger is None:
+    cases = mention_finder.count_cases(text for _, text in documents)
+    spans = [
+      mention_finder.find_mentions(text, cases=cases, gazetteer=gazetteer)
+      for _, text in documents
+    ]
+  else:
+    spans = [
+      mention_finder.with_full_names(text, tagger(text))
+      for _, text in documents
+    ]
   counts = collections.Counter(x.name for own in spans for x in own)
   frequent = {name for name, n in counts.items() if n >= min_mentions}
   if not frequent:

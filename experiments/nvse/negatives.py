@@ -1,0 +1,194 @@
+"""Negative seeds: members of another set that must stay out.
+
+Two gold sets that share an entity are easily taken for each other. A query
+has members of the one with weight 1 and members of the other with a weight
+below 0; the rest of the first is to come up, and the other set is to stay
+out. The weight is chosen on the first half of the wanted sets.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.nvse.figures import Task, by_unit, halves, measure
+from repr_jax.data.entities import features
+from repr_jax.evaluation import significance
+from repr_jax.setexp.query import make_query
+from repr_jax.setexp.systems import System
+
+WEIGHTS = (0.0, -0.1, -0.2, -0.35, -0.5, -0.75, -1.0)
+_LEAST = 3  # wanted entities that are left to come up
+
+
+class Seeds(NamedTuple):
+  """A query with unwanted entities.
+
+  Attributes:
+    id: unique.
+    unit: the wanted set.
+    wanted: rows of the members.
+    unwanted: rows of the negative seeds.
+    relevant: rows that should come up.
+    outside: rows that should stay out.
+  """
+
+  id: str
+  unit: str
+  wanted: np.ndarray
+  unwanted: np.ndarray
+  relevant: np.ndarray
+  outside: np.ndarray
+
+
+class Negatives(NamedTuple):
+  """The outcome on the second half.
+
+  Attributes:
+    weight: of the negative seeds, chosen on the first half.
+    tried: MAP on the first half by weight.
+    queries: of the second half.
+    map: MAP without and with negative seeds.
+    gain: of MAP by them, paired over wanted sets.
+    unwanted: entities of the other set among the first 20, without and with.
+    fewer: paired change of that number over wanted sets.
+  """
+
+  weight: float
+  tried: dict[float, float]
+  queries: int
+  map: tuple[float, float]
+  gain: significance.Difference
+  unwanted: tuple[float, float]
+  fewer: significance.Difference
+
+
+def pairs(
+  table: features.FeatureTable,
+  sets: Mapping[str, Sequence[str]],
+  *,
+  size: int = 3,
+  negative: int = 3,
+  per_pair: int = 2,
+  seed: int = 0,
+) -> list[Seeds]:
+  """Queries from all ordered pairs of sets that share an entity.
+
+  Args:
+    table: the entities.
+    sets: entity ids by class.
+    size: members of the wanted set.
+    negative: members of the unwanted set.
+    per_pair: queries of each pair.
+    seed: of the draw.
+
+  Returns:
+    The queries; none if no two sets overlap.
+  """
+  usable = np.diff(table.counts.indptr) > 0
+  rows = {
+    name: {
+      table.rows[x] for x in ids if x in table.rows and usable[table.rows[x]]
+    }
+    for name, ids in sets.items()
+  }
+  rng = np.random.default_rng(seed)
+  drawn = []
+  for one, inside in rows.items():
+    for other, out in rows.items():
+      if one == other or not inside & out:
+        continue
+      own = np.array(sorted(inside - out))
+      foreign = np.array(sorted(out - inside))
+      if len(own) < size + _LEAST or len(foreign) <= negative:
+        continue
+      for i in range(per_pair):
+        wanted = np.sort(rng.choice(own, size, replace=False))
+        unwanted = np.sort(rng.choice(foreign, negative, replace=False))
+        drawn.append(
+          Seeds(
+            f"{one}/without {other}/{i}",
+            one,
+            wanted,
+            unwanted,
+            np.setdiff1d(own, wanted),
+            np.setdiff1d(np.array(sorted(out)), unwanted),
+          )
+        )
+  return drawn
+
+
+def evaluate(
+  system: System,
+  table: features.FeatureTable,
+  seeds: Sequence[Seeds],
+  weights: Sequence[float] = WEIGHTS,
+) -> Negatives | None:
+  """Chooses the weight of negative seeds and reports what it changes.
+
+  Args:
+    system: the system.
+    table: the entities.
+    seeds: from `pairs`.
+    weights: to choose from; 0 for none.
+
+  Returns:
+    The outcome; None where a half of the wanted sets has no query.
+  """
+  first, second = halves(_tasks(table, seeds, 0.0))
+  if not first or not second:
+    return None
+  tried = {}
+  for weight in weights:
+    tasks = halves(_tasks(table, seeds, weight))[0]
+    values = measure(system, tasks, ("map",)).values["map"]
+    tried[weight] = float(by_unit(tasks, values).mean())
+  chosen = max(tried, key=lambda weight: tried[weight])
+  by_id = {x.id: x for x in seeds}
+  scored, entered = [], []
+  for weight in (0.0, chosen):
+    tasks = halves(_tasks(table, seeds, weight))[1]
+    result = measure(system, tasks, ("map",), keep=20)
+    numbers = [
+      float(np.isin(order, by_id[task.id].outside).sum())
+      for task, (order, _) in zip(tasks, result.runs)
+    ]
+    scored.append(by_unit(tasks, result.values["map"]))
+    entered.append(by_unit(tasks, np.array(numbers)))
+  rng = np.random.default_rng(0)
+  return Negatives(
+    chosen,
+    tried,
+    len(second),
+    (float(scored[0].mean()), float(scored[1].mean())),
+    significance.paired_bootstrap(*scored, rng),
+    (float(entered[0].mean()), float(entered[1].mean())),
+    significance.paired_bootstrap(*entered, rng),
+  )
+
+
+def to_text(system: str, outcome: Negatives) -> list[str]:
+  """A line for the tables of an evaluation."""
+  (before, after), (more, less) = outcome.map, outcome.unwanted
+  return [
+    f"negative seeds, {outcome.queries} queries of overlapping sets, {system}: "
+    f"weight {outcome.weight:g}; MAP {before:.3f} without and {after:.3f} with "
+    f"them (p {outcome.gain.p_value:.2g}); unwanted among the first 20 "
+    f"{more:.2f} and {less:.2f} (p {outcome.fewer.p_value:.2g})"
+  ]
+
+
+def _tasks(
+  table: features.FeatureTable, seeds: Sequence[Seeds], weight: float
+) -> list[Task]:
+  """Tasks whose negative seeds have a weight; they are never ranked."""
+  tasks = []
+  for item in seeds:
+    both = np.concatenate([item.wanted, item.unwanted])
+    values = [1.0] * len(item.wanted) + [weight] * len(item.unwanted)
+    if not weight:
+      both, values = item.wanted, [1.0] * len(item.wanted)
+    query = make_query(table.counts, both, values)
+    hidden = np.concatenate([item.wanted, item.unwanted])
+    tasks.append(Task(item.id, item.unit, "any", query, item.relevant, hidden))
+  return tasks
