@@ -130,7 +130,7 @@ def flag_values(module: str) -> dict[str, list[str]]:
   if "preset" in values:
     values["preset"] = presets.names(module.rpartition(".")[2])
   if values:
-    from repr_jax.data.io import files  # with scipy, for which no TAB waits
+    from repr_jax.data.io import files  # imports scipy, slowly
 
     with contextlib.suppress(OSError):
       path.parent.mkdir(parents=True, exist_ok=True)

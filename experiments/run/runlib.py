@@ -83,8 +83,8 @@ class Run:
 
   Attributes:
     directory: the work directory.
-    finished: whether an earlier run with these flags reached its end here;
-      one that returns then leaves all files as they are.
+    finished: whether an earlier run with these flags has finished here. If the
+      block then adds no rows, all files stay as they are.
   """
 
   def __init__(

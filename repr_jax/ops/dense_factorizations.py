@@ -94,7 +94,7 @@ def orthonormal_basis(x: Array) -> Array:
 
 @exact_products
 def cholesky_qr(x: Array) -> tuple[Array, Array]:
-  """`qr` by rounds of Cholesky, or by columns where they do not get there.
+  """`qr` by repeated Cholesky, or by columns where that does not converge.
 
   Args:
     x: [n, c], n >= c.
