@@ -253,7 +253,7 @@ def expander_of(
 def split(
   counts: sp.csr_array, share: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Rows to train on and rows for validation; rows without features in none.
+  """Rows for training and for validation; rows without features in neither.
 
   Args:
     counts: [X, F].
@@ -261,7 +261,7 @@ def split(
     seed: of the draw.
 
   Returns:
-    Both, rising.
+    Both, ascending.
   """
   rows = np.flatnonzero(np.diff(counts.indptr) > 0)
   if rows.size < 2:
