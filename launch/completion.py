@@ -4,7 +4,8 @@ eval "$(repr-jax completion bash)"        in ~/.bashrc
 eval "$(repr-jax completion zsh)"         in ~/.zshrc, after compinit
 repr-jax completion fish | source         in ~/.config/fish/config.fish
 
-TAB then completes `repr-jax PROGRAM --flag=VALUE`. The flags of a program come
+TAB then completes `repr-jax PROGRAM --flag=VALUE`. The command is also
+`python -m launch.completion SHELL`. The flags of a program come
 from the program itself and are kept in $XDG_CACHE_HOME/repr_jax (by default
 ~/.cache/repr_jax) until a source file changes, so that only the first TAB
 waits for them.

@@ -345,7 +345,7 @@ def refuse_log(mode: str) -> None:
   Args:
     mode: the mode, as "with --mode=link".
   """
-  if LOG_TO.value is not None:
+  if LOG_TO.name in flags.FLAGS and LOG_TO.value is not None:
     raise errors.InputError(f"--log_to is not read {mode}; leave it out")
 
 

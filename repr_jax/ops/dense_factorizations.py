@@ -78,7 +78,7 @@ def orthonormal_basis(x: Array) -> Array:
   """Orthonormal columns that span those of x [n, c]: rounds of Cholesky.
 
   Faster than `qr` on every platform, since it is made of matrix products;
-  where the rounds do not get there, the basis is that of `qr`.
+  if the rounds do not converge, the basis is that of `qr`.
   """
   basis, gram, rounds, _ = _cholesky_rounds(x)
   return lax.cond(

@@ -118,7 +118,9 @@ def map_array(path: files.Path) -> np.ndarray:
     shape, by_columns, dtype = _array_header(stream, size, path)
     start = stream.tell()
   order: Any = "F" if by_columns else "C"
-  if not math.prod(shape) or not dtype.itemsize:  # Nothing cannot be mapped.
+  if (
+    not math.prod(shape) or not dtype.itemsize
+  ):  # An empty array cannot be mapped.
     array = np.zeros(shape, dtype, order)
     array.flags.writeable = False
     return array
