@@ -36,7 +36,9 @@ _OUTPUT = flags.DEFINE_string(
   "output", None, "Directory for the files. Default: the first one given."
 )
 _FIGURES = flags.DEFINE_list(
-  "figures", [], 'Parts of "NAME: METRIC" of the figures to take. Default: all.'
+  "figures",
+  [],
+  'Take figures whose "NAME: METRIC" has one of these. Default: all.',
 )
 _LOWER = flags.DEFINE_list(
   "lower_is_better",

@@ -43,10 +43,10 @@ class Figures(NamedTuple):
 
   Attributes:
     memory: bytes of arguments, results and temporaries.
-    flops: of one call, loops once; None where it is not told.
-    accessed: bytes read and written, loops once; None where it is not told.
+    flops: of one call, each loop body once; None if unknown.
+    accessed: bytes read and written, loop bodies once; None if unknown.
     moved: bytes that a device exchanges, by kind of collective.
-    cycles: estimated, loops as often as they run; None where it is not told.
+    cycles: estimated, loop bodies as often as they run; None if unknown.
     costliest: the three operations with most cycles.
   """
 

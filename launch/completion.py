@@ -4,7 +4,8 @@ eval "$(repr-jax completion bash)"        in ~/.bashrc
 eval "$(repr-jax completion zsh)"         in ~/.zshrc, after compinit
 repr-jax completion fish | source         in ~/.config/fish/config.fish
 
-TAB then completes `repr-jax PROGRAM --flag=VALUE`. The flags of a program come
+TAB then completes `repr-jax PROGRAM --flag=VALUE`. The command is also
+`python -m launch.completion SHELL`. The flags of a program come
 from the program itself and are kept in $XDG_CACHE_HOME/repr_jax (by default
 ~/.cache/repr_jax) until a source file changes, so that only the first TAB
 waits for them.
@@ -130,7 +131,7 @@ def flag_values(module: str) -> dict[str, list[str]]:
   if "preset" in values:
     values["preset"] = presets.names(module.rpartition(".")[2])
   if values:
-    from repr_jax.data.io import files  # with scipy, for which no TAB waits
+    from repr_jax.data.io import files  # imports scipy, slowly
 
     with contextlib.suppress(OSError):
       path.parent.mkdir(parents=True, exist_ok=True)

@@ -160,7 +160,7 @@ def _pass_on(heard) -> None:
 
 
 def _end(members: Sequence[_Member]) -> None:
-  """Ends what still runs: by a signal, then, after a while, at once."""
+  """Ends running processes: by SIGTERM, after a while by SIGKILL."""
   for member in members:
     if member.process.poll() is None:
       member.process.terminate()

@@ -193,7 +193,7 @@ def make(path: str, root: pathlib.Path) -> Plan:
 
 
 def _warn_of_twins(runs: Sequence[Run], flags: Sequence[dict]) -> None:
-  """Says where runs are the same, as a default and its explicit value are."""
+  """Names runs that are equal, such as one that gives a default explicitly."""
   seen: dict[str, str] = {}
   for run, values in zip(runs, flags):
     code = json.dumps({**values, "workdir": None}, sort_keys=True)
@@ -263,7 +263,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any] | None:
-  """The object in a file, None where there is none."""
+  """Reads a JSON object; None if the file holds none."""
   try:
     value = json_files.read_json(path)
   except errors.InputError:

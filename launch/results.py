@@ -144,7 +144,7 @@ def read_flags(path: pathlib.Path) -> dict[str, Any]:
 
 
 def swept_flags(results: Sequence[Result]) -> list[str]:
-  """Names of the flags, but the seed, in which some runs differ."""
+  """Names of the flags, other than the seed, in which some runs differ."""
   names = {name for result in results for name in result.flags} - _APART
   return sorted(
     name

@@ -67,7 +67,7 @@ class Adder:
       self._append({**flags, "seed": seed})
 
   def random(self, count: int, draw: int = 0, /, **choices: Any) -> None:
-    """Adds draws: the same ones in every start of the sweep.
+    """Adds random draws, the same ones each time the sweep starts.
 
     Args:
       count: how many; the first ones stay when more are asked for.

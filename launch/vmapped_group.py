@@ -29,7 +29,7 @@ _DEVICES = "--xla_force_host_platform_device_count"
 
 
 def status_path(group: pathlib.Path) -> pathlib.Path:
-  """Where the failures of a group are told."""
+  """The file that lists the failures of a group."""
   return group.with_suffix(".status")
 
 

@@ -18,7 +18,9 @@ from experiments.run import runlib, workdir
 from repr_jax import errors
 from repr_jax.data.io import files
 
-_SUITE = flags.DEFINE_string("suite", None, "Name of the suite: its file.")
+_SUITE = flags.DEFINE_string(
+  "suite", None, "Name of the suite, a module of experiments/bench."
+)
 _SIZE = flags.DEFINE_enum(
   "size", "small", ["small", "full"], "Size of the problems."
 )

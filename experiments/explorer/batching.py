@@ -86,7 +86,7 @@ class Batcher:
     return await future
 
   def close(self) -> None:
-    """Ends the thread after the call that it is in; nothing else is begun."""
+    """Ends the thread after its current call."""
     with self._changed:
       self._closed = True
       self._changed.notify()

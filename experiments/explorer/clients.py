@@ -117,7 +117,7 @@ async def _ask(
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-  """The value that this share of them does not exceed; 0 for none."""
+  """A quantile of some values; 0 if there are none."""
   rising = sorted(values)
   if not rising:
     return 0.0

@@ -76,7 +76,7 @@ class Entities:
         if len(known) + len(unknown) == self._max_names:
           raise InputError(f"the list has more than {self._max_names} names")
         if len(rows) != 1:
-          # Several that may be meant are for the reader to choose from.
+          # The reader chooses among several entities of one name.
           near = rows[:_CHOICES]
           if not near and len(unknown) < _MAX_HELPED:
             near = self._table.name_index.suggest(member.name, _NEAREST)

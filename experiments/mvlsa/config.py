@@ -62,10 +62,16 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   offsets: int = flag(
-    15, "Words behind, one view for each distance.", minimum=0, only=_WORDS
+    15,
+    "Preceding words: one view for each distance up to this.",
+    minimum=0,
+    only=_WORDS,
   )
   ahead: int = flag(
-    0, "Words ahead, one view for each distance.", minimum=0, only=_WORDS
+    0,
+    "Following words: one view for each distance up to this.",
+    minimum=0,
+    only=_WORDS,
   )
   windows: Sequence[int] = flag(
     (), "Widths of windows: sums of offset views, one view each.", minimum=1,

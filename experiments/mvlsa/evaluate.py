@@ -271,7 +271,7 @@ def table(
 def mean(
   results: Mapping[str, similarity.Result], names: Sequence[str] = TUNING
 ) -> float:
-  """Mean figure on the sets that settings are chosen on, those there are."""
+  """Mean figure on the tuning sets that are available."""
   values = [results[name].value for name in names if name in results]
   return float(np.mean(values)) if values else float("nan")
 

@@ -279,7 +279,7 @@ def to_json(answer: Answer) -> str:
 
 
 def show_feature(name: str) -> str:
-  """A feature without its block where that is the usual one."""
+  """The name of a feature, without the prefix of the default block."""
   return name.removeprefix("word:")
 
 

@@ -39,7 +39,7 @@ class Cell(NamedTuple):
 
   @property
   def label(self) -> str:
-    """Such as "tree V=2047 d=50 SubSet"."""
+    """The label, such as "tree V=2047 d=50 SubSet"."""
     name = f"{self.relation.data} V={len(self.relation.names)} d={self.dim}"
     roles = ", two roles" if self.roles else ""
     return f"{name} {_LABELS[self.setting]}{roles}"

@@ -57,7 +57,7 @@ def _like_leaf(leaf: Any, stored: Any) -> Any:
 
 
 def _flatten(tree: Any) -> dict[str, Any]:
-  """The tree's leaves as arrays under their paths, arrays without items too."""
+  """The tree's leaves as arrays by path, empty arrays included."""
   leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
   # A tree that is one array has no path, and not every Orbax takes no name.
   return {
@@ -84,10 +84,10 @@ def not_finite(tree: Any) -> str | None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-  """Keeps Orbax from printing tracebacks of what it raises too.
+  """Suppresses tracebacks that Orbax prints besides raising the error.
 
-  After a failure its threads find their event loop closed, one by one and also
-  later, so that these are passed over from then on.
+  After a failure its threads also fail later, one by one, on a closed event
+  loop; these errors are ignored from then on.
   """
   before, hook = logging.get_verbosity(), sys.unraisablehook
 

@@ -25,7 +25,7 @@ def resident_bytes() -> int:
 
 
 def reset_peak() -> None:
-  """Lets the peak begin at the memory in use now, where Linux permits it."""
+  """Resets the peak to the memory in use now, where Linux permits it."""
   with contextlib.suppress(OSError):
     pathlib.Path("/proc/self/clear_refs").write_text("5")
 

@@ -101,7 +101,7 @@ def measure(metric: str) -> Measure:
 
 
 def label(code: str) -> Label:
-  """Words for a code; the code itself if it is none that is known."""
+  """Words for a code; an unknown code stands for itself."""
   if code in _WORDS:
     return _WORDS[code]
   for pattern, words in _FORMS:

@@ -83,8 +83,8 @@ class Run:
 
   Attributes:
     directory: the work directory.
-    finished: whether an earlier run with these flags reached its end here;
-      one that returns then leaves all files as they are.
+    finished: whether an earlier run with these flags has finished here. If the
+      block then adds no rows, all files stay as they are.
   """
 
   def __init__(
@@ -345,7 +345,7 @@ def refuse_log(mode: str) -> None:
   Args:
     mode: the mode, as "with --mode=link".
   """
-  if LOG_TO.value is not None:
+  if LOG_TO.name in flags.FLAGS and LOG_TO.value is not None:
     raise errors.InputError(f"--log_to is not read {mode}; leave it out")
 
 

@@ -52,7 +52,7 @@ def _unwind(signum: int, frame: Any) -> None:
 
 
 def with_parent() -> None:
-  """Ends this process when the parent dies that asked for it by `PARENT`."""
+  """Ends this process when the parent that `PARENT` names dies."""
   given = os.environ.pop(PARENT, "")  # not for this process' own children
   if not given:
     return

@@ -114,13 +114,13 @@ def to_markdown(
 
 
 def format_value(value: Any) -> str:
-  """Formats a cell: four digits are as many as a reader compares.
+  """Formats a cell; numbers have four digits.
 
   Args:
     value: a number, a truth value, text or None.
 
   Returns:
-    The text; of None, none.
+    The text; "" for None.
   """
   if value is None:
     return ""

@@ -1,4 +1,4 @@
-"""The spectral core on problems with known answers, beside the text's claims.
+"""The spectral core on problems with known answers: the thesis' claims tested.
 
 python -m experiments.spectral --workdir=runs/spectral        (half a minute)
 

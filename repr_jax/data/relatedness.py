@@ -68,10 +68,10 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
 
   Returns:
     The queries, in the order of the file. A line of another form, or a
-    candidate that stands twice for a query, is an `InputError`. Where hyphens
-    allow several seeds for all lines of a query, the one counts that makes
-    most names ones which other queries have, or else the longest; a query of
-    one line that nothing decides is an `InputError`.
+    candidate that stands twice for a query, is an `InputError`. If
+    hyphens allow several seeds for a query, the seed is chosen under which
+    most names also occur in other queries, else the longest. A query of one
+    line whose seed stays ambiguous is an `InputError`.
   """
   queries: dict[str, list[_Row]] = {}
   ranked = None

@@ -122,7 +122,7 @@ class RuleKind:
       arguments: names or ids, in the order of `letters`.
 
     Returns:
-      The atoms; only variables are left of the letters.
+      The atoms, with arguments in place of their letters.
     """
     given = dict(zip(self.letters, arguments, strict=True))
 

@@ -21,7 +21,7 @@ from repr_jax.data.io import files
 from repr_jax.data.rule_kinds import KINDS
 from repr_jax.data.rules import Rule
 
-# Paths have as many bodies as ways of two steps, too many to go through.
+# The bodies of Path rules are all paths of two steps, too many to enumerate.
 MINABLE = tuple(name for name in KINDS if name != "Path")
 _FEATURES = 20_000  # (relation, entity) pairs that rules with names consider
 

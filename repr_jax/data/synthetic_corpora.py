@@ -245,7 +245,7 @@ def _draw(
 ) -> np.ndarray:
   """Draws places by their probabilities."""
   bounds = np.cumsum(probability)
-  bounds[-1] = np.inf  # Rounding leaves the sum a little beside 1.
+  bounds[-1] = np.inf  # By rounding the sum is not exactly 1.
   return np.searchsorted(bounds, rng.random(count), side="right")
 
 

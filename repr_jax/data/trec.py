@@ -149,13 +149,13 @@ def _put(row, query, document, value, path, line) -> None:
 
 
 def plain_names(names: Iterable[str]) -> dict[str, str]:
-  """Names that files of TREC can hold, another one for each name.
+  """Distinct names without blanks, as TREC files need them.
 
   Args:
     names: any texts, such as titles with blanks.
 
   Returns:
-    By name: the name itself where it will do, else with _ for what will not.
+    By name: the name itself if it is usable, else with _ for other characters.
   """
   wanted = list(dict.fromkeys(names))
   given = {name: name for name in wanted if _is_plain(name)}

@@ -217,7 +217,10 @@ def write_triples(path: files.Path, triples: Triples) -> None:
   for name in (*triples.entities, *triples.relations):
     odd = set(name) & set("\t\n\r\0") or files.marked(name)
     if not name or name != name.strip() or odd:
-      raise errors.InputError(f"name {name!r} does not fit a line", path=path)
+      raise errors.InputError(
+        f"name {name!r} is empty or has characters that a line cannot hold",
+        path=path,
+      )
   with files.atomic_write(path) as stream:
     for row in triples.named():
       stream.write("\t".join(row) + "\n")

@@ -340,7 +340,7 @@ def _read_npz(path: files.Path, limit: int | None) -> Vectors:
   if not (words != "").all():
     raise errors.InputError("a word is empty", path=path)
   rows = _Rows(path, limit, "row")
-  with np.errstate(over="ignore"):  # What is too large is not finite then.
+  with np.errstate(over="ignore"):  # Overflow gives inf.
     array = array.astype(np.float32)
   rows.add(words.tolist(), array, range(len(words)))
   return rows.vectors()

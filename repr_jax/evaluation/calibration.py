@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Reliability(NamedTuple):
-  """How far probabilities are from shares.
+  """Probabilities of answers beside the shares that are right.
 
   Attributes:
     confidence: mean probability in each bin, NaN where it is empty, [bins].

@@ -111,7 +111,7 @@ def evaluate_expansion(
 
 
 def checked_scores(scores: np.ndarray) -> np.ndarray:
-  """Scores [X] as they are; an error if one is not a number."""
+  """Returns scores [X] unchanged; raises InputError if one is NaN."""
   scores = np.asarray(scores)
   if np.isnan(scores).any():
     raise InputError("the scorer returned a score that is not a number")

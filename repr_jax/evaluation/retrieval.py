@@ -259,7 +259,7 @@ def _dcg(ranked: np.ndarray, k: int | None) -> float:
 
 
 def _finite(relevance: np.ndarray) -> np.ndarray:
-  """Relevance [n]; a NaN would pass for a document that is not relevant."""
+  """Returns relevance [n]; refuses NaN, which would count as not relevant."""
   relevance = np.asarray(relevance)
   if relevance.dtype.kind == "f" and not np.isfinite(relevance).all():
     raise InputError("relevance must be finite; leave out what is not judged")

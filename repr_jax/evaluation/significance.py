@@ -73,7 +73,7 @@ def _williams_t(r_at: Any, r_bt: Any, r_ab: float, n: int) -> Any:
   )
   with np.errstate(invalid="ignore", divide="ignore"):
     t = (r_bt - r_at) * np.sqrt((n - 1) * (1 + r_ab) / spread)
-  # One system twice has no spread, or a negative one by rounding.
+  # Equal systems: the spread is 0, or negative by rounding.
   return np.where((r_at == r_bt) & (determinant > -1e-12), 0.0, t)
 
 

@@ -40,8 +40,8 @@ def max_product(
     unary: scores of states, [m, c].
     pairwise: scores of pairs, [m, m, c, c], with pairwise[i, j, a, b] equal
       to pairwise[j, i, b, a].
-    mask: which states there are, bool [m, c]; a variable without any takes
-      no part. Masked places are never read.
+    mask: which states exist, bool [m, c]; a variable without any is ignored.
+      Masked places are never read.
     edges: which pairs interact, bool [m, m] and symmetric; all where None.
     iterations: rounds of messages.
     damping: share of the old message that stays, 0 for none, scalar.
@@ -65,7 +65,7 @@ def max_product(
   pairwise = jnp.where(pair, pairwise.transpose(2, 3, 0, 1), -jnp.inf)
   # The compiled maximum of many numbers may pass over a NaN.
   broken = jnp.isnan(pairwise).any()
-  # received[b, i, j]: may x_j = b hear from i.
+  # received[b, i, j]: whether state x_j = b gets a message from i.
   received = linked & mask[:, None]
   states = jnp.maximum(mask.sum(axis=0), 1).astype(unary.dtype)
   old = jnp.where(received, -jnp.log(states), 0)

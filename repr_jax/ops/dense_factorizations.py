@@ -78,7 +78,7 @@ def orthonormal_basis(x: Array) -> Array:
   """Orthonormal columns that span those of x [n, c]: rounds of Cholesky.
 
   Faster than `qr` on every platform, since it is made of matrix products;
-  where the rounds do not get there, the basis is that of `qr`.
+  if the rounds do not converge, the basis is that of `qr`.
   """
   basis, gram, rounds, _ = _cholesky_rounds(x)
   return lax.cond(
@@ -94,7 +94,7 @@ def orthonormal_basis(x: Array) -> Array:
 
 @exact_products
 def cholesky_qr(x: Array) -> tuple[Array, Array]:
-  """`qr` by rounds of Cholesky, or by columns where they do not get there.
+  """`qr` by repeated Cholesky, or by columns where that does not converge.
 
   Args:
     x: [n, c], n >= c.

@@ -162,7 +162,8 @@ def shard_map(
   """JAX's `shard_map`, under the name and arguments of any version.
 
   Loops and decompositions inside have no rule for the check of replication,
-  so it is off: what `out_specs` calls replicated has to be.
+  so it is off: the caller makes sure that outputs which `out_specs` calls
+  replicated are.
 
   Args:
     function: from parts on one device to parts on one device; sums and

@@ -123,7 +123,7 @@ def column_means(
   op = as_operator(x)
   marked = jnp.ones(op.shape[0], op.dtype) if rows is None else rows
   marked = marked.astype(op.dtype)
-  # Devices have a part each, and would send as many sums as there are parts.
+  # A sharded matrix is summed by device already; more parts cost messages.
   parts = 1 if isinstance(x, Sharded) else _PARTS
   part = jnp.arange(op.shape[0]) * parts // op.shape[0]
   inside = part[:, None] == jnp.arange(parts)

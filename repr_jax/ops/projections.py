@@ -446,7 +446,7 @@ def dykstra(
 
 
 def _merge_equal(planes):
-  """Two normals on one vector are one normal, their sum."""
+  """Adds up the two normals of planes whose vectors are the same."""
   same = (planes.index[:, 0] == planes.index[:, 1])[:, None]
   first, second = planes.normal[:, 0], planes.normal[:, 1]
   first = jnp.where(same, first + second, first)

@@ -285,7 +285,7 @@ def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
 def _trim(
   text: str, run: Sequence[_Token], cases: CaseCounts, loud
 ) -> list[tuple[int, int]]:
-  """A run without small words, titles and what opens a sentence."""
+  """Cuts function words, titles and sentence openers off a run of capitals."""
   run = list(run)
   while run and run[-1].text in _LINKS:
     run.pop()
@@ -360,7 +360,7 @@ def _known(
 
 
 def with_full_names(text: str, spans: Sequence[tuple[int, int]]) -> list[Span]:
-  """Spans with the longest name of the document that they shorten.
+  """Spans, each with the longest name in the document that it abbreviates.
 
   Args:
     text: the document.

@@ -61,8 +61,8 @@ def pack(
     lists: the candidates of each mention.
     entities: rows of the entities' table; candidates outside it are an
       `InputError`.
-    words: rows of the words' table by word in lower case; others are passed
-      over.
+    words: rows of the words' table by word in lower case; unknown words are
+      skipped.
     top: c, the most candidates of a mention.
     context: k, words around a mention, half on each side where there are
       as many.
@@ -70,8 +70,8 @@ def pack(
       parts of the last width, which then know nothing of each other.
 
   Returns:
-    Groups by width. A mention without candidates is in none: it has nothing
-    to say to the others, and whoever scores must count it as an error.
+    Groups by width. Mentions without candidates are omitted; evaluation must
+    count them as errors.
   """
   if not widths or list(widths) != sorted(set(widths)) or widths[0] < 1:
     raise InputError(f"widths must rise from 1 or more: {tuple(widths)}")

@@ -24,7 +24,7 @@ from repr_jax.data.io import files
 Link = tuple[str, str]
 
 _MOST = 1e18  # Of a count: sums of these are finite.
-_FIRST = 100  # Lines that tell whether a file has counts.
+_FIRST = 100  # Lines read to decide whether a file has counts.
 
 
 class Prior(NamedTuple):
@@ -67,9 +67,8 @@ def count_links(links: Iterable[Link], limit: int = 20_000_000) -> Prior:
 
   Args:
     links: (mention, entity), as many as there are; they are streamed.
-    limit: when more distinct pairs than this are held, those that were seen
-      once so far are let go, and then those seen twice, and so on until half
-      of the limit is free; so memory is bounded and counts are never too high.
+    limit: most distinct pairs in memory. Beyond it the rarest pairs are
+      dropped until half of the limit is free, so counts are lower bounds.
 
   Returns:
     The counts.

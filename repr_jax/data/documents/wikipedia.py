@@ -185,7 +185,7 @@ def linked_sentences(
 
 
 def _page(element: ET.Element, path: files.Path, number: int) -> Page:
-  """Takes what is wanted from the element of the page of that number."""
+  """Makes a `Page` of the XML element of page `number`."""
   fields: dict[str, Any] = {}
   for child in element.iter():
     name = _local(child)
@@ -218,7 +218,7 @@ def _page(element: ET.Element, path: files.Path, number: int) -> Page:
 
 
 def _line_of(path: files.Path, number: int) -> int | None:
-  """The line on which the page of a number begins, as far as its tag tells."""
+  """The line on which page `number` begins, by counting tags."""
   with files.open_binary(path) as stream:
     line, rest = 1, b""
     while block := stream.read(1 << 16):

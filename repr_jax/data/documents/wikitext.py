@@ -181,7 +181,7 @@ def _shown(match: re.Match[str]) -> str:
 
 def _split(text: str, links: list[Link]) -> Iterator[tuple[str, list[Link]]]:
   """Cuts a paragraph at the ends of sentences that no link crosses."""
-  starts = [start for start, _, _ in links]  # Rising: no link holds another.
+  starts = [start for start, _, _ in links]  # Ascending: links do not nest.
   cuts = [0]
   for match in _END.finditer(text):
     end = match.end()

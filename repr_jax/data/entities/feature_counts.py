@@ -16,7 +16,7 @@ _BLOCK = 1 << 16  # Sentences whose features are counted at a time.
 
 
 class Columns(NamedTuple):
-  """Where tokens and documents are counted; -1 for what is not.
+  """Columns in which tokens and documents are counted; -1 if they are not.
 
   Attributes:
     word: the column of each token of the vocabulary, int32 [v].

@@ -66,7 +66,7 @@ class FeatureTable:
 
   @functools.cached_property
   def fingerprint(self) -> str:
-    """Identifies the features; a model of others does not fit the table."""
+    """Hash of the feature names; a model must have been trained on the same."""
     return fingerprint(self.features)
 
   @functools.cached_property

@@ -102,7 +102,7 @@ class NameIndex:
     )
 
   def begin(self, text: str, count: int = 10) -> list[int]:
-    """Names that begin with a text, then names of which a word does.
+    """Names that begin with a text, then names with a later word that does.
 
     Args:
       text: what was typed so far.

@@ -16,8 +16,9 @@ import numpy as np
 from repr_jax import errors
 from repr_jax.data.io import files
 
-_MAX_UNPACKED = 64 << 20  # What a small file may become when it is unpacked,
-_MAX_RATIO = 100  # and a larger one, in parts of its own size.
+# A file may unpack to the larger of this size and this multiple of its own.
+_MAX_UNPACKED = 64 << 20
+_MAX_RATIO = 100
 _KINDS = "biufcUS"  # Of the numbers and texts that arrays may hold.
 
 
@@ -117,7 +118,9 @@ def map_array(path: files.Path) -> np.ndarray:
     shape, by_columns, dtype = _array_header(stream, size, path)
     start = stream.tell()
   order: Any = "F" if by_columns else "C"
-  if not math.prod(shape) or not dtype.itemsize:  # Nothing cannot be mapped.
+  if (
+    not math.prod(shape) or not dtype.itemsize
+  ):  # An empty array cannot be mapped.
     array = np.zeros(shape, dtype, order)
     array.flags.writeable = False
     return array
@@ -136,13 +139,13 @@ def _plain(path: files.Path) -> Iterator[IO[bytes]]:
 
 
 def _check_characters(array: np.ndarray, name: str, path: files.Path) -> None:
-  """Refuses text with halves of characters, or numbers that are none."""
+  """Refuses text with code points that are no characters."""
   if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
     native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
     points = native.reshape(-1).view(np.uint32)
     if points.max() > 0x10FFFF or (points >> 11 == 0xD800 >> 11).any():
       raise errors.InputError(
-        f"array {name!r} holds what is no character", path=path
+        f"array {name!r} holds a code point that is no character", path=path
       )
 
 

@@ -86,7 +86,7 @@ class _Packed:
 
 
 class _Unpacked:
-  """A decompressed file that ends in an error where it is a bomb."""
+  """A decompressed file; a decompression bomb raises an error."""
 
   def __init__(self, stream: Any, packed: _Packed, path: str):
     self._stream, self._packed, self._path = stream, packed, path

@@ -85,7 +85,7 @@ class Tally:
       self.peak = max(self.peak, self.held)
 
   def blocks(self, key: Hashable) -> Iterator[Csr]:
-    """Reads a sum off, and forgets what of it was in memory.
+    """Yields a sum and frees the memory that it took.
 
     Args:
       key: which sum.

@@ -1,8 +1,7 @@
 """Counts on the host: checked, cut to their frequent columns.
 
-A row is observed when it has an entry that is not zero. This is asked of the
-counts, never of what a weighting made of them: PPMI can empty a row that was
-counted.
+A row is observed if it has a nonzero count. Weighted values do not decide:
+PPMI can empty a row that was counted.
 """
 
 from typing import Any

@@ -259,7 +259,7 @@ def _refuse_cycle(heads: list[int], lines: list[int], path) -> None:
       i = heads[i]
     if i >= 0 and state[i] == 1:
       raise InputError(
-        f"word {i + 1} is its own governor through a cycle",
+        f"the governors of word {i + 1} form a cycle",
         path=path,
         line=lines[i],
       )

@@ -114,7 +114,7 @@ def walks(
   move = (1 - glosses) * _relations(wn)
   if glosses:
     move = Csr(move + glosses * _glosses(wn))
-  # Few of the many ways out of a hub are ever taken.
+  # Rare steps out of a hub are pruned.
   move = _normalized(_pruned(Csr(move), _RARE_STEP))
   blocks = []
   for first in range(0, len(words), _BLOCK):

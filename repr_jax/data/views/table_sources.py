@@ -131,7 +131,7 @@ def _read_matrix(path: files.Path) -> Csr:
     if kind in ("csr", "csc", "bsr"):
       matrix.check_format(full_check=True)
     return Csr(matrix)
-  except Exception as error:  # scipy says in many ways that it cannot.
+  except Exception as error:  # scipy raises errors of many types.
     raise InputError(
       f"is not a matrix that scipy.sparse.save_npz wrote ({error})", path=path
     ) from error

@@ -272,7 +272,7 @@ def _at(raw: _Raw, folder: pathlib.Path, row: int, what: str):
 
 
 def _in_range(offset: str, words: str) -> bool:
-  """Whether two fields of a pointer are numbers that may be right."""
+  """Whether offset and word numbers of a pointer are in range."""
   try:
     return 0 <= int(offset) < _SPAN and 0 <= int(words, 16) < 1 << 16
   except ValueError:
