@@ -1,52 +1,101 @@
-"""Eight seeds of the KB experiment: one program, or a process for each.
+"""Runs of a sweep: in one program, or in a process for each.
 
 python -m experiments.bench --suite=launch [--size=full] [--repeats=3]
 
 Both start from nothing: a new directory for compiled programs, new work
 directories, imports, data and compilation included. The processes run two at a
-time and share what they compile. The quality is the mean filtered MRR over the
-seeds, which has to be the same, and how many runs have results.
+time and share what they compile. The quality is the mean of a figure over the
+runs, which has to be the same, how many runs have results, and the seconds of
+processor time (user and system) of all processes.
 """
 
 import concurrent.futures
+import dataclasses
 import functools
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.bench import harness
 
-_SEEDS = 8
 _AT_A_TIME = 2
-_FLAGS = {
-  "small": {
-    "below": "bird.n.01",
-    "held_out": "50",
-    "num_negatives": "5",
-    "epochs": "10",
-    "eval_every": "5",
-  },
-  "full": {"below": "animal.n.01", "held_out": "500", "epochs": "10"},
-}
+_STORE = "STORE"  # stands for a new directory below that of the runs
 
 
-def arguments(size: str) -> list[list[str]]:
-  """The command line of each seed, without its work directory.
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+  """Runs of one experiment.
+
+  Attributes:
+    name: of the case.
+    experiment: module that `python -m` runs.
+    runs: flags of each run, without its work directory.
+    metric: of results.json, whose first figure is the quality.
+  """
+
+  name: str
+  experiment: str
+  runs: list[list[str]]
+  metric: str
+
+
+class Done(NamedTuple):
+  """What the runs of a sweep left, and the processor time they took."""
+
+  figures: list[float]
+  cpu_seconds: float
+
+
+def sweeps(size: str) -> list[Sweep]:
+  """The sweeps of this suite.
 
   Args:
     size: "small" or "full".
 
   Returns:
-    Flags of `experiments.elkb`.
+    One for each experiment.
   """
-  common = [f"--{name}={value}" for name, value in _FLAGS[size].items()]
-  return [[*common, f"--seed={seed}"] for seed in range(_SEEDS)]
+  small = size == "small"
+  elkb = ["--below=animal.n.01", "--held_out=500", "--epochs=10"]
+  if small:
+    elkb = [
+      "--below=bird.n.01", "--held_out=50", "--num_negatives=5", "--epochs=10",
+      "--eval_every=5",
+    ]  # fmt: skip
+  nvse = [f"--store={_STORE}", f"--epochs={2 if small else 15}"]
+  rescal = ["--settings=sub", "--runs=1"]
+  rescal += ["--vertices=255", "--dims=20"] if small else ["--dims=50"]
+  return [
+    Sweep(
+      "8 seeds of elkb",
+      "experiments.elkb",
+      [[*elkb, f"--seed={seed}"] for seed in range(8)],
+      "mrr filtered both",
+    ),
+    Sweep(
+      "12 runs of nvse",
+      "experiments.nvse",
+      [
+        [*nvse, f"--seed={seed}", f"--beta={beta}"]
+        for seed in range(4)
+        for beta in (0.03, 0.1, 0.3)
+      ],
+      "perplexity bound",
+    ),
+    Sweep(
+      "12 seeds of rescal",
+      "experiments.rescal",
+      [[*rescal, f"--seed={seed}"] for seed in range(12)],
+      "E^rev, % right",
+    ),
+  ]
 
 
 def _call(program: list[str], folder: pathlib.Path) -> None:
@@ -60,61 +109,83 @@ def _call(program: list[str], folder: pathlib.Path) -> None:
     raise RuntimeError(f"{program[0]} failed: {ended.stderr[-2000:]}")
 
 
-def one_program(folder: pathlib.Path, runs: list[list[str]]) -> None:
-  """Trains all seeds by one process, as a sweep does.
+def _arguments(folder: pathlib.Path, sweep: Sweep) -> list[list[str]]:
+  """The command line of each run; directories are named by number."""
+  store = str(folder / "store")
+  return [
+    [*(x.replace(_STORE, store) for x in run), f"--workdir={folder / str(i)}"]
+    for i, run in enumerate(sweep.runs)
+  ]
+
+
+def one_program(folder: pathlib.Path, sweep: Sweep) -> None:
+  """Executes all runs by one process, as a sweep does.
 
   Args:
     folder: above the work directories, which are named by number.
-    runs: from `arguments`.
+    sweep: the runs.
   """
   members = [
-    {
-      "directory": str(folder / str(i)),
-      "arguments": [*run, f"--workdir={folder / str(i)}"],
-    }
-    for i, run in enumerate(runs)
+    {"directory": str(folder / str(i)), "arguments": arguments}
+    for i, arguments in enumerate(_arguments(folder, sweep))
   ]
   group = folder / "group.json"
-  record = {"experiment": "experiments.elkb", "runs": members}
+  record = {"experiment": sweep.experiment, "runs": members}
   group.write_text(json.dumps(record))
   _call(["launch.vmapped_group", f"--group={group}"], folder)
 
 
-def separate_processes(folder: pathlib.Path, runs: list[list[str]]) -> None:
-  """Trains each seed by a process of its own, two at a time.
+def separate_processes(folder: pathlib.Path, sweep: Sweep) -> None:
+  """Executes each run by a process of its own, two at a time.
 
   Args:
     folder: above the work directories, which are named by number.
-    runs: from `arguments`.
+    sweep: the runs.
   """
 
-  def one(i: int) -> None:
-    workdir = f"--workdir={folder / str(i)}"
-    _call(["experiments.elkb", *runs[i], workdir], folder)
+  def one(arguments: list[str]) -> None:
+    _call([sweep.experiment, *arguments], folder)
 
   with concurrent.futures.ThreadPoolExecutor(_AT_A_TIME) as pool:
-    list(pool.map(one, range(len(runs))))
+    list(pool.map(one, _arguments(folder, sweep)))
 
 
 def _measured(
-  execute: Callable[[pathlib.Path, list[list[str]]], None],
-  runs: list[list[str]],
-) -> list[float]:
-  """The filtered MRR of each seed, from work directories of their own."""
+  execute: Callable[[pathlib.Path, Sweep], None], sweep: Sweep
+) -> Done:
+  """Executes a sweep in work directories of its own."""
   with tempfile.TemporaryDirectory(prefix="repr_jax-bench-") as name:
     folder = pathlib.Path(name)
-    execute(folder, runs)
-    return [_mrr(folder / str(i)) for i in range(len(runs))]
+    before = _cpu_seconds()
+    execute(folder, sweep)
+    spent = _cpu_seconds() - before
+    count = len(sweep.runs)
+    return Done(
+      [_figure(folder / str(i), sweep.metric) for i in range(count)], spent
+    )
 
 
-def _mrr(folder: pathlib.Path) -> float:
+def _cpu_seconds() -> float:
+  """Processor time of all child processes that have ended."""
+  used = resource.getrusage(resource.RUSAGE_CHILDREN)
+  return used.ru_utime + used.ru_stime
+
+
+def _figure(folder: pathlib.Path, metric: str) -> float:
   rows = json.loads((folder / "results.json").read_text())["rows"]
-  return next(x["value"] for x in rows if x["metric"] == "mrr filtered both")
+  return next(x["value"] for x in rows if x["metric"] == metric)
 
 
-def _quality(runs: list[list[str]], figures: list[float]) -> dict[str, Any]:
-  del runs
-  return {"mean MRR": statistics.mean(figures), "runs": len(figures)}
+def _quality(sweep: Sweep, done: Done) -> dict[str, Any]:
+  return {
+    f"mean {sweep.metric}": statistics.mean(done.figures),
+    "runs": len(done.figures),
+    "CPU s": done.cpu_seconds,
+  }
+
+
+def _same(sweep: Sweep) -> Sweep:
+  return sweep
 
 
 def cases(size: str) -> list[harness.Case]:
@@ -124,12 +195,12 @@ def cases(size: str) -> list[harness.Case]:
     size: "small" or "full".
 
   Returns:
-    One case.
+    One for each experiment.
   """
   return [
     harness.Case(
-      f"{_SEEDS} seeds of elkb",
-      functools.partial(arguments, size),
+      sweep.name,
+      functools.partial(_same, sweep),
       {
         "ours": functools.partial(_measured, one_program),
         f"processes, {_AT_A_TIME} at a time": functools.partial(
@@ -138,4 +209,5 @@ def cases(size: str) -> list[harness.Case]:
       },
       quality=_quality,
     )
+    for sweep in sweeps(size)
   ]

@@ -15,12 +15,59 @@ The thesis has 54.5 infAP for BM25 and 55.8 for its best ensemble on TAC 2014,
 which is licensed: figures of other collections are not comparable.
 """
 
+import functools
+from collections.abc import Sequence
+
 from experiments.cmr import chapter, comparison
+from experiments.cmr.collection import Collection
 from experiments.cmr.config import Config
 from experiments.run import config as config_lib
-from experiments.run import progress, report_page, runlib, tables
+from experiments.run import (
+  progress,
+  report,
+  report_page,
+  runlib,
+  tables,
+  vmapped_runs,
+)
+
+# Flags in which runs of one program may differ; see `run_vmapped`.
+VMAP_OVER = (
+  "seed", "queries", "mention_weight", "document_weight", "top",
+  "judged_share",
+)  # fmt: skip
 
 config_lib.define(Config, skip=("seed",))
+
+
+def _execute(
+  run: runlib.Run, config: Config, collection: Collection | None = None
+) -> report.Chapter:
+  """One run; its tables."""
+  compared = comparison.compare(run, config, collection)
+  made = chapter.make(*compared, config)
+  report_page.write_report({"cmr": made}, run.directory)
+  return made
+
+
+def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
+  """Executes runs that differ in the flags of VMAP_OVER in one program.
+
+  Args:
+    members: the runs.
+
+  Returns:
+    What went wrong in each run, None where nothing did.
+  """
+  with vmapped_runs.Group("cmr", members) as group:
+    configs = group.prepare(functools.partial(config_lib.from_mapping, Config))
+    if configs:
+      seeds = [config.seed for config in configs.values()]
+      collection = Collection(next(iter(configs.values())), seeds)
+      for i, config in configs.items():
+        group.attempt(i, _execute, group.runs[i], config, collection)
+        group.finish(i)
+    return group.failures
 
 
 def main(argv: list[str]) -> None:
@@ -31,8 +78,7 @@ def main(argv: list[str]) -> None:
     if run.finished:
       progress.say(f"cmr: finished before; see {run.directory}/results.json")
       return
-    made = chapter.make(*comparison.compare(run, config), config)
-    report_page.write_report({"cmr": made}, run.directory)
+    made = _execute(run, config)
   for table in made.tables:
     print(f"\n{table.title}\n{tables.to_text(table.header, table.rows)}")
 

@@ -32,18 +32,31 @@ class Task(NamedTuple):
   excluded: dict[str, int]
 
 
-def load(config: Config) -> Task:
-  """Reads the collection, and chooses queries or takes those of --qrels.
+def read_mentions(config: Config) -> list[mentions_lib.Mention]:
+  """Reads the mentions of a collection.
 
   Args:
     config: the configuration of the run.
+  """
+  return mentions_lib.collect(_stream(config), _kinds(config))
+
+
+def load(
+  config: Config, mentions: list[mentions_lib.Mention] | None = None
+) -> Task:
+  """Chooses queries among mentions, or takes those of --qrels.
+
+  Args:
+    config: the configuration of the run.
+    mentions: from `read_mentions`, where they are there already.
 
   Returns:
     The task. Without --qrels a query is one mention of an entity that has at
     least two, and the entity's others are relevant; mentions of other
     entities of the same name stay in the collection.
   """
-  mentions = mentions_lib.collect(_stream(config), _kinds(config))
+  if mentions is None:
+    mentions = read_mentions(config)
   if config.qrels is not None:
     return _judged(mentions, config.qrels)
   return _sampled(mentions, config.queries, config.seed)

@@ -10,10 +10,10 @@ import numpy as np
 from experiments import thesis
 from experiments.cmr import data as task_lib
 from experiments.cmr import systems
+from experiments.cmr.collection import Collection
 from experiments.cmr.config import Config
 from repr_jax import linking
 from repr_jax.data import trec
-from repr_jax.data.documents import mentions
 from repr_jax.data.io import array_files
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval as measures
@@ -65,6 +65,7 @@ def score(
   config: Config,
   directory: pathlib.Path,
   say: Callable[[str], None] = lambda text: None,
+  collection: Collection | None = None,
 ) -> Scored:
   """Searches, then ranks again by each system.
 
@@ -73,17 +74,18 @@ def score(
     config: the configuration of the run.
     directory: scores are kept there, and what is there is not made again.
     say: called with a line of text when something was done.
+    collection: of the task's mentions; that of the run by default.
 
   Returns:
     The scores.
   """
+  if collection is None:
+    collection = Collection(config, [config.seed])
   _halves(task)  # refuses what cannot be measured
   pool = None
   if config.pool is not None:  # before minutes go into the systems
     pool = task_lib.read_pool(config.pool, task)
-  fields = mentions.featurize(
-    task.mentions, document_words=config.document_words
-  )
+  fields = collection.fields
   index, known = mention_retrieval.index_mentions(fields)
   words = [task.mentions[row].words for row in task.queries]
   queries = mention_retrieval.make_queries(
@@ -101,9 +103,8 @@ def score(
   scores = {"bm25": np.asarray(best.scores)}
   for text in config.systems:
     path = directory / "scores" / f"{_slug(text)}.npz"
-    spec = systems.parse(text)
     if not path.exists():
-      vectors = systems.vectors(spec, fields, config.min_mentions, config.seed)
+      vectors = collection.vectors(text, config.seed)
       again = mention_retrieval.rerank_batch(vectors, task.queries, ids)
       path.parent.mkdir(parents=True, exist_ok=True)
       array_files.write_npz(path, scores=np.asarray(again))

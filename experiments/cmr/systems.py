@@ -5,10 +5,13 @@ A specification is a kind with settings, such as `lsa:k=300`,
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from experiments import thesis as thesis_figures
 from repr_jax.data.documents import mentions
@@ -146,12 +149,40 @@ def vectors(
     return mention_vectors.mvlsa(
       fields, spec.k, spec.m, min_mentions=min_mentions, seed=seed
     )
+  return _autoencoder(spec, fields, min_mentions, jax.random.key(seed))
+
+
+def autoencoders(
+  spec: Spec,
+  fields: mentions.Fields,
+  min_mentions: int,
+  seeds: Sequence[int],
+  mesh: Mesh | None = None,
+) -> np.ndarray:
+  """Represents all mentions by an autoencoder for each seed, in one program.
+
+  Args:
+    spec: of kind "vae".
+    fields: of n mentions.
+    min_mentions: features that fewer mentions have are left out.
+    seeds: of the trainings, s of them.
+    mesh: devices that share the trainings.
+
+  Returns:
+    Vectors, [s, n, d]; not finite where a training diverged.
+  """
+  keys = jnp.stack([jax.random.key(seed) for seed in seeds])
+  return _autoencoder(spec, fields, min_mentions, keys, mesh)
+
+
+def _autoencoder(spec, fields, min_mentions, key, mesh=None) -> np.ndarray:
   return mention_vectors.autoencoder(
     fields,
     spec.config(),
-    key=jax.random.key(seed),
+    key=key,
     epochs=spec.epochs,
     hyper=spec.hyper(),
     min_mentions=min_mentions,
     unique=bool(spec.unique),
+    mesh=mesh,
   )

@@ -24,6 +24,9 @@ The work directory gets `results.json`, `report.html` and the answers of each
 system; a run that was stopped goes on where it was.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from experiments.ned import (
   chapter,
   data,
@@ -37,8 +40,14 @@ from experiments.ned import (
 )
 from experiments.ned.config import Config
 from experiments.run import config as config_lib
-from experiments.run import report_page, runlib, tables
+from experiments.run import report, report_page, runlib, tables, vmapped_runs
 from repr_jax.errors import InputError
+
+# Flags in which runs of one process may differ; see `run_vmapped`.
+VMAP_OVER = (
+  "seed", "margin", "learning_rate", "lower_learning_rate", "threshold",
+  "patience",
+)  # fmt: skip
 
 config_lib.define(Config, skip=("seed",))
 
@@ -60,13 +69,57 @@ def main(argv: list[str]) -> None:
     _ladder(config)
     return
   with runlib.Run("ned", volatile=("data",)) as run:
-    results = systems.run_all(run, config)
-    rows = reporting.rows(run, results, config)
-    made = chapter.make(rows, results, config)
-    report_page.write_report({"ned": made}, run.directory)
-  for table in made.tables:
-    print(f"{table.title}\n{tables.to_text(table.header, table.rows)}\n")
+    made, results = _execute(run, config)
+  _print(made.tables)
   print("\n".join(data.describe(results.corpus)))
+
+
+def _print(made: Sequence[report.Table]) -> None:
+  for table in made:
+    print(f"{table.title}\n{tables.to_text(table.header, table.rows)}\n")
+
+
+def _execute(
+  run: runlib.Run, config: Config, corpus: data.Corpus | None = None
+) -> tuple[report.Chapter, systems.Results]:
+  """Trains and tests the systems of one run."""
+  results = systems.run_all(run, config, corpus)
+  rows = reporting.rows(run, results, config)
+  made = chapter.make(rows, results, config)
+  report_page.write_report({"ned": made}, run.directory)
+  return made, results
+
+
+def _member(values: Mapping[str, Any]) -> Config:
+  """The configuration of a run of a group."""
+  config = config_lib.from_mapping(Config, values)
+  if config.mode == "link":
+    raise InputError("--mode=link has no place in a group of runs")
+  return config
+
+
+def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
+  """Executes runs that differ in the flags of VMAP_OVER in one process.
+
+  Documents are read once, and the compiled programs serve all runs. Batches of
+  documents have other shapes at each step, so the trainings take turns.
+
+  Args:
+    members: the runs.
+
+  Returns:
+    What went wrong in each run, None where nothing did.
+  """
+  corpus: data.Corpus | None = None
+  with vmapped_runs.Group("ned", members, ("data", "candidates")) as group:
+    for i, config in group.prepare(_member).items():
+      if config.mode == "ladder":
+        group.attempt(i, _climb, group.runs[i], config)
+      else:
+        corpus = corpus or group.attempt(i, systems.open_corpus, config)
+        group.attempt(i, _execute, group.runs[i], config, corpus)
+      group.finish(i)
+    return group.failures
 
 
 def _link(config: Config, paths: list[str]) -> None:
@@ -84,14 +137,19 @@ def _link(config: Config, paths: list[str]) -> None:
 def _ladder(config: Config) -> None:
   """Trains and tests all systems on given candidates."""
   with runlib.Run("ned", volatile=("candidates",)) as run:
-    answered, source = ladder.run_ladder(config)
-    ladder_report.rows(run, answered)
-    made = ladder_report.tables(answered, config.seed)
-    made.append(open_linking.evaluate(run, config, answered, source))
-    run.plot("reliability", ladder_report.plot(answered))
-  for table in made:
-    print(f"{table.title}\n{tables.to_text(table.header, table.rows)}\n")
+    made = _climb(run, config)
+  _print(made)
   print(ladder_report.NOTE)
+
+
+def _climb(run: runlib.Run, config: Config) -> list[report.Table]:
+  """The ladder of one run."""
+  answered, source = ladder.run_ladder(config)
+  ladder_report.rows(run, answered)
+  made = ladder_report.tables(answered, config.seed)
+  made.append(open_linking.evaluate(run, config, answered, source))
+  run.plot("reliability", ladder_report.plot(answered))
+  return made
 
 
 if __name__ == "__main__":

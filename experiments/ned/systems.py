@@ -102,13 +102,28 @@ def local(config: Config) -> System:
   return System(config.objectives[0], config.contexts[-1], False)
 
 
-def run_all(run: runlib.Run, config: Config) -> Results:
-  """Trains what is not there yet and answers for every test set."""
+def _say(text: str) -> None:
+  progress.say(f"ned: {text}")
 
-  def say(text: str) -> None:
-    progress.say(f"ned: {text}")
 
-  corpus = corpus_lib.open_corpus(config, say)
+def open_corpus(config: Config) -> Corpus:
+  """The documents of a run, with progress on the terminal."""
+  return corpus_lib.open_corpus(config, _say)
+
+
+def run_all(
+  run: runlib.Run, config: Config, corpus: Corpus | None = None
+) -> Results:
+  """Trains what is not there yet and answers for every test set.
+
+  Args:
+    run: the run.
+    config: of the run.
+    corpus: its documents, where they are open already.
+  """
+  say = _say
+  if corpus is None:
+    corpus = open_corpus(config)
   known = word_vectors.fit(
     corpus.stream(), config.words(), run.directory / "words"
   )

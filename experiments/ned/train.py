@@ -157,17 +157,21 @@ class Progress(NamedTuple):
 
 
 @functools.cache
-def trainer(model: linking.Config, learning_rate: float):
-  """The pair (init, update) of a model: compiled once for all systems."""
-  optimizer = optax.inject_hyperparams(optax.adam)(learning_rate)
+def trainer(model: linking.Config):
+  """The pair (init, update) of a model: compiled once for all systems.
+
+  The learning rate is in the state of the optimizer; see `start`.
+  """
+  optimizer = optax.inject_hyperparams(optax.adam)(1.0)
   return linking.disambiguator(model, optimizer)
 
 
 def start(config: Config, dim: int) -> Progress:
   """The beginning of every training, for vectors of `dim` numbers."""
-  init, _ = trainer(config.model_config(True), config.learning_rate)
+  init, _ = trainer(config.model_config(True))
   nothing = jnp.zeros((1, dim))
   state = init(jax.random.key(config.seed), Tables(nothing, nothing))
+  state = lower(state, config.learning_rate)
   best = jax.tree.map(jnp.copy, state.params)
   return Progress(state, best, early_stopping.State(), False)
 
@@ -198,7 +202,7 @@ def train(
     Figures of the training, and the weights that did best on validation.
   """
   model = config.model_config(coherence)
-  _, update = trainer(model, config.learning_rate)
+  _, update = trainer(model)
   blocks = jnp.asarray(vectors.entities)
   if vectors.blocks == 1:
     # One shape of the table for all systems: nothing is compiled again.

@@ -128,8 +128,7 @@ def run_group(
     opened = group.attempt(i, Cells, group.runs[i], cells, config)
     if opened is not None:
       made[i] = opened
-  devices = jax.devices()
-  mesh = Mesh(np.array(devices), ("runs",)) if len(devices) > 1 else None
+  mesh = vmapped_runs.mesh(max(1, len(made)))
   for index in progress.track(range(len(cells)), f"cells of {len(made)} runs"):
     # Without a ridge the factors are orthonormal, by another program.
     for plain in (False, True):

@@ -8,9 +8,14 @@ at once and leaves in each work directory what a run alone would have left.
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from experiments.run import progress, runlib
+
+if TYPE_CHECKING:
+  from jax.sharding import Mesh
 
 T = TypeVar("T")
 
@@ -126,6 +131,22 @@ class Group:
 
     self.attempt(index, write)
     self._open.discard(index)
+
+
+def mesh(count: int) -> "Mesh | None":
+  """The devices that runs are spread over, as the axis "runs".
+
+  Args:
+    count: of the runs.
+
+  Returns:
+    The mesh; None where there is one device, or one run.
+  """
+  import jax
+  from jax.sharding import Mesh
+
+  devices = np.array(jax.devices()[:count])
+  return Mesh(devices, ("runs",)) if len(devices) > 1 else None
 
 
 def cores() -> int:

@@ -144,13 +144,10 @@ class Program:
         that are not active cost nothing. For steps whose products fill a core
         by themselves; otherwise the step is vmapped.
     """
-    devices = jax.devices()[: len(states)]
     self._count = len(states)
+    self._mesh = vmapped_runs.mesh(len(states))
     # The last run stands in for those that would fill the last device.
-    self._more = -len(states) % len(devices)
-    self._mesh = (
-      Mesh(np.array(devices), ("runs",)) if len(devices) > 1 else None
-    )
+    self._more = 0 if self._mesh is None else -len(states) % self._mesh.size
     # Laid out at once as they leave a step, so that the next one finds what
     # it was compiled for.
     self._inputs = (

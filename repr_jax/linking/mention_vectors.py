@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import scipy.sparse as sp
+from jax.sharding import Mesh
 
 from repr_jax.data.documents import mentions
 from repr_jax.linking import posterior_means
@@ -90,6 +91,7 @@ def autoencoder(
   batch_size: int = 256,
   min_mentions: int = 2,
   unique: bool = False,
+  mesh: Mesh | None = None,
 ) -> np.ndarray:
   """Posterior means of an autoencoder of the concatenated fields.
 
@@ -97,15 +99,16 @@ def autoencoder(
     fields: of n mentions.
     config: the autoencoder; its inputs are weighted already, so that "raw" is
       the weighting to choose.
-    key: random key.
+    key: random key, or those of several runs in one program, [s].
     epochs: passes over the mentions; 0 for a random encoder.
     hyper: learning rate of Adam, beta and smoothing.
     batch_size: mentions in a step.
     min_mentions: features that fewer mentions have are left out.
     unique: whether mentions with equal fields are trained on once.
+    mesh: devices that share several runs; None for one device.
 
   Returns:
-    Vectors, float32 [n, d]; zero for a mention without features.
+    Vectors, float32 [n, d], or [s, n, d]; zero for a mention without features.
   """
   return posterior_means.fit_posterior_means(
     _concatenated(fields, min_mentions),
@@ -115,6 +118,7 @@ def autoencoder(
     hyper=hyper,
     batch_size=batch_size,
     unique=unique,
+    mesh=mesh,
   )
 
 

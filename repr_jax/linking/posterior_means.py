@@ -4,13 +4,23 @@ The vector of an entity is the posterior mean of its bag. The null objective is
 the same with an encoder that was not trained.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
+from jax.sharding import Mesh
 
 from repr_jax.linking import entity_vectors
-from repr_jax.setexp import autoencoder, fitting, from_scipy, rows, train
+from repr_jax.setexp import (
+  autoencoder,
+  fit_runs,
+  fitting,
+  from_scipy,
+  rows,
+  train,
+)
 
 _HYPER = train.Hyper()
 # Settings of the thesis (notes to 6.2.3); words are up to the caller.
@@ -88,42 +98,54 @@ def fit_posterior_means(
   batch_size: int = 256,
   word_vectors: np.ndarray | None = None,
   unique: bool = False,
+  mesh: Mesh | None = None,
 ) -> np.ndarray:
   """Trains an autoencoder of the bags and encodes them (thesis eq. 6.3).
 
   Args:
     counts: words of each entity, [n, V].
-    key: random key.
+    key: random key, or those of several runs in one program, [s].
     config: the autoencoder.
     epochs: passes over the entities; 0 for the null objective, a random
       encoder.
-    hyper: learning rate of Adam, beta and smoothing.
+    hyper: learning rate of Adam, beta and smoothing; each a number, or of each
+      run [s].
     batch_size: entities in a step.
     word_vectors: start of the encoder's first layer, [V, h]; random by
       default.
     unique: whether equal bags are trained on once.
+    mesh: devices that share several runs, an axis; None for one device.
 
   Returns:
-    Means, not scaled, float32 [n, d]; an entity without words is zero.
+    Means, not scaled, float32 [n, d], or [s, n, d] for several runs, where one
+    that diverged is not finite; an entity without words is zero.
   """
   counts = sp.csr_array(counts)
   full = np.flatnonzero(np.diff(counts.indptr))
   rows_of = distinct_rows(counts) if unique else full
-  fitted = fitting.fit(
-    sp.csr_array(counts[rows_of]),
-    config,
-    key,
-    epochs=epochs,
-    hyper=hyper,
-    batch_size=batch_size,
-    word_vectors=word_vectors,
-  )
-  natural = from_scipy.encode_rows(
-    config, fitted.params, fitted.inputs, sp.csr_array(counts[full])
-  )
-  means = np.zeros((counts.shape[0], config.dim), np.float32)
-  means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)
-  return means
+  table = sp.csr_array(counts[rows_of])
+  full_rows = sp.csr_array(counts[full])
+
+  def encode(params, inputs):
+    natural = from_scipy.encode_rows(config, params, inputs, full_rows)
+    means = np.zeros((counts.shape[0], config.dim), np.float32)
+    means[full] = np.asarray(natural.xi) / np.asarray(natural.precision)
+    return means
+
+  options: dict[str, Any] = {
+    "epochs": epochs,
+    "hyper": hyper,
+    "batch_size": batch_size,
+    "word_vectors": word_vectors,
+  }
+  if key.ndim == 0:
+    fitted = fitting.fit(table, config, key, **options)
+    return encode(fitted.params, fitted.inputs)
+  many = fit_runs.fit_runs(table, config, key, mesh=mesh, **options)
+  runs = [
+    jax.tree.map(lambda x, i=i: x[i], many.params) for i in range(key.shape[0])
+  ]
+  return np.stack([encode(params, many.inputs) for params in runs])
 
 
 def distinct_rows(counts: sp.csr_array) -> np.ndarray:
