@@ -153,7 +153,9 @@ def epoch(
       dropout_key, own = jax.random.split(dropout_key)
       keys = jax.random.split(own, noise.shape[0])
     if mesh is not None:
-      packed, noise = sharding.place_batches(mesh, packed, noise)
+      packed, noise = sharding.place_batches(
+        mesh, packed, noise, problem.counts.shape[1]
+      )
     state, info = train.run(
       problem.config, optimizer, state, packed, noise, hyper, keys
     )
