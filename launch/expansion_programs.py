@@ -71,10 +71,19 @@ def vae_step(size: Mapping[str, int], shape: Shapes) -> Program:
 
   state = jax.tree.map(long, abstract)
   cells = _CELLS * u
+  listed = shape.ids(1, u)
+  if mesh is not None and mesh.shape["features"] > 1:
+    shards = mesh.shape["features"]  # each has as many of the features
+    listed = shape(
+      (1, shards, -(-u // shards)), jnp.int32, PartitionSpec(None, "features")
+    )
   packed = batches.Batch(
-    shape.ids(1, u), shape.ids(1, cells), shape((1, cells)),
+    listed, shape.ids(1, cells), shape((1, cells)),
     shape((1, b), jnp.float32, PartitionSpec(None, "batch")),
-    shape.ids(1, 0), shape((1, 0)),
+    shape(
+      (*listed.shape[:-1], 0), jnp.int32, listed.sharding.spec
+    ) if mesh is not None else shape.ids(1, 0),
+    shape((1, 0)),
   )  # fmt: skip
   noise = shape(
     (1, 1, b, size["dim"]), jnp.float32, PartitionSpec(None, None, "batch")

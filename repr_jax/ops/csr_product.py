@@ -39,9 +39,10 @@ def row_of_entries(indptr: Array, capacity: int) -> Array:
     indptr: where each row starts, int32 [rows + 1].
     capacity: number of entries; those past the last row belong to it.
   """
-  entry = jnp.arange(capacity, dtype=indptr.dtype)
-  row = jnp.searchsorted(indptr, entry, side="right") - 1
-  return jnp.clip(row, 0, indptr.shape[0] - 2)
+  # Each row but the first adds 1 from its start on.
+  starts = jnp.zeros(capacity, indptr.dtype)
+  starts = starts.at[indptr[1:-1]].add(1, mode="drop", indices_are_sorted=True)
+  return jnp.cumsum(starts)
 
 
 @jax.custom_vjp

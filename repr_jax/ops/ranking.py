@@ -11,6 +11,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from repr_jax.ops.csr_product import row_of_entries
+
 # Two counts fit into one uint32 as long as neither reaches 2^16.
 _PACKED_BITS = 16
 
@@ -103,9 +105,7 @@ def count_listed(
   """
   chex.assert_rank([scores, targets, columns, offsets], [2, 1, 1, 1])
   chex.assert_equal(offsets.shape[0], scores.shape[0] + 1)
-  place = jnp.arange(columns.shape[0], dtype=offsets.dtype)
-  rows = jnp.searchsorted(offsets[1:], place, side="right")
-  rows = jnp.minimum(rows, scores.shape[0] - 1)
+  rows = row_of_entries(offsets, columns.shape[0])
   columns = jnp.clip(columns, 0, scores.shape[1] - 1)
   # Read by candidate, as scores that come from a product are laid out.
   table = scores.T

@@ -25,7 +25,9 @@ class Batch(NamedTuple):
   """A batch, or with a leading axis several of the same shapes.
 
   Padding of `features` and `samples` are distinct numbers from F on, which
-  no table has a row for; that of `cells` is b u, outside the matrix.
+  no table has a row for; that of `cells` is b u, outside the matrix. Over a
+  mesh both have a row for each of S shards of the tables, with the shard's
+  features alone (`by_shard`): [S, u / S] and [S, s / S].
 
   Attributes:
     features: distinct features of the batch, ascending, int32 [u].
@@ -204,3 +206,70 @@ def _cells(counts: sp.csr_array, rows: np.ndarray) -> Sequence[np.ndarray]:
   position = np.arange(ends[-1]) - np.repeat(ends - sizes - starts, sizes)
   own, place = np.unique(counts.indices[position], return_inverse=True)
   return own, entity, place, counts.data[position]
+
+
+def by_shard(packed: Batch, features: int, shards: int) -> Batch:
+  """Lists each batch's features by the shard of the tables that has them.
+
+  A device then reads and writes rows of its own shard alone.
+
+  Args:
+    packed: numpy batches with a leading axis of steps, as `pack` gives them.
+    features: F.
+    shards: S; tables are padded to a multiple of it and cut evenly.
+
+  Returns:
+    Batches with features [steps, S, v] and samples [steps, S, t]; their cells
+    and weights are in that order.
+  """
+  length = -(-features // shards)
+  u = np.shape(packed.features)[1]
+  lists, place = _deal(np.asarray(packed.features), features, length, shards)
+  width = lists.shape[1] * lists.shape[2]
+  b = np.shape(packed.weights)[1]
+  cells = np.asarray(packed.cells, np.int64)
+  row, column = np.divmod(cells, u)
+  column = np.take_along_axis(place, column, axis=1)
+  cells = np.where(row < b, row * width + column, b * width)
+  samples, order = _deal(np.asarray(packed.samples), features, length, shards)
+  log_weights = np.full((len(samples), samples[0].size), -np.inf, np.float32)
+  for step, (to, given) in enumerate(zip(order, np.asarray(packed.samples))):
+    there = given < features
+    log_weights[step, to[there]] = packed.log_weights[step][there]
+  # Beyond the padding of `features`, so that all are distinct.
+  samples = np.where(samples >= length * shards, samples + width, samples)
+  if b * width >= 2**31:
+    raise errors.InputError(
+      f"a batch of {b} entities with {width} features has too many cells; "
+      "lower the batch size"
+    )
+  return packed._replace(
+    features=lists,
+    cells=cells.astype(np.int32),
+    samples=samples.astype(np.int32),
+    log_weights=log_weights,
+  )
+
+
+def _deal(
+  ids: np.ndarray, features: int, length: int, shards: int
+) -> tuple[np.ndarray, np.ndarray]:
+  """Ids [steps, u] by shard, [steps, S, v], and where each went, [steps, u]."""
+  steps, u = ids.shape
+  there = ids < features
+  owner = np.where(there, ids // length, shards)
+  counts = np.stack([np.bincount(x, minlength=shards + 1) for x in owner])
+  most = int(counts[:, :shards].max(initial=0))
+  width = min(padded_length(most, min(_SHORTEST, length)), length) if u else 0
+  lists = np.empty((steps, shards, width), np.int32)
+  lists[:] = (shards * length + np.arange(shards * width)).reshape(shards, -1)
+  place = np.zeros((steps, u), np.int64)
+  for step in range(steps):
+    # Ids rise, so those of a shard stand together.
+    own = np.flatnonzero(there[step])
+    shard = owner[step, own]
+    first = np.concatenate([[0], np.cumsum(counts[step, :shards])])[shard]
+    rank = np.arange(len(own)) - first
+    lists[step, shard, rank] = ids[step, own]
+    place[step, own] = shard * width + rank
+  return lists, place

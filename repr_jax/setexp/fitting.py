@@ -152,7 +152,9 @@ def epoch(
     problem, key, batch_size, samples, chunk, dropout=drops
   ):
     if mesh is not None:
-      packed, noise = sharding.place_batches(mesh, packed, noise)
+      packed, noise = sharding.place_batches(
+        mesh, packed, noise, problem.counts.shape[1]
+      )
     state, info = train.run(
       problem.config, optimizer, state, packed, noise, hyper, keys
     )

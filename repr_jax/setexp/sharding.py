@@ -4,10 +4,13 @@ On a mesh with axes "batch" and "features", a step is the program of one
 device (`train.run`), cut by the compiler: entities of a batch go over the
 first axis, and both tables that are as long as there are features, the
 encoder's first layer with its moments and the decoder with its own, over the
-second. The rows that a batch touches are read from and written to the shards
-that have them, a sum of [u, 3 h] over "features"; the softmax is a maximum
-and a sum over "features" of [b]; gradients are summed over "batch". What is
-small is on every device.
+second. A batch lists its features by shard (`batches.by_shard`), and a device
+reads and writes the rows of its own shard alone: over "features" go sums of
+[b, h], and for the softmax a maximum and a sum of [b]; gradients of the rows
+[u, h] are summed over "batch". What is small is on every device.
+
+Dropout draws by place in the list of features, so that runs on different meshes
+drop different inputs; all else agrees with one device up to rounding.
 
 Features are padded to a multiple of the axis with rows of bias -1e30, whose
 probability and gradient are zero.
@@ -20,7 +23,7 @@ from jax.sharding import Mesh
 from repr_jax.errors import InputError
 from repr_jax.ops import mesh as meshes
 from repr_jax.setexp import autoencoder, train
-from repr_jax.setexp.batches import Batch
+from repr_jax.setexp.batches import Batch, by_shard
 
 AXES = ("batch", "features")
 _NEVER = -1e30
@@ -69,7 +72,7 @@ def place_state(
 
 
 def place_batches(
-  mesh: Mesh, packed: Batch, noise: jax.Array
+  mesh: Mesh, packed: Batch, noise: jax.Array, features: int
 ) -> tuple[Batch, jax.Array]:
   """Lays packed batches out on a mesh.
 
@@ -77,9 +80,10 @@ def place_batches(
     mesh: with axes "batch" and "features".
     packed: batches, with a leading axis of steps.
     noise: standard normal, [steps, samples, b, d].
+    features: F, without padding.
 
   Returns:
-    Both; entities go over the axis "batch".
+    Both; entities go over the axis "batch", lists over "features".
   """
   entities, parts = noise.shape[2], mesh.shape["batch"]
   if entities % parts:
@@ -87,12 +91,15 @@ def place_batches(
       f"a batch of {entities} entities cannot be shared by {parts} devices; "
       f"choose a multiple of {parts}, or a mesh with fewer in the axis batch"
     )
-  whole = Batch(*(meshes.place(x, mesh) for x in packed))
-  weights = meshes.place(packed.weights, mesh, None, "batch")
-  return (
-    whole._replace(weights=weights),
-    meshes.place(noise, mesh, None, None, "batch"),
-  )
+  axes: dict[str, tuple[str | None, ...]] = {"weights": (None, "batch")}
+  if mesh.shape["features"] > 1:
+    packed = by_shard(packed, features, mesh.shape["features"])
+    axes |= {"features": (None, "features"), "samples": (None, "features")}
+  placed = {
+    name: meshes.place(x, mesh, *axes.get(name, ()))
+    for name, x in packed._asdict().items()
+  }
+  return Batch(**placed), meshes.place(noise, mesh, None, None, "batch")
 
 
 def on_host(params: autoencoder.Params, features: int) -> autoencoder.Params:

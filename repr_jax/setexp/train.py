@@ -317,9 +317,9 @@ def step(
   width = config.hidden[0]
   gathered = _take(state.rows, batch.features)
   rows = gathered[:, :width]
-  drawn = jnp.concatenate([batch.features, batch.samples])
+  drawn = jnp.concatenate([batch.features, batch.samples], axis=-1)
   touched = _take(state.decoder, drawn)
-  targets, samples = jnp.split(touched, [batch.features.shape[0]])
+  targets, samples = _split(touched, batch.features.shape)
   decoder = state.decoder if exact else None
   parts = _Parts(rows, state.encoder, decoder, targets, samples)
   slopes, info = jax.grad(
@@ -327,12 +327,10 @@ def step(
     has_aux=True,
   )(parts)
   if exact:
-    slope = slopes.decoder.at[batch.features].add(
-      slopes.targets, mode="drop", unique_indices=True, indices_are_sorted=True
-    )
+    slope = _add(slopes.decoder, batch.features, slopes.targets)
     stepped = state.decoder
   else:
-    slope = jnp.concatenate([slopes.targets, slopes.samples])
+    slope = _join(slopes.targets, slopes.samples, batch.features.shape)
     stepped = touched
   params = autoencoder.Params(rows, state.encoder, stepped)
   gradient = autoencoder.Params(slopes.rows, slopes.encoder, slope)
@@ -444,14 +442,11 @@ def _terms(config, inputs, parts, batch, noise, hyper, key=None):
     smoothing = jnp.asarray(smoothing, parts.targets.dtype)
   if prior_variance is None:
     prior_variance = config.prior_variance
-  b, u = batch.weights.shape[0], batch.features.shape[0]
-  counts = jnp.zeros(b * u, parts.targets.dtype)
-  counts = counts.at[batch.cells].set(
-    batch.counts.astype(counts.dtype), mode="drop", unique_indices=True
-  )
-  counts = counts.reshape(b, u)
+  counts = _counts(batch, parts.targets.dtype)
+  b = counts.shape[0]
   length = counts.sum(axis=1, keepdims=True)
-  idf = _take(inputs.idf, batch.features).astype(counts.dtype)
+  features = batch.features.reshape(-1)
+  idf = _take(inputs.idf, features).astype(counts.dtype)
   mean_length = jnp.asarray(inputs.mean_length, counts.dtype)
   weighted = autoencoder.weigh(config, counts, idf, length, mean_length)
   weighted = weighted.astype(counts.dtype)
@@ -469,7 +464,7 @@ def _terms(config, inputs, parts, batch, noise, hyper, key=None):
     functools.partial(gaussian.kl_to_prior, prior_variance=prior_variance)
   )(*posterior)
   z = autoencoder.with_one(z).reshape(noise.shape[0] * b, -1)
-  own = batch.features < inputs.idf.shape[0]
+  own = features < inputs.idf.shape[0]
   value = softmax.log_likelihood(
     config, parts, own, batch.log_weights, counts, z, smoothing
   )
@@ -487,14 +482,81 @@ def _loss(config, inputs, parts, batch, noise, hyper, key):
   return loss, Info(loss, reconstruction, kl)
 
 
+def _counts(batch, dtype):
+  """The matrix of counts, [b, u]."""
+  b, u = batch.weights.shape[0], batch.features.size
+  values = batch.counts.astype(dtype)
+  if batch.features.ndim == 1:
+    counts = jnp.zeros(b * u, dtype)
+    counts = counts.at[batch.cells].set(
+      values, mode="drop", unique_indices=True
+    )
+    return counts.reshape(b, u)
+  # Entities go over one axis of the mesh and features over the other.
+  place = batch.cells // u, batch.cells % u
+  return (
+    jnp.zeros((b, u), dtype)
+    .at[place]
+    .set(values, mode="drop", unique_indices=True)
+  )
+
+
+def _by_shard(table, ids):
+  """The table in parts [S, F / S, ...], and the rows of each, [S, u]."""
+  shards = ids.shape[0]
+  rows = table.shape[0] // shards
+  parts = table.reshape(shards, rows, *table.shape[1:])
+  return parts, ids - rows * jnp.arange(shards, dtype=ids.dtype)[:, None]
+
+
 def _take(table, ids):
   # The barrier keeps the gather from being repeated inside its users.
-  rows = jnp.asarray(table).at[ids].get(mode="clip", unique_indices=True)
-  return lax.optimization_barrier(rows)
+  def own(table, ids):
+    return table.at[ids].get(mode="clip", unique_indices=True)
+
+  table = jnp.asarray(table)
+  if ids.ndim == 1:
+    return lax.optimization_barrier(own(table, ids))
+  rows = lax.optimization_barrier(jax.vmap(own)(*_by_shard(table, ids)))
+  return rows.reshape(ids.size, *table.shape[1:])
 
 
 def _put(table, ids, rows):
-  return table.at[ids].set(rows, mode="drop", unique_indices=True)
+  def own(table, ids, rows):
+    return table.at[ids].set(rows, mode="drop", unique_indices=True)
+
+  return _write(own, table, ids, rows)
+
+
+def _add(table, ids, rows):
+  def own(table, ids, rows):
+    return table.at[ids].add(
+      rows, mode="drop", unique_indices=True, indices_are_sorted=True
+    )
+
+  return _write(own, table, ids, rows)
+
+
+def _write(own, table, ids, rows):
+  if ids.ndim == 1:
+    return own(table, ids, rows)
+  rows = rows.reshape(*ids.shape, *rows.shape[1:])
+  return jax.vmap(own)(*_by_shard(table, ids), rows).reshape(table.shape)
+
+
+def _split(rows, shape):
+  """Rows of features of a shape, and of the samples of each shard."""
+  parts = rows.reshape(*shape[:-1], -1, rows.shape[1])
+  first, second = jnp.split(parts, [shape[-1]], axis=-2)
+  width = rows.shape[1]
+  return first.reshape(-1, width), second.reshape(-1, width)
+
+
+def _join(first, second, shape):
+  """Undoes `_split`."""
+  width = first.shape[1]
+  parts = [x.reshape(*shape[:-1], -1, width) for x in (first, second)]
+  return jnp.concatenate(parts, axis=-2).reshape(-1, width)
 
 
 def _like(new, old):

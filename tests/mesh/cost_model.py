@@ -106,15 +106,15 @@ def combine_memory(
 def step_moved(sizes: Autoencoder, batch: int, features: int) -> float:
   """Bytes of a step of training on a mesh of batch x features devices.
 
-  Over "features" go the touched rows of both tables, the softmax and its
-  gradient in the concepts; over "batch" the gradients.
+  Over "features" go sums of the first layer and of the targets, the softmax and
+  its gradient in the concepts; over "batch" the gradients. Rows stay.
   """
   f, h, d, b, u = sizes
   moved = 0.0
   if features > 1:
-    moved += u * 3 * h + u * (d + 1) + b / batch * (d + 3)
+    moved += b / batch * (h + 2 * (d + 1) + 3)
   if batch > 1:
-    moved += u * h + (d + 1) * u + f / features * (d + 1)
+    moved += (u * (h + d + 1) + f * (d + 1)) / features
     moved += h + 2 * (h * d + d)
   return _FLOAT * moved
 

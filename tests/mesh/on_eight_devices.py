@@ -198,13 +198,13 @@ def test_a_step_of_the_autoencoder_costs_what_the_model_says(batch, features):
   state = vae_placement.place_state(mesh, state)
   packed = batches.pack(problem.counts, np.arange(16)[None])
   noise = np.zeros((1, 1, 16, 6), np.float32)
-  packed, noise = vae_placement.place_batches(mesh, packed, noise)
+  packed, noise = vae_placement.place_batches(mesh, packed, noise, 4096)
   program = vae_training.run.lower(
     config, optax.adam, state, packed, noise, setexp.Hyper()
   ).compile()
   sizes = cost.Autoencoder(
     features=4096, hidden=32, latent=6, batch=16,
-    touched=packed.features.shape[1],
+    touched=packed.features[0].size,
   )  # fmt: skip
   found = compiled.moved(program.as_text(), mesh.size)
   expected = {"all-reduce": cost.step_moved(sizes, batch, features)}

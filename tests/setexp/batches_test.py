@@ -1,11 +1,14 @@
 """Packed batches hold the rows they were made of."""
 
+import jax
 import numpy as np
+import optax
 import pytest
 import scipy.sparse as sp
 
+from repr_jax import setexp
 from repr_jax.errors import InputError
-from repr_jax.setexp import batches, softmax
+from repr_jax.setexp import batches, fitting, softmax, train
 
 
 def _counts(seed=0, entities=12, features=30):
@@ -93,3 +96,42 @@ def test_batches_of_several_runs_share_their_lengths():
     drawn, before = own.samples, part.samples
     np.testing.assert_array_equal(drawn[drawn < 30], before[before < 30])
     np.testing.assert_array_equal(own.weights, part.weights)
+
+
+@pytest.mark.parametrize("sampled", [0, 5])
+def test_a_step_by_shards_equals_one_of_all_features(sampled):
+  rng = np.random.default_rng(3)
+  features, shards = 22, 4  # two rows of padding
+  counts = sp.csr_array(rng.poisson(0.3, (12, features)).astype(np.float32))
+  config = setexp.Config(dim=3, hidden=(5,), sampled=sampled)
+  problem = fitting.prepare(config, counts)
+  state = setexp.vae(config).init(jax.random.key(0), problem.statistics)
+  order = np.array([[0, 3, 5, 7, 9, -1]])
+  packed = batches.pack(
+    problem.counts, order, problem.proposal, sampled, rng, (8, 8)
+  )
+  cut = batches.by_shard(packed, features, shards)
+  assert cut.features.shape[:2] == (1, shards)
+  length = -(-features // shards)
+  for shard, own in enumerate(cut.features[0]):
+    own = own[own < features]
+    assert set(own // length) <= {shard}
+  longer = jax.tree.map(
+    lambda x: (
+      np.pad(x, ((0, 2), (0, 0)))
+      if np.ndim(x) == 2 and len(x) == features
+      else x
+    ),
+    state,
+  )
+  # Padded rows of the decoder must not be likely.
+  longer.decoder[features:, -1] = -1e30
+  noise = rng.normal(size=(1, 1, 6, 3)).astype(np.float32)
+  hyper = setexp.Hyper(0.1)
+  one, means = train.run_steps(config, optax.adam, state, packed, noise, hyper)
+  other, again = train.run_steps(config, optax.adam, longer, cut, noise, hyper)
+  np.testing.assert_allclose(means, again, rtol=1e-5)
+  for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other)):
+    if np.ndim(y) and len(y) == features + 2:
+      y = y[:features]
+    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
