@@ -28,7 +28,7 @@ command again after Ctrl-C, a crash or an edit of the file: what has finished
 is skipped, what broke off is resumed. A run that fails stops no other; the end
 of its log is shown at the end, and the exit code is then 1. Where the
 experiment declares VMAP_OVER, runs that differ only in those flags share one
-compiled program (--group_size). Logs are in ROOT/logs.
+process and what it compiles (--group_size). Logs are in ROOT/logs.
 """
 
 import pathlib
@@ -58,8 +58,8 @@ _ROOT = flags.DEFINE_string(
 _GROUP_SIZE = flags.DEFINE_integer(
   "group_size",
   8,
-  "Runs in one compiled program at most, for experiments with VMAP_OVER; 1 for "
-  "a process each.",
+  "Runs in one process at most, for experiments with VMAP_OVER; 1 for a process "
+  "each.",
   lower_bound=1,
 )
 _BEST = flags.DEFINE_string(

@@ -3,10 +3,10 @@
 python -m launch.vmapped_group --group=runs/sweeps/NAME/groups/CODE.json
 
 The runs differ only in flags that their experiment declares in VMAP_OVER. They
-are vmapped into one compiled program, which is spread over the devices; on a
-CPU each core serves as a device, unless XLA_FLAGS say otherwise. Each work
-directory gets what a run alone would have written. A run that fails does not
-end the others; the exit code is then 1.
+share data and compiled programs, which are spread over the devices; on a CPU
+each core serves as a device, unless XLA_FLAGS say otherwise. Each work
+directory gets the files that a run alone would have written. A run that fails
+does not end the others; the exit code is then 1.
 """
 
 import os

@@ -47,7 +47,7 @@ class Sweep:
 
 
 class Done(NamedTuple):
-  """What the runs of a sweep left, and the processor time they took."""
+  """Figures of the runs of a sweep, and the processor time they took."""
 
   figures: list[float]
   cpu_seconds: float

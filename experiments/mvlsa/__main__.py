@@ -42,8 +42,7 @@ from repr_jax.errors import InputError
 # Flags in which runs that share words and views may differ; see `run_vmapped`.
 VMAP_OVER = (
   "seed", "ridge", "relative_ridge", "group_weights", "view_weights",
-  "agreement_power", "balance", "eigenvalue_power", "k", "m", "min_support",
-  "row_power", "nonlinearity", "power", "smoothing", "group_nonlinearity",
+  "agreement_power", "balance", "eigenvalue_power", "k",
 )  # fmt: skip
 _VOLATILE = ("store", "mesh")
 

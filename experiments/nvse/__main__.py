@@ -250,8 +250,8 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
       group.finish(i)
     for i, (config, table, _) in ready.items():
       if i not in together:  # one run has all devices
-        trained = group.attempt(i, train.train, group.runs[i], config, table)
-        group.attempt(i, _finish_member, group.runs[i], ready[i], trained)
+        made = group.attempt(i, train.train, group.runs[i], config, table)
+        group.attempt(i, _finish_member, group.runs[i], ready[i], made)
         group.finish(i)
     return group.failures
 

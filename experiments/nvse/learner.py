@@ -104,7 +104,8 @@ class Learner:
     )
     del params, state
     self.start, done = run.restore(done) or (-1, done)
-    self.state, self._best = done.state, done.best
+    self.state: Any = done.state
+    self._best = done.best
     self._stopping = early_stopping.EarlyStopping(
       config.patience, state=done.stopping
     )

@@ -50,7 +50,7 @@ def train(
 
 
 def _form(learner: Learner) -> Any:
-  """What runs of one program have in common."""
+  """Everything that runs of one program have in common."""
   config = learner.config
   return (
     _static(learner),

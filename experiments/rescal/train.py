@@ -147,12 +147,6 @@ def run_group(
   return {i: made[i] for i in group.active()}
 
 
-def fit_cell(cell: data.Cell, config: Config) -> tuple[np.ndarray, list[Any]]:
-  """Fits and measures all runs of a cell; see `measure`."""
-  (fitted,) = fit_cells(cell, [config])
-  return measure(cell, config, fitted)
-
-
 def fit_cells(
   cell: data.Cell, configs: Sequence[Config], mesh: Mesh | None = None
 ) -> list[Fitted]:
@@ -180,7 +174,8 @@ def fit_cells(
 
   ridge = None
   if configs[0].ridge:
-    ridge = rescal_als.Ridge(own("ridge"), own("ridge"))
+    penalty = jnp.asarray(own("ridge"))
+    ridge = rescal_als.Ridge(penalty, penalty)
   full = cell.setting == "full"
   fitted = rescal_als.fit_runs(
     slices.stack(matrices),

@@ -1,8 +1,9 @@
 """Several runs of an experiment in one program.
 
 An experiment that can do this names the flags in which such runs may differ,
-`VMAP_OVER = ("seed", ...)`, and has `run_vmapped(members)`, which trains them
-at once and leaves in each work directory what a run alone would have left.
+`VMAP_OVER = ("seed", ...)`, and has `run_vmapped(members)`, which executes them
+and leaves in each work directory what a run alone would have left. Trainings
+share the loop of `vmapped_training`.
 """
 
 import os

@@ -188,7 +188,7 @@ class Program:
     return jnp.concatenate([leaf, *[leaf[-1:]] * self._more])
 
   def _stack(self, trees: Sequence[Any]) -> Any:
-    filled = [*trees, *trees[-1:] * self._more]
+    filled = [*trees, *[trees[-1]] * self._more]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *filled)
 
   def _place(self, tree: Any, cut: bool) -> Any:

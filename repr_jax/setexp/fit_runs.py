@@ -136,7 +136,7 @@ def fit_runs(
 @functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 def _run_many(config, optimizer, mesh, *arguments):
   """`train.run_steps` of all runs, arrays with a leading axis of runs."""
-  many = jax.vmap(functools.partial(train.run_steps, config, optimizer))
+  many: Any = jax.vmap(functools.partial(train.run_steps, config, optimizer))
   if mesh is not None:
     cut = PartitionSpec(mesh.axis_names)
     many = meshes.shard_map(many, mesh, (cut,) * len(arguments), (cut, cut))

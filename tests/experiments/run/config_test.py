@@ -115,3 +115,8 @@ def test_values_by_name_are_converted_and_checked():
   assert built.sizes == (3,) and built.rate == 0.5
   with pytest.raises(InputError, match="give more than 0"):
     config.from_values(Config, {"rate": -1})
+
+
+def test_a_configuration_comes_from_all_flags_of_a_program():
+  values = {**dataclasses.asdict(Config()), "workdir": "x", "sizes": ["4"]}
+  assert config.from_mapping(Config, values) == Config(sizes=(4,))

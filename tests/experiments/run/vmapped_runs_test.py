@@ -60,3 +60,19 @@ def test_finished_runs_are_not_active_until_they_grow(tmp_path):
     assert group.active() == [] and "--epochs was 2" in group.failures[0]
   with vmapped_runs.Group("small", grown, extendable=["epochs"]) as group:
     assert group.active() == [0, 1]
+
+
+def test_runs_whose_flags_are_refused_fail_alone(tmp_path):
+  def check(values):
+    if values["seed"] == 1:
+      raise errors.InputError("--seed=1 is taken")
+    return values["seed"]
+
+  with vmapped_runs.Group("small", _members(tmp_path, 3)) as group:
+    assert group.prepare(check) == {0: 0, 2: 2}
+    assert group.active() == [0, 2]
+  assert group.failures == [None, "--seed=1 is taken", None]
+
+
+def test_one_run_needs_no_mesh():
+  assert vmapped_runs.mesh(1) is None
