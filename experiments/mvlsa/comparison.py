@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from experiments.mvlsa import baselines, data, evaluate, train
+from experiments.mvlsa import baselines, data, evaluate, train, weights
 from experiments.mvlsa.config import Config
 from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Factors, Problem
@@ -59,7 +59,10 @@ def run(problem: Problem) -> Study:
     results[label] = problem.score(vectors)
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
     if label == "all views":
-      kept = vectors, train.shares(fitted, train.weighted(made, config))
+      names = train.weighted(made, config)
+      kept = vectors, train.shares(fitted, names)
+      if config.view_weights != "given":
+        notes.append(weights.remark(names, fitted.view_weights))
   strongest = _best_of(results, ("LSA", "PPMI-SVD", "skip-gram"))
   results = {**results, "best baseline": strongest}
   gains = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from experiments import thesis
-from experiments.mvlsa import comparison, data, evaluate, train
+from experiments.mvlsa import comparison, data, evaluate, train, weights
 from experiments.mvlsa.config import Config
 from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Problem
@@ -79,6 +79,8 @@ def fit(problem: Problem) -> Study:
     f"{dropped:,} of {len(fitted.kept):,} words are in fewer than "
     f"{config.min_support} views and have no vector."
   ]
+  if config.view_weights != "given":
+    notes.append(weights.remark(names, fitted.view_weights))
   if config.method == "stream":
     notes.append(
       f"Streaming dropped {100 * fitted.lost:.2f} % of the views' energy."

@@ -105,6 +105,19 @@ def learned(
   return dict(zip(made, np.asarray(weights).tolist()))
 
 
+def remark(names: Sequence[str], values: Sequence[float]) -> str:
+  """A sentence with the weights of a fit, the largest as 1.
+
+  Args:
+    names: of the views.
+    values: their weights.
+  """
+  order = np.argsort(-np.asarray(values), kind="stable")
+  most = float(np.max(values))
+  shown = [f"{names[j]} {values[j] / most:.2g}" for j in order]
+  return f"Weights of views: {', '.join(shown)}."
+
+
 def _common_rows(factors: Sequence[ViewFactor]) -> np.ndarray:
   """Some of the rows that most views observe, the same in every run."""
   support = sum((np.asarray(f.row_weights) > 0).astype(int) for f in factors)

@@ -48,7 +48,7 @@ def label_weights(
   pairs: Array,
   targets: Array,
   *,
-  strength: float | Array = 0.02,
+  strength: float | Array = 0.005,
   ridge: float | Array = 1e-8,
 ) -> Array:
   """Weights c_j by which similarities correlate most with given scores.
@@ -107,7 +107,7 @@ def heldout_weights(
   sources: Array,
   rows: Array,
   *,
-  strength: float | Array = 0.02,
+  strength: float | Array = 0.005,
   ridge: float | Array = 1e-8,
 ) -> Array:
   """Weights c_j by which views predict the similarities of views held out.
@@ -158,12 +158,9 @@ def heldout_weights(
   counted = counted / jnp.maximum(jnp.sum(counted), 1e-6)
 
   def correlations(weights: Array) -> Array:
-    def one(target, valid, own):
-      cosines = _cosines(parts, jnp.where(own, 0, weights))
-      return _correlation(cosines, target, valid)
-
-    # One view at a time: all of them at once would hold [J, J, p].
-    by_view = lax.map(lambda x: one(*x), (targets, seen, same))
+    # One product for all views held out: row s has the weights that s leaves.
+    cosines = _cosines(parts, jnp.where(same, 0, weights))
+    by_view = jax.vmap(_correlation)(cosines, targets, seen)
     return counted * by_view * len(blocks)
 
   return _fitted(correlations, len(blocks), strength, blocks[0].dtype)
@@ -195,7 +192,7 @@ def _of_pairs(blocks: Sequence[Array], x: Array, y: Array) -> _Pairs:
 
 @exact_products
 def _cosines(parts: _Pairs, weights: Array) -> Array:
-  """Cosines [p] of the common space with weights [J]; 0 without a view."""
+  """Cosines [.., p] in the space with weights [.., J]; 0 without a view."""
   dot, left, right = (weights @ part for part in parts)
   return _over_root(dot, left * right)
 

@@ -76,6 +76,8 @@ def test_weights_are_fitted_to_halves_that_are_not_reported(
     list(learned.values()), rtol=1e-5,
   )  # fmt: skip
   assert np.ptp(list(learned.values())) > 0.01
+  (note,) = [n for n in studies.fit(other).notes if n.startswith("Weights")]
+  assert f"{max(learned, key=learned.__getitem__)} 1," in note
   with pytest.raises(InputError, match="needs pairs of known words"):
     train.prepare(fitted, problem.sets)
 
