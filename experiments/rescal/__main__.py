@@ -12,8 +12,9 @@ Expect, in percent right of E / E^c / E^rev for 2,047 vertices and d = 50,
 seconds of processor time; updates on WordNet at d = 400 from a random start
 take 3 to 5 seconds of it each and 0.94 GB of memory at most.
 
-The work directory gets `results.json`, `plots/accuracy.png` and, by name, the
-reversed pairs that the last run of a cell got most wrong, `wrong_edges.tsv`.
+The work directory gets `results.json`, `plots/accuracy.png`, `grids.md` (the
+thesis' tables 5.1 and 5.2, FullSet and SubSet) and, by name, the reversed pairs
+that the last run of a cell got most wrong, `wrong_edges.tsv`.
 """
 
 import jax
@@ -21,6 +22,7 @@ import jax
 from experiments.rescal import data, evaluate, train
 from experiments.rescal.config import Config
 from experiments.run import config, runlib
+from repr_jax.data.io import files
 
 config.define(Config)
 
@@ -36,7 +38,11 @@ def main(argv: list[str]) -> None:
     figures, wrong = train.run_cells(run, cells, asked)
     evaluate.rows_of(run, cells, figures)
     run.plot("accuracy", evaluate.figure(cells, figures))
+    grids = evaluate.grids(cells, figures)
+    with files.atomic_write(run.directory / "grids.md", "w") as out:
+      out.write(f"% right of E/E^c/E^rev (thesis)\n\n{grids}\n")
   print(evaluate.table(cells, figures))
+  print(f"\n% right of E/E^c/E^rev (thesis)\n\n{grids}")
   for label, edges in wrong.items():
     if edges:
       shown = "; ".join(f"{first} < {second}" for first, second, _ in edges[:5])
