@@ -60,7 +60,7 @@ setuptools.setup(
   ),
   package_data={
     "repr_jax": ["py.typed"],
-    "experiments": ["presets/*.flags", "explorer/static/*"],
+    "experiments": ["presets/*.flags", "explorer/static/*", "elkb/static/*"],
   },
   install_requires=[
     "absl-py>=2.1",

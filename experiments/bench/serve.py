@@ -21,6 +21,7 @@ import numpy as np
 
 from experiments.bench.harness import Case
 from experiments.explorer import clients
+from experiments.run import web_server
 
 _MEMBERS = 20
 
@@ -129,7 +130,7 @@ class _Served:
       log_config=None, access_log=False, lifespan="off", ws="none",
     )  # fmt: skip
     self._server = uvicorn.Server(config)
-    self._listening = server.bind("127.0.0.1", 0)
+    self._listening = web_server.bind("127.0.0.1", 0)
     self.port = self._listening.getsockname()[1]
     threading.Thread(target=self._serve, daemon=True).start()
     self._queries = iter(data.queries)

@@ -17,12 +17,15 @@ python -m experiments.elkb ... --discover=20 --violations
     the most probable new facts; facts that rules derive and no split has
 python -m experiments.elkb --train=facts.csv --split=.9,.05,.05
     one file of facts, split at random
+python -m experiments.elkb --mode=serve --workdir=runs/elkb
+    a page on a finished run: facts of an entity with proofs, accept and reject
 python -m experiments.elkb ... --combine_with=runs/elkb_t
     also picks the better of this system and that one for each query; a run
     that has ended is not trained again for it
 """
 
 import json
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +36,8 @@ from experiments.elkb import (
   answers,
   classification,
   combination,
+  conformal,
+  curator,
   data,
   evaluate,
   mining,
@@ -51,8 +56,10 @@ from experiments.run import (
   runlib,
   tables,
   vmapped_runs,
+  web_server,
   workdir,
 )
+from repr_jax import errors
 from repr_jax.data.io import files
 from repr_jax.kb import scores
 from repr_jax.ops import mesh as meshes
@@ -115,6 +122,13 @@ def _print_query(
     )
     for system in systems
   ]
+  sets = []
+  for system in systems:
+    least = conformal.fitted_threshold(kb, system, asked, heat[system.label])
+    new = answers.best_new(
+      system, grounds, parsed, len(kb.entities), heat[system.label], allowed
+    )
+    sets.append([kb.shown[i] for i, mass in new if mass >= least])
   if asked.json:
     record = {
       "query": asked.ask,
@@ -123,19 +137,27 @@ def _print_query(
           "system": system.label,
           "temperature": heat[system.label],
           "answers": [one._asdict() for one in best],
+          "answer_set": members,
         }
-        for system, best in zip(systems, each, strict=True)
+        for system, best, members in zip(systems, each, sets, strict=True)
       ],
     }
     print(json.dumps(record, ensure_ascii=False))
     return
   print(f"{asked.ask}:")
-  for system, best in zip(systems, each, strict=True):
+  for system, best, members in zip(systems, each, sets, strict=True):
     columns: list[str | tables.Column] = [
       f"by {system.label}", "kind", tables.Column("probability", ".3f"),
       tables.Column("score", ".4f"),
     ]  # fmt: skip
     print(tables.to_text(columns, [list(one[:4]) for one in best]))
+    shown = ", ".join(members[: asked.top]) + ", ..." * (
+      len(members) > asked.top
+    )
+    print(
+      f"new answers at {asked.coverage:.0%} coverage: {len(members)}"
+      f"{': ' if members else ''}{shown}"
+    )
   proofs = {one.entity: one.proof for one in each[0] if one.proof}
   for steps in proofs.values():
     for depth, line in enumerate(steps):
@@ -212,6 +234,7 @@ def _report(
   run.row(name, "temperature", heat)
   run.row(name, "calibration error", fitted, lower_is_better=True)
   run.row(name, "calibration error, temperature 1", plain, lower_is_better=True)
+  conformal.rows(run.row, kb, name, trained, asked, heat)
   negatives = classification.read_negatives(kb, asked)
   if negatives is not None:
     classification.classification_rows(run.row, kb, name, trained, negatives)
@@ -257,6 +280,57 @@ def _puzzle(run: runlib.Run, asked: Config) -> None:
   )
 
 
+def finished_run(
+  directory: pathlib.Path,
+) -> tuple[data.KnowledgeBase, evaluate.Trained, Config]:
+  """The knowledge base, the system and the flags of a finished run.
+
+  Args:
+    directory: its work directory.
+
+  Returns:
+    What `--mode=serve` shows.
+  """
+  path = directory / "flags.json"
+  if not path.exists():
+    raise errors.InputError(
+      "no run of experiments.elkb is here: train one, and name its --workdir",
+      path=directory,
+    )
+  record = json.loads(path.read_text())
+  values = record.get("flags") if isinstance(record, dict) else None
+  if not isinstance(values, dict) or values.get("task") != "link":
+    raise errors.InputError("is no run of link prediction", path=directory)
+  values = {**values, "seed": values.get("seed", 0)}
+  made = config.from_mapping(Config, values)
+  kb = data.load(made)
+  return kb, evaluate.load_params(str(directory), kb), made
+
+
+def _serve(asked: Config) -> None:
+  """Serves the curator's page until SIGINT or SIGTERM."""
+  web_server.require("the curator's page")
+  from experiments.elkb import curator_app
+
+  directory = pathlib.Path(runlib.WORKDIR.value or "runs/elkb")
+  # The port is taken before the run is read.
+  with web_server.bind(asked.host, asked.port) as listening:
+    kb, trained, made = finished_run(directory)
+    classes = (
+      types.read_types(asked.types, kb) if asked.types else types.learned(kb)
+    )
+    heat = answers.calibrate(kb, trained, made)[0]
+    opened = curator.Curator(
+      kb,
+      trained,
+      heat,
+      types.fitting(kb, classes),
+      directory / "decisions.tsv",
+    )
+    page = curator_app.build(opened, hosts=web_server.host_names(listening))
+    web_server.serve(page, listening, lambda x: progress.say(f"elkb: {x}"))
+
+
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   """Executes runs that differ in the flags of VMAP_OVER in one program.
 
@@ -267,6 +341,8 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
     What went wrong in each run, None where nothing did.
   """
   common = elkb_config.from_flags(runlib.SEED.value)
+  if common.task == "serve":
+    raise errors.InputError("--mode=serve runs alone, not in a sweep")
   each = [config.from_mapping(Config, member.flags) for member in members]
   with vmapped_runs.Group("elkb", members, _VOLATILE, _EXTENDABLE) as group:
     if common.task == "puzzle":
@@ -300,8 +376,11 @@ def main(argv: list[str]) -> None:
   """Runs the task that the flags name."""
   del argv
   asked = elkb_config.from_flags(runlib.SEED.value)
-  if asked.task in ("puzzle", "mine"):
+  if asked.task in ("puzzle", "mine", "serve"):
     runlib.refuse_log(f"with --task={asked.task}")
+  if asked.task == "serve":
+    _serve(asked)
+    return
   systems: list[evaluate.Trained] = []
   with runlib.Run("elkb", volatile=_VOLATILE, extendable=_EXTENDABLE) as run:
     if asked.task == "puzzle":

@@ -57,15 +57,22 @@ class Grounds:
     said += [kb.splits.valid.array, kb.splits.test.array]
     known = np.concatenate(said)
     self.made = deduction.deduce(known, kb.rules, kb.relations, kb.entities)
+    self._index: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    self._size = len(kb.entities)
     self._reflexive = set(known[known[:, 0] == known[:, 2], 1].tolist())
 
   def rows(self, relation: int, entity: int, side: str) -> dict[int, int]:
     """Rows of the known and implied facts that answer a query, by entity."""
     fixed, free = (2, 0) if side == "head" else (0, 2)
     facts = self.made.facts
-    places = np.flatnonzero(
-      (facts[:, 1] == relation) & (facts[:, fixed] == entity)
-    )
+    if side not in self._index:
+      keys = facts[:, 1].astype(np.int64) * self._size + facts[:, fixed]
+      order = np.argsort(keys, kind="stable")
+      self._index[side] = order, keys[order]
+    order, keys = self._index[side]
+    key = relation * self._size + entity
+    first, last = np.searchsorted(keys, [key, key + 1])
+    places = order[first:last]
     return dict(zip(facts[places, free].tolist(), places.tolist()))
 
   def is_reflexive(self, relation: int) -> bool:
@@ -112,36 +119,15 @@ def answer(
     the relation has one entity in both places.
   """
   relation, entity, side = query
-  score_all = (
-    scores.score_all_heads if side == "head" else scores.score_all_tails
-  )
-  params = trained.params
-  values = np.asarray(
-    score_all(
-      load_model(trained.model),
-      params.relations[relation][None],
-      params.entities[entity][None],
-      params.entities,
-    )[0],
-    np.float64,
-  )
+  values, mass = _one_query(trained, grounds, query, temperature, allowed)
   rows = grounds.rows(relation, entity, side)
-  open_to = np.ones(len(values), bool)
-  open_to[list(rows)] = False
-  if not grounds.is_reflexive(relation):
-    open_to[entity] = False
-  if allowed is not None:
-    open_to &= allowed(relation, side)
-  scaled = np.where(open_to, values / temperature, -np.inf)
-  mass = np.exp(scaled - scaled.max()) if open_to.any() else open_to * 1.0
-  mass /= max(mass.sum(), 1e-300)
   best = np.argsort(-values, kind="stable")
   given = grounds.made.given
   ordered = best.tolist()
   groups = (
     ("known", [i for i in ordered if rows.get(i, given) < given]),
     ("implied", [i for i in ordered if rows.get(i, -1) >= given]),
-    ("predicted", best[open_to[best]][:top].tolist()),
+    ("predicted", [i for i in ordered if mass[i] >= 0][:top]),
   )
   return [
     Answer(
@@ -154,6 +140,57 @@ def answer(
     for kind, places in groups
     for i in places[:top]
   ]
+
+
+def best_new(
+  trained: evaluate.Trained,
+  grounds: Grounds,
+  query: tuple[int, int, str],
+  top: int,
+  temperature: float,
+  allowed: Callable[[int, str], np.ndarray] | None = None,
+) -> list[tuple[int, float]]:
+  """The most probable answers that make a new fact.
+
+  Args:
+    trained: as for `answer`.
+    grounds: as for `answer`.
+    query: as for `answer`.
+    top: how many.
+    temperature: as for `answer`.
+    allowed: as for `answer`.
+
+  Returns:
+    Ids of entities and their probabilities, the most probable first.
+  """
+  _, mass = _one_query(trained, grounds, query, temperature, allowed)
+  best = np.argsort(-mass, kind="stable")[:top]
+  return [(int(i), float(mass[i])) for i in best if mass[i] >= 0]
+
+
+def _one_query(trained, grounds, query, temperature, allowed):
+  """Scores of all entities, and probabilities, -1 for what is no new fact."""
+  relation, entity, side = query
+  score_all = _HEADS if side == "head" else _TAILS
+  params = trained.params
+  values = np.asarray(
+    score_all(
+      load_model(trained.model),
+      params.relations[relation][None],
+      params.entities[entity][None],
+      params.entities,
+    )[0],
+    np.float64,
+  )
+  open_to = np.ones(len(values), bool)
+  open_to[list(grounds.rows(relation, entity, side))] = False
+  if not grounds.is_reflexive(relation):
+    open_to[entity] = False
+  if allowed is not None:
+    open_to &= allowed(relation, side)
+  scaled = np.where(open_to, values / temperature, -np.inf)
+  mass = np.exp(scaled - scaled.max()) if open_to.any() else open_to * 1.0
+  return values, np.where(open_to, mass / max(mass.sum(), 1e-300), -1.0)
 
 
 def discover(
@@ -190,7 +227,7 @@ def discover(
         row[head] = -np.inf
       if allowed is not None:
         row[~allowed(relation, "tail")] = -np.inf
-    mass = _softmax(values / temperature)
+    mass = softmax(values / temperature)
     keep = min(count, mass.size)
     places = np.argpartition(-mass.ravel(), keep - 1)[:keep]
     query, tail = np.divmod(places, mass.shape[1])
@@ -205,7 +242,7 @@ def discover(
 
 
 def missing(kb: data.KnowledgeBase, grounds: Grounds, top: int) -> str:
-  """Facts that rules derive and that no split has, by the rule of the step.
+  """Facts that rules derive and no split has, and facts that rules forbid.
 
   Args:
     kb: the knowledge base.
@@ -226,6 +263,13 @@ def missing(kb: data.KnowledgeBase, grounds: Grounds, top: int) -> str:
       premises = [x for x in made.premises[row].tolist() if x >= 0]
       because = " and ".join(map(grounds.fact, premises))
       lines.append(f"  {grounds.fact(row)} is missing, though {because}")
+  broken = deduction.breaches(made, kb.rules, kb.relations, kb.entities)
+  for place in sorted({place for place, _, _ in broken}):
+    own = [one for one in broken if one[0] == place]
+    lines.append(f"{kb.rules[place]}: {len(own):,} broken")
+    for _, row, premises in own[:top]:
+      because = " and ".join(map(grounds.fact, premises))
+      lines.append(f"  {grounds.fact(row)} is there, though {because}")
   return "\n".join(lines)
 
 
@@ -247,18 +291,22 @@ def calibrate(
     answer on test facts with that temperature and with temperature 1.
   """
   losses = np.zeros(len(_TEMPERATURES))
-  for values, answers in _queries(kb, trained, kb.splits.valid.array, config):
+  for values, answers in filtered_queries(
+    kb, trained, kb.splits.valid.array, config
+  ):
     for i, temperature in enumerate(_TEMPERATURES):
-      mass = _softmax(values / temperature)
+      mass = softmax(values / temperature)
       right = mass[np.arange(len(answers)), answers]
       losses[i] -= np.log(np.maximum(right, 1e-30)).sum()
   temperature = float(_TEMPERATURES[int(np.argmin(losses))])
   tops: tuple[list, list] = ([], [])
   hits: list = []
-  for values, answers in _queries(kb, trained, kb.splits.test.array, config):
+  for values, answers in filtered_queries(
+    kb, trained, kb.splits.test.array, config
+  ):
     hits.append(values.argmax(axis=1) == answers)
     for top, divisor in zip(tops, (temperature, 1.0), strict=True):
-      top.append(_softmax(values / divisor).max(axis=1))
+      top.append(softmax(values / divisor).max(axis=1))
   hit = np.concatenate(hits)
   fitted, plain = (calibration_error(np.concatenate(x), hit) for x in tops)
   return temperature, fitted, plain
@@ -283,19 +331,37 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
   return float(np.sum(gaps))
 
 
-def _softmax(values: np.ndarray) -> np.ndarray:
+def softmax(values: np.ndarray) -> np.ndarray:
+  """Probabilities by row.
+
+  Args:
+    values: scores, [b, E]; -inf leaves an entity out.
+
+  Returns:
+    [b, E].
+  """
   top = values.max(axis=1, keepdims=True)
   mass = np.exp(values - np.where(np.isfinite(top), top, 0))
   return mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
 
 
-def _queries(
+def filtered_queries(
   kb: data.KnowledgeBase,
   trained: evaluate.Trained,
   facts: np.ndarray,
   config: Config,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-  """Scores [b, E] without other known answers, and the answers [b]."""
+  """Questions of facts for tails and for heads, in blocks.
+
+  Args:
+    kb: the knowledge base.
+    trained: the system.
+    facts: int [n, 3], of which a fixed random sample asks.
+    config: gives the block.
+
+  Yields:
+    Scores [b, E], -inf for other known answers, and the answers [b].
+  """
   order = np.random.default_rng(0).permutation(len(facts))[:_FACTS]
   facts = facts[order]
   for side, anchor, free in (("tail", 0, 2), ("head", 2, 0)):

@@ -7,18 +7,20 @@ from absl import flags
 from experiments.run import config, extension, progress
 from repr_jax.data import rules as rule_files
 from repr_jax.data.rule_kinds import RuleKind
-from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.condition_forms import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import MODELS, get_model, order_block, reciprocal
 
 _LINK = {"task": "link"}
 _MINE = {"task": "mine"}
+_SERVE = {"task": "serve"}
 _BOTH = {"task": ("link", "mine")}
 _FILES = {"task": ("link", "mine"), "train": config.GIVEN}
 _FACTS = {"task": "link", "train": config.GIVEN}
 _WORDNET = {"task": "link", "train": None}
 _SGD = {"task": "link", "trainer": "projected_sgd"}
 _CANDIDATES = {"task": "link", "trainer": "candidate_softmax"}
+_FULL_SOFTMAX = _CANDIDATES | {"loss": "softmax", "num_candidates": 0}
 _RECIPROCAL = "reciprocal:"
 _ASK = {"task": "link", "ask": config.GIVEN}
 
@@ -29,9 +31,22 @@ class Config:
 
   task: str = config.flag(
     "link",
-    "Link prediction, the puzzle, or rules mined from the training facts "
-    "alone, which rules.tsv in the work directory gets. --mode is the same.",
-    choices=("link", "puzzle", "mine"),
+    "Link prediction, the puzzle, rules mined from the training facts alone, "
+    "which rules.tsv in the work directory gets, or a curator's page on the "
+    "finished run in --workdir. --mode is the same.",
+    choices=("link", "puzzle", "mine", "serve"),
+  )
+  host: str = config.flag(
+    "127.0.0.1",
+    "Address to listen at; 0.0.0.0 lets other machines in, without a password.",
+    only=_SERVE,
+  )
+  port: int = config.flag(
+    8000,
+    "Port to listen at; 0 for any free one.",
+    minimum=0,
+    maximum=65535,
+    only=_SERVE,
   )
   train: str | None = config.flag(
     None,
@@ -177,8 +192,22 @@ class Config:
     choices=("turns", "stay"),
     only=_SGD,
   )
+  gradients: str = config.flag(
+    "twice",
+    "Whether the entities' gradient is taken at the relations that have just "
+    "moved (twice) or with theirs (once), as algorithm 2 is printed.",
+    choices=("once", "twice"),
+    only=_SGD,
+  )
   num_candidates: int = config.flag(
     0, "Entities drawn for each batch; 0 for all.", minimum=0, only=_CANDIDATES
+  )
+  group_answers: int = config.flag(
+    0,
+    "Ask each question once for up to so many of its facts and compare with "
+    "all entities; --batch_size counts questions. 0: each fact asks.",
+    minimum=0,
+    only=_FULL_SOFTMAX,
   )
   loss: str = config.flag(
     "softmax", "The loss.", choices=("softmax", "bpr"), only=_CANDIDATES
@@ -190,9 +219,26 @@ class Config:
     only=_CANDIDATES,
   )
   scale: float = config.flag(0.1, "Spread of the start.", only=_LINK)
-  mixing: float = config.flag(0.8, "lambda of PropTrans rules.")
-  cap: float = config.flag(0.2, "Box of B's PropTrans and TypeImp.")
+  mixing: float = config.flag(
+    0.8,
+    "lambda of PropTrans, Path and Inter rules.",
+    only={"task": ("link", "puzzle", "mine")},
+  )
+  cap: float = config.flag(
+    0.2,
+    "Box of B's PropTrans, TypeImp, Path and Disj, and of --slack.",
+    only={"task": ("link", "puzzle", "mine")},
+  )
   radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_BOTH)
+  slack: float = config.flag(
+    0.0,
+    "How far numbers of the antecedent of a one-way rule may exceed those of "
+    "its consequent: 0 holds it exactly, more holds it up to a bound that the "
+    "results state. Entities then lie in the box [0, --cap] where rules are "
+    "ordered.",
+    minimum=0,
+    only=_LINK,
+  )
   epochs: int = config.flag(
     20,
     "Epochs at most; a finished run goes on where they are raised.",
@@ -240,12 +286,19 @@ class Config:
     "A query to answer: relation(?, entity) or relation(entity, ?).",
     only=_LINK,
   )
+  coverage: float = config.flag(
+    0.9,
+    "Probability that the answer set of a question holds the right answer.",
+    above=0,
+    maximum=0.999,
+    only=_LINK,
+  )
   types: str | None = config.flag(
     None,
     "File of entity<TAB>class lines. Answers and discoveries have a class that "
     "the relation's training facts have in that place. Without it the classes "
     "are the places of relations that an entity stands in.",
-    only=_LINK,
+    only={"task": ("link", "serve")},
   )
   discover: int = config.flag(
     0, "Print this many of the most probable new facts.", minimum=0, only=_LINK
@@ -286,7 +339,7 @@ class Config:
   @property
   def rule_config(self) -> RuleConfig:
     """Numbers of the rules' conditions."""
-    return RuleConfig(self.mixing, self.cap, self.radius)
+    return RuleConfig(self.mixing, self.cap, self.radius, self.slack)
 
 
 def define_mode() -> None:
@@ -336,7 +389,9 @@ def from_flags(seed: int) -> Config:
   """
   made = config.from_flags(Config, seed=seed)
   if not made.constrained:
-    for name in ("nonnegative", "mixing", "cap", "radius", "order_share"):
+    for name in (
+      "nonnegative", "mixing", "cap", "radius", "slack", "order_share",
+    ):  # fmt: skip
       if config.is_given(name):
         progress.say(f"--{name} is not read with --noconstrained")
   _ = made.rule_config, made.score_model.relation_size(made.dim)

@@ -168,6 +168,8 @@ def certificate_rows(
   except errors.InputError as error:
     progress.say(f"{name}: {error}; violations are of sampled pairs alone")
     return
+  if config.slack and config.constrained:
+    add(name, "violation bound of one-way rules", one_way_bound(config))
   proven = sum(proof.holds for proof in proofs)
   worst = max(proofs, key=lambda proof: proof.bound)
   add(name, "rules proven for all pairs", proven, lower_is_better=False)
@@ -181,6 +183,24 @@ def certificate_rows(
       f"{name}: {proven} of {len(proofs)} rules are proven for all pairs; "
       f"{worst.rule} fails by at most {float(worst.bound):.3g}{where}"
     )
+
+
+def one_way_bound(config: Config) -> float:
+  """How far one-way rules with `--slack` may fail, by their conditions.
+
+  Args:
+    config: the model, its size and the slack.
+
+  Returns:
+    The bound for any two entities of the box.
+  """
+  model = config.score_model
+  model = model.base or model
+  numbers = model.relation_size(config.dim)
+  if model.ordered is not None:
+    numbers = int(model.ordered(config.dim).sum())
+  products = model.name not in ("A", "B")
+  return config.rule_config.violation_bound(numbers, products)
 
 
 def violations(

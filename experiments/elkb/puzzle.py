@@ -8,7 +8,7 @@ from experiments import thesis
 from experiments.run import runlib
 from repr_jax.kb import pair_training, rule_check, rule_compiler, rule_set
 from repr_jax.kb import puzzle as deduction
-from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.condition_forms import RuleConfig
 
 _ROUNDING = 0.005  # of figures with two digits
 
@@ -93,9 +93,36 @@ def puzzle_rows(
           name, metric, values.mean(), thesis=figure, lower=lower, upper=upper
         )
       run.row(name, "largest rule violation", worst)
-    before, after = (outcome[on][0].average for on in (False, True))
-    test = stats.ttest_rel(after, before)
-    run.row(f"puzzle {model}", "paired t-test of MAP, p", test.pvalue)
+    for metric, p in paired_tests(outcome[False][0], outcome[True][0]).items():
+      run.row(f"puzzle {model}", f"paired t-test of {metric}, p", p)
+
+
+def paired_tests(
+  before: deduction.Metrics, after: deduction.Metrics
+) -> dict[str, float]:
+  """Two-sided paired t-tests over runs from the same starts.
+
+  Args:
+    before: metrics of the runs without rules.
+    after: metrics of the same runs with rules.
+
+  Returns:
+    The p-value of each metric; 1 where all runs are equal, 0 where all differ
+    by the same amount.
+  """
+  pairs = {
+    "P@10": (after.precision, before.precision),
+    "MRR": (after.reciprocal, before.reciprocal),
+    "MAP": (after.average, before.average),
+  }
+  values = {}
+  for metric, (new, old) in pairs.items():
+    gain = np.asarray(new) - np.asarray(old)
+    if np.ptp(gain) < 1e-12:
+      values[metric] = float(abs(gain[0]) < 1e-12)
+    else:
+      values[metric] = float(stats.ttest_rel(new, old).pvalue)
+  return values
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:

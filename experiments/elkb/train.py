@@ -20,6 +20,7 @@ from repr_jax.kb import (
   link_prediction,
   negatives,
   pair_training,
+  query_loss,
   rule_compiler,
   rule_set,
   rule_start,
@@ -30,7 +31,7 @@ from repr_jax.kb.rule_compiler import Constraints
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.ops import mesh as meshes
 
-Inputs = tuple[negatives.Known, jax.Array]
+Inputs = tuple[negatives.Known, jax.Array | query_loss.QueryBatch]
 
 # A figure below this share of its best says that the model has collapsed, and
 # so does a spread of the entities below this.
@@ -47,7 +48,7 @@ class Training:
     constraints: compiled rules, or None.
     state: tables, optimizer and rates: all that an epoch changes, and all
       that runs of one program may differ in.
-    inputs: known facts and training facts.
+    inputs: known facts, and training facts or their questions.
     epoch: (inputs, state, key) -> (state, mean loss), jitted.
     pure: the same, to be mapped over runs and compiled.
     mesh: devices that share batches in training and entities in ranking.
@@ -106,9 +107,14 @@ def prepare(
   """
   sizes = len(kb.entities), len(kb.relations)
   count = len(kb.splits.train)
+  facts: np.ndarray | query_loss.QueryBatch = kb.splits.train.array
+  kind = "facts"
+  if config.group_answers:
+    facts = query_loss.group_queries(facts, config.group_answers, config.seed)
+    count, kind = len(facts.given), "questions"
   if config.trainer == "candidate_softmax" and config.batch_size > count:
     raise errors.InputError(
-      f"--batch_size={config.batch_size} is larger than the {count} facts"
+      f"--batch_size={config.batch_size} is larger than the {count} {kind}"
     )
   params = scores.init_params(
     config.score_model,
@@ -123,7 +129,7 @@ def prepare(
       compiled, params, kb.rules, kb.relations, kb.entities, config.rule_config
     )
   known = negatives.known_facts(kb.splits.train.array, *sizes)
-  inputs = known, jnp.asarray(kb.splits.train.array)
+  inputs = known, jax.tree.map(jnp.asarray, facts)
   if mesh is not None:
     params, inputs, compiled = _place((params, inputs, compiled), mesh)
   make = _projected_sgd
@@ -381,6 +387,7 @@ def _projected_sgd(config, compiled, params, sizes, mesh):
     config.negative_sampling,
     config.batch_size,
     steps,
+    config.gradients,
     mesh=mesh,
   )
 

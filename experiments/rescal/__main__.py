@@ -12,8 +12,9 @@ Expect, in percent right of E / E^c / E^rev for 2,047 vertices and d = 50,
 seconds of processor time; updates on WordNet at d = 400 from a random start
 take 3 to 5 seconds of it each and 0.94 GB of memory at most.
 
-The work directory gets `results.json`, `plots/accuracy.png` and, by name, the
-reversed pairs that the last run of a cell got most wrong, `wrong_edges.tsv`.
+The work directory gets `results.json`, `plots/accuracy.png`, `grids.md` (the
+thesis' tables 5.1 and 5.2, FullSet and SubSet) and, by name, the reversed pairs
+that the last run of a cell got most wrong, `wrong_edges.tsv`.
 """
 
 import functools
@@ -25,6 +26,7 @@ import numpy as np
 from experiments.rescal import data, evaluate, train
 from experiments.rescal.config import Config
 from experiments.run import config, runlib, vmapped_runs
+from repr_jax.data.io import files
 
 # Flags in which runs of one program may differ; see `run_vmapped`.
 VMAP_OVER = ("seed", "ridge", "tolerance", "full_tolerance", "max_steps")
@@ -34,9 +36,14 @@ config.define(Config)
 
 def _record(
   run: runlib.Run, cells: Sequence[data.Cell], figures: np.ndarray
-) -> None:
+) -> str:
+  """Writes rows, the picture and the thesis' grids, which it returns."""
   evaluate.rows_of(run, cells, figures)
   run.plot("accuracy", evaluate.figure(cells, figures))
+  grids = evaluate.grids(cells, figures)
+  with files.atomic_write(run.directory / "grids.md", "w") as out:
+    out.write(f"% right of E/E^c/E^rev (thesis)\n\n{grids}\n")
+  return grids
 
 
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
@@ -70,8 +77,9 @@ def main(argv: list[str]) -> None:
     jax.config.update("jax_enable_x64", True)
   with runlib.Run("rescal") as run:
     figures, wrong = train.run_cells(run, cells, asked)
-    _record(run, cells, figures)
+    grids = _record(run, cells, figures)
   print(evaluate.table(cells, figures))
+  print(f"\n% right of E/E^c/E^rev (thesis)\n\n{grids}")
   for label, edges in wrong.items():
     if edges:
       shown = "; ".join(f"{first} < {second}" for first, second, _ in edges[:5])

@@ -79,3 +79,35 @@ def table(cells: Sequence[data.Cell], figures: np.ndarray) -> str:
     told = "/".join(map(str, cell.thesis)) if cell.thesis else None
     rows.append([cell.label, *ours, told, values[:, 4].mean()])
   return tables.to_text([*columns, tables.Column("updates", ".1f")], rows)
+
+
+def grids(cells: Sequence[data.Cell], figures: np.ndarray) -> str:
+  """The thesis' tables 5.1 and 5.2: sizes by d, each cell E/E^c/E^rev.
+
+  Args:
+    cells: the cells.
+    figures: of each run, [cells, runs, >= 3].
+
+  Returns:
+    A Markdown table for each setting; the thesis' figures stand in brackets.
+  """
+  dims = sorted({cell.dim for cell in cells})
+  made: dict[str, dict[str, dict[int, str]]] = {}
+  for cell, values in zip(cells, figures):
+    shown = "/".join(f"{mean:.0f}" for mean in values.mean(0)[:3])
+    if cell.thesis:
+      shown += f" ({'/'.join(map(str, cell.thesis))})"
+    row = cell.label.replace(f" d={cell.dim}", "").replace(
+      f" {cell.setting}", ""
+    )
+    grid = made.setdefault(cell.setting, {})
+    grid.setdefault(row, {})[cell.dim] = shown
+  names = {"full": "FullSet", "sub": "SubSet"}
+  parts = []
+  for setting, grid in made.items():
+    rows = [
+      [name, *(row.get(dim) for dim in dims)] for name, row in grid.items()
+    ]
+    columns = [names[setting], *(f"d = {dim}" for dim in dims)]
+    parts.append(tables.to_markdown(columns, rows))
+  return "\n\n".join(parts)

@@ -98,6 +98,8 @@ def deduce(
   for _ in range(max_steps):
     new_facts, new_origin, new_premises = [], [], []
     for place, (body, head) in enumerate(bound):
+      if rules[place].kind.negated:
+        continue
       rows, reasons = apply_rule(facts, body, head)
       if len(rows):
         new_facts.append(rows)
@@ -115,6 +117,47 @@ def deduce(
     origin = np.concatenate([origin, np.concatenate(new_origin)[first]])
     premises = np.concatenate([premises, np.concatenate(new_premises)[first]])
   return Deduction(facts.astype(np.int32), given, origin, premises)
+
+
+def breaches(
+  made: Deduction,
+  rules: Sequence[Rule],
+  relations: Sequence[str],
+  entities: Sequence[str],
+) -> list[tuple[int, int, list[int]]]:
+  """Facts that rules with a denied head forbid.
+
+  >>> from repr_jax.data.rules import Rule
+  >>> rules = [Rule("Disj", ("r", "s"))]
+  >>> names = rules, ["r", "s"], ["a", "b"]
+  >>> made = deduce(np.array([[0, 0, 1], [0, 1, 1]]), *names)
+  >>> breaches(made, *names)
+  [(0, 1, [0])]
+
+  Args:
+    made: given and derived facts.
+    rules: as for `deduce`.
+    relations: as for `deduce`.
+    entities: as for `deduce`.
+
+  Returns:
+    Place of the rule, row of the forbidden fact, and rows of the facts that
+    forbid it.
+  """
+  sizes = len(entities), len(relations), len(entities)
+  keys = _keys(made.facts.astype(np.int64), sizes)
+  order = np.argsort(keys)
+  listed = []
+  for place, (body, head) in enumerate(bind(rules, relations, entities)):
+    if not rules[place].kind.negated:
+      continue
+    rows, reasons = apply_rule(made.facts.astype(np.int64), body, head)
+    wanted = _keys(rows, sizes) if len(rows) else np.zeros(0, keys.dtype)
+    spot = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    for i in np.flatnonzero(keys[order][spot] == wanted) if len(keys) else ():
+      because = [int(x) for x in reasons[i] if x >= 0]
+      listed.append((place, int(order[spot[i]]), because))
+  return listed
 
 
 def bind(

@@ -5,10 +5,12 @@ variables x, y, z and entities:
 
     RuleKind("Chain", "r(x,y) & s(y,z) ==> t(x,z)")
 
-`Chain` then takes the relations r, s and t. The form is all that deduction
-and the check of a rule need. `conditions` says, for score models by name,
-which conditions on the vectors make the rule hold (`repr_jax.kb`); the
-built-in models have those of the built-in kinds themselves.
+`Chain` then takes the relations r, s and t. A head that begins with ! is
+denied: where the body holds, the head does not, so that the rule derives no
+fact and facts can break it. The form is all that deduction and the check of a
+rule need. `conditions` says, for score models by name, which conditions on the
+vectors make the rule hold (`repr_jax.kb`); the built-in models have those of
+the built-in kinds themselves.
 """
 
 import dataclasses
@@ -27,6 +29,7 @@ from repr_jax import errors
 
 VARIABLES = ("x", "y", "z")
 _ATOM = re.compile(r"\s*(\w+)\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*")
+_NOT = "!"
 
 
 class Variable(str):
@@ -47,7 +50,7 @@ class RuleKind:
 
   Attributes:
     name: as it stands in rule files.
-    form: body ==> head; x, y and z are variables.
+    form: body ==> head, or body ==> !head; x, y and z are variables.
     order: the letters of the arguments in their order, such as "r,e,s"; by
       default in the order of the form.
     conditions: by the name of a score model, a function of the arguments'
@@ -63,6 +66,7 @@ class RuleKind:
 
   def __post_init__(self):
     body, arrow, head = self.form.partition("==>")
+    head = head.strip().removeprefix(_NOT)
     parts = [_ATOM.fullmatch(part) for part in (*body.split("&"), head)]
     if not arrow or None in parts:
       raise errors.InputError(
@@ -97,6 +101,11 @@ class RuleKind:
     """The consequent."""
     (atom,) = _ATOM.finditer(self.form.partition("==>")[2])
     return Atom(*atom.groups())
+
+  @property
+  def negated(self) -> bool:
+    """Whether the consequent is denied."""
+    return self.form.partition("==>")[2].strip().startswith(_NOT)
 
   @property
   def signature(self) -> str:
@@ -144,8 +153,11 @@ class RuleKind:
       facts: head, relation and tail of each, as names or as ids.
 
     Returns:
-      The heads of the rule for every body among the facts.
+      The heads of the rule for every body among the facts; none where the
+      head is denied.
     """
+    if self.negated:
+      return set()
     body, head = self.bind(arguments)
     bindings: list[dict[str, Any]] = [{}]
     for relation, *ends in body:
@@ -173,6 +185,8 @@ KINDS: Mapping[str, RuleKind] = {
     RuleKind("PropTrans", "r(x,y) & s(y,e) ==> t(x,f)"),
     RuleKind("TypeImp", "r(x,y) ==> s(x,e)", "r,e,s"),
     RuleKind("Path", "r(x,y) & s(y,z) ==> t(x,z)"),
+    RuleKind("Inter", "r(x,y) & s(x,y) ==> t(x,y)"),
+    RuleKind("Disj", "r(x,y) ==> !s(x,y)"),
   )
 }
 
@@ -208,7 +222,7 @@ def match(
     The kind and the arguments; None where no kind has this form.
   """
   for kind in sorted(kinds, key=lambda kind: len(kind.letters)):
-    if len(kind.body) != len(body):
+    if kind.negated or len(kind.body) != len(body):
       continue
     for order in itertools.permutations(body):
       given = _unify([*kind.body, kind.head], [*order, head])

@@ -22,7 +22,7 @@ from repr_jax.data.rule_kinds import KINDS
 from repr_jax.data.rules import Rule
 
 # The bodies of Path rules are all paths of two steps, too many to enumerate.
-MINABLE = tuple(name for name in KINDS if name != "Path")
+MINABLE = tuple(x for x in KINDS if x not in ("Path", "Inter", "Disj"))
 _FEATURES = 20_000  # (relation, entity) pairs that rules with names consider
 
 

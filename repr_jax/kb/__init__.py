@@ -13,6 +13,7 @@
 | `checked_start`, `check_rules` | starts that meet rules; measured violations |
 | `projected_sgd` | thesis algorithm 2 as (init, update) |
 | `candidate_softmax` | any optax optimizer as (init, update) |
+| `group_queries` | facts by the questions they answer, for full softmax |
 | `known_facts`, `is_known`, `draw_pairs` | negative sampling |
 | `scorers`, `rank`, `summary`, `per_relation` | link prediction |
 | `sureness`, `choice_features`, `better` | which of two systems is right |
@@ -47,6 +48,7 @@ from repr_jax.kb.combine import (
   merge_ranks,
   sureness,
 )
+from repr_jax.kb.condition_forms import Conditions, RuleConfig
 from repr_jax.kb.fitted import Fitted, Prediction, fit
 from repr_jax.kb.link_prediction import (
   Ranks,
@@ -62,6 +64,7 @@ from repr_jax.kb.pair_training import (
   SGDState,
   projected_sgd,
 )
+from repr_jax.kb.query_loss import QueryBatch, group_queries
 from repr_jax.kb.rescal_als import (
   RescalConfig,
   RescalModel,
@@ -71,7 +74,6 @@ from repr_jax.kb.rescal_als import (
 )
 from repr_jax.kb.rule_check import RuleCheck, check_rules
 from repr_jax.kb.rule_compiler import Constraints, compile_rules
-from repr_jax.kb.rule_conditions import Conditions, RuleConfig
 from repr_jax.kb.rule_start import checked_start
 from repr_jax.kb.score_model import Query, ScoreModel
 from repr_jax.kb.score_models import (
@@ -129,6 +131,7 @@ __all__ = [
   "Params",
   "Prediction",
   "Query",
+  "QueryBatch",
   "R",
   "Ranks",
   "RescalConfig",
@@ -155,6 +158,7 @@ __all__ = [
   "draw_pairs",
   "fit",
   "fit_logistic",
+  "group_queries",
   "init_params",
   "is_known",
   "known_facts",

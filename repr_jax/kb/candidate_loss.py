@@ -193,13 +193,13 @@ def rows_loss(
         logits, truth, own, ids, facts[:, side], facts[:, 2 - side], count
       )
   penalty = asked.links
-  penalty += sum(_penalty(config, x).sum() for x in (heads, tails))
+  penalty += sum(row_penalty(config, x).sum() for x in (heads, tails))
   return total / 2 + weight * penalty / facts.shape[0]
 
 
 def _ask(config, relations, ids, heads, tails):
   """Each fact with its own relation row."""
-  links = _relation_rows(relations, ids)
+  links = relation_rows(relations, ids)
   if config.mesh is not None:
     links = meshes.constrain(links, config.mesh, config.mesh.axis_names)
   model = config.model
@@ -216,7 +216,7 @@ def _ask(config, relations, ids, heads, tails):
       queries,
       (score(second, tails, heads), score(first, heads, tails)),
       (score(second, tails, tails), score(first, heads, heads)),
-      _penalty(config, rows).sum() / 2,
+      row_penalty(config, rows).sum() / 2,
     )
   score = jax.vmap(functools.partial(scores.score, model))
   truth = score(links, heads, tails)
@@ -224,7 +224,7 @@ def _ask(config, relations, ids, heads, tails):
     queries,
     (truth, truth),
     (score(links, tails, tails), score(links, heads, heads)),
-    _penalty(config, links).sum(),
+    row_penalty(config, links).sum(),
   )
 
 
@@ -245,13 +245,21 @@ def _ask_at_once(config, relations, ids, heads, tails):
     (for_heads, for_tails),
     (value(for_tails, tails),) * 2,
     (value(for_heads, tails), value(for_tails, heads)),
-    chosen.sum(axis=0) @ _penalty(config, relations).sum(axis=1),
+    chosen.sum(axis=0) @ row_penalty(config, relations).sum(axis=1),
   )
 
 
 @chosen_products
-def _relation_rows(table, ids):
-  """Rows by a one-hot product, whose gradient is a product too."""
+def relation_rows(table: jax.Array, ids: jax.Array) -> jax.Array:
+  """Rows by a one-hot product, whose gradient is a product too.
+
+  Args:
+    table: [R, p].
+    ids: int32 [B].
+
+  Returns:
+    [B, p].
+  """
   if table.shape[0] > 512 or table.shape[1] > 1024:
     return table[ids]
   one_hot = (ids[:, None] == jnp.arange(table.shape[0])).astype(table.dtype)
@@ -282,8 +290,16 @@ def _bpr(logits, truth, ids, facts, side, known):
   return jnp.sum(losses * valid) / jnp.maximum(jnp.sum(valid), 1)
 
 
-def _penalty(config, rows):
-  """Penalty of each number, or pair of a complex one: [B, p] or [B, p / 2]."""
+def row_penalty(config: CandidateConfig, rows: jax.Array) -> jax.Array:
+  """Penalty of each number, or of each pair of a complex one.
+
+  Args:
+    config: says which.
+    rows: [.., p].
+
+  Returns:
+    [.., p] or [.., p / 2].
+  """
   if config.regularizer == "l2":
     return rows * rows
   square = config.model.moduli(rows)

@@ -22,6 +22,7 @@ from repr_jax.kb.candidate_loss import (
   batch_loss,
   rows_loss,
 )
+from repr_jax.kb.query_loss import QueryBatch, query_loss
 from repr_jax.kb.rule_compiler import Constraints
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
@@ -137,7 +138,7 @@ def update(
   constraints: Constraints | None,
   known: negatives.Known | None,
   state: CandidateState,
-  batch: CandidateBatch,
+  batch: CandidateBatch | QueryBatch,
 ) -> tuple[CandidateState, jax.Array]:
   """One step of the optimizer, and the projection.
 
@@ -147,16 +148,24 @@ def update(
     constraints: compiled rules, or None for none.
     known: table of known facts; read by loss "bpr".
     state: the state, whose tables meet the rules.
-    batch: facts and candidates.
+    batch: facts and candidates, or questions with their answers, which meet
+      all entities.
 
   Returns:
     The state, whose tables meet the rules, and the batch's mean loss, scalar.
   """
-  if batch.candidates is not None:
+  if isinstance(batch, QueryBatch):
+    if config.loss != "softmax":
+      raise InputError(f"questions take loss softmax, not {config.loss}")
+    loss, slope = jax.value_and_grad(
+      lambda p: query_loss(config, p, batch, state.penalty)
+    )(state.params)
+  elif batch.candidates is not None:
     return _step_rows(config, optimizer, constraints, known, state, batch)
-  loss, slope = jax.value_and_grad(
-    lambda p: batch_loss(config, known, p, batch, state.penalty)
-  )(state.params)
+  else:
+    loss, slope = jax.value_and_grad(
+      lambda p: batch_loss(config, known, p, batch, state.penalty)
+    )(state.params)
   change, memory = optimizer.update(slope, state.optimizer, state.params)
   params = optax.apply_updates(state.params, change)
   if constraints is not None:
@@ -172,11 +181,11 @@ def train_pass(
   optimizer: optax.GradientTransformation,
   constraints: Constraints | None,
   known: negatives.Known | None,
-  facts: jax.Array,
+  facts: jax.Array | QueryBatch,
   state: CandidateState,
   key: jax.Array,
 ) -> tuple[CandidateState, jax.Array]:
-  """One pass over the facts in random order.
+  """One pass over the facts, or over questions, in random order.
 
   The last incomplete batch is dropped.
 
@@ -185,7 +194,8 @@ def train_pass(
     optimizer: any optax optimizer (static).
     constraints: compiled rules, or None for none.
     known: table of known facts.
-    facts: head, relation, tail, int32 [n, 3].
+    facts: head, relation, tail, int32 [n, 3]; or all questions [n] of
+      `group_queries`, each of which meets all entities.
     state: the state, whose tables meet the rules; donated when jitted.
     key: random key.
 
@@ -193,15 +203,19 @@ def train_pass(
     The state, whose tables meet the rules, and the mean loss.
   """
   size = config.batch_size
-  steps = facts.shape[0] // size
+  grouped = isinstance(facts, QueryBatch)
+  count = jax.tree.leaves(facts)[0].shape[0]
+  steps = count // size
   if not steps:
+    kind = "questions" if grouped else "facts"
     raise InputError(
-      f"a batch of {size} facts is larger than the {facts.shape[0]} facts "
-      "there are"
+      f"a batch of {size} {kind} is larger than the {count} {kind} there are"
     )
   order_key, draw_key = jax.random.split(key)
-  order = shuffle.random_order(order_key, facts.shape[0])
-  batches = facts[order[: steps * size]].reshape(steps, size, 3)
+  order = shuffle.random_order(order_key, count)[: steps * size]
+  batches = jax.tree.map(
+    lambda x: x[order].reshape(steps, size, *x.shape[1:]), facts
+  )
   if config.mesh is not None:
     batches = meshes.constrain(
       batches, config.mesh, None, config.mesh.axis_names
@@ -209,6 +223,8 @@ def train_pass(
 
   def step(state, item):
     facts, key = item
+    if grouped:
+      return update(config, optimizer, constraints, known, state, facts)
     drawn = None
     if config.num_candidates:
       count = state.params.entities.shape[0]

@@ -158,6 +158,9 @@ def _certify(name, tables, kind, ids, text, max_pairs):
   count = len(table) ** len(kind.variables)
   parts = [_atom(name, tables, atom) for atom in body]
   consequent = _atom(name, tables, head)
+  if kind.negated:  # the score of what is denied counts with the other sign
+    consequent, denied = _Gap(Fraction(0), {}, {}, {}), consequent
+    consequent.add(denied, Fraction(-1))
   gaps = [_mixed(parts, weights, consequent) for weights in _weights(parts)]
   ranges = [
     (Fraction(a), Fraction(b))
@@ -187,9 +190,13 @@ def _certify_l1(name, tables, kind, ids, text, max_pairs):
   body, head = kind.bind(ids)
   sides = [_translated(tables, atom) for atom in (*body, head)]
   count = len(tables[0]) ** len(kind.variables)
-  if len(sides) > 2 or not any(
-    sides[0][1] == {x: sign * y for x, y in sides[1][1].items()}
-    for sign in (1, -1)
+  if (
+    kind.negated
+    or len(sides) > 2
+    or not any(
+      sides[0][1] == {x: sign * y for x, y in sides[1][1].items()}
+      for sign in (1, -1)
+    )
   ):
     raise InputError(f"model T_L1 has no certificate for {text}")
   bounds = []

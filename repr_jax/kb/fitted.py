@@ -26,8 +26,8 @@ from repr_jax.kb import (
   scores,
 )
 from repr_jax.kb.candidate_loss import CandidateConfig
+from repr_jax.kb.condition_forms import RuleConfig
 from repr_jax.kb.rule_compiler import Constraints
-from repr_jax.kb.rule_conditions import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
 from repr_jax.ops import inputs

@@ -3,8 +3,9 @@
 Each fact meets unknown facts one at a time; -log sigmoid(score(fact) -
 score(unknown fact)) + penalty norm2 goes down first in the relations with
 the entities fixed, then in the entities with the relations fixed, and each
-step ends with the projection onto what the rules allow. Only rows that a
-batch touches are read or written.
+step ends with the projection onto what the rules allow. The entities' gradient
+is taken at the new relations, or with `SGDConfig.gradients` "once" at the old.
+Only rows that a batch touches are read or written.
 
 With batches of 1 and `steps_per_batch` this is the thesis' algorithm exactly:
 all unknown facts of a fact, then the next fact. In a larger batch an entity
@@ -49,6 +50,9 @@ class SGDConfig:
     steps_per_batch: steps on a batch of a pass before the next, each with
       other unknown facts: S of algorithm 2. With 1 and S passes, facts take
       turns instead.
+    gradients: "twice" takes the entities' gradient anew after the relations
+      have moved; "once" takes both at the start of the step, as algorithm 2
+      is printed.
     dtype: of the tables.
     mesh: devices that share each batch, all axes together; tables are on
       every one of them.
@@ -61,6 +65,7 @@ class SGDConfig:
   negative_sampling: str = "any"
   batch_size: int = 10
   steps_per_batch: int = 1
+  gradients: str = "twice"
   dtype: Any = jnp.float32
   mesh: Mesh | None = None
 
@@ -72,6 +77,10 @@ class SGDConfig:
         f"steps_per_batch must be at least 1, not {self.steps_per_batch}"
       )
     _check_sampling(self.negative_sampling)
+    if self.gradients not in ("once", "twice"):
+      raise InputError(
+        f'gradients are taken "once" or "twice", not {self.gradients!r}'
+      )
 
 
 def check_sizes(dim: int, batch_size: int, mesh: Mesh | None) -> None:
@@ -207,19 +216,23 @@ def update(
   before = params = state.params
   rows = jax.lax.optimization_barrier(params.entities[pairs.entities])
   objective = functools.partial(_loss, config, pairs)
-  loss, slope = jax.value_and_grad(objective)(
-    params.relations[pairs.relations], rows
-  )
-  relations = _step_relations(state, pairs, slope)
+  once = config.gradients == "once"
+  loss, slopes = jax.value_and_grad(
+    objective, argnums=(0, 1) if once else (0,)
+  )(params.relations[pairs.relations], rows)
+  relations = _step_relations(state, pairs, slopes[0])
   params = params._replace(relations=relations)
   if constraints is not None:
     relations = rule_projection.project_relations(
       constraints, params, before.relations
     )
     params = params._replace(relations=relations)
-  slope = jax.grad(objective, argnums=1)(
-    params.relations[pairs.relations], rows
-  )
+  if once:
+    slope = slopes[1]
+  else:
+    slope = jax.grad(objective, argnums=1)(
+      params.relations[pairs.relations], rows
+    )
   keep = pairs.valid[None, :, None]
   change = -state.learning_rate * (slope + 2 * state.penalty * rows * keep)
   # Every device makes all changes: rows of a batch move, not whole tables.

@@ -1,7 +1,8 @@
 """Whether rules hold: the largest violation over many entities.
 
 A rule fails by min(score(antecedents)) - score(consequent) where that is
-positive. It is measured on entities sampled from the region the constraints
+positive, where the consequent is denied with the sign of its score turned. It
+is measured on entities sampled from the region the constraints
 allow, which is what the guarantee is about, and on the trained entities.
 Scores are taken in float64, so that rounding is not read as a violation.
 """
@@ -153,6 +154,7 @@ def _worst(model, params, kind, ids, chosen):
     return jax.vmap(lambda e, f: scores.score(model, relation, e, f))(*ends)
 
   shape = chosen[0].shape
-  gap = functools.reduce(jnp.minimum, map(value, body)) - value(head)
+  sign = 1 if kind.negated else -1
+  gap = functools.reduce(jnp.minimum, map(value, body)) + sign * value(head)
   # On the host: a compiled maximum of many numbers passes over a NaN.
   return float(np.max(np.asarray(gap), initial=0))

@@ -18,7 +18,7 @@ from scipy import sparse
 from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import rule_set
-from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.condition_forms import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
 
@@ -65,7 +65,9 @@ class Constraints:
     class_of: class of each node, [n].
     factor: node = factor * class value, [n].
     floor: least norm of each class value, [C]; None where there is none.
-    order: the order rows alone, consequents first.
+    order: rows that a last pass meets exactly, consequents first: the order
+      rows and, without bilinear conditions, linear rows of relations alone.
+    margin: how far that pass goes beyond them, in units of rounding, scalar.
     relation_rows: rows of the relation step, over classes; `other` are
       places in `named`.
     entity_rows: rows of the entity step, over `named`; `other` are classes.
@@ -82,6 +84,7 @@ class Constraints:
   factor: jax.Array
   floor: jax.Array | None
   order: System
+  margin: jax.Array
   relation_rows: System
   entity_rows: System
   joint_rows: System
@@ -184,8 +187,14 @@ class _Builder:
       for a, b in conditions.two_sided
     }
     order: list = []
+    slack = self.config.slack
+    if slack and (conditions.two_sided or conditions.scaled):
+      raise InputError(
+        f"model {self.model.name} holds one-way rules without slack alone; the "
+        "models with slack are A, B, R, distmult and complex"
+      )
     for a, b in edges:
-      order.append(([(1, a), (-1, b)], [], 0.0))
+      order.append(([(1, a), (-1, b)], [], slack))
       if (a, b) in two_sided:
         order.append(([(1, a), (1, b)], [], 0.0))
     linear = [
@@ -199,7 +208,8 @@ class _Builder:
     needs = conditions.orthant or bool(edges) or conditions.box
     kept = nonnegative and not self.model.signed
     lower = 0.0 if needs or kept else -np.inf
-    upper = self.config.cap if conditions.box else np.inf
+    boxed = conditions.box or bool(slack and edges)
+    upper = self.config.cap if boxed else np.inf
     radius = self.config.radius if floors else np.inf
     region: Any = None
     if np.isfinite(lower) or np.isfinite(radius):
@@ -209,16 +219,20 @@ class _Builder:
     bounds: list = []
     if lower == 0:
       bounds += [([], [(-1, i)], 0.0) for i in range(len(named))]
-    if conditions.box:
+    if boxed:
       bounds += [([], [(1, i)], upper) for i in range(len(named))]
     rows = [row for row in linear if row[0]]
+    last = order
+    if not conditions.bilinear:
+      last = _consequents_first(order, rows)
     turned = [(b, a, c) for a, b, c in linear + bounds if b]
     return Constraints(
       model=self.model,
       class_of=ties.root,
       factor=ties.factor,
       floor=floor if floors else None,
-      order=_system(order),
+      order=_system(last),
+      margin=np.float64(0 if last is order else 8),
       relation_rows=_system(order + rows),
       entity_rows=_system(turned),
       joint_rows=_system(order + self._joint(linear) + self._joint(bounds)),
@@ -364,6 +378,37 @@ class _Ties:
     apart = {(int(a), int(b)) for a, b in flat if a != b}
     depth = _depths(apart)
     return sorted(apart, key=lambda edge: (depth[edge[0]], edge))
+
+
+def _consequents_first(order, rows):
+  """Order rows and those of relations alone, for `projections.lower_first`.
+
+  The first vector of each is lowered, so it has a positive factor, and rows in
+  which it has a negative one come later. Where rows run in a circle, or one
+  cannot be met by lowering, the order rows are all.
+  """
+  alone = [row for row in rows if not row[1]]
+  if not alone:
+    return order
+  turned = []
+  for terms, _, bound in order + alone:
+    terms = sorted(terms, key=lambda term: -term[0])
+    if terms[0][0] <= 0:
+      return order
+    turned.append((terms, [], bound))
+  edges = {
+    (a, b)
+    for terms, _, _ in turned
+    for x, a in terms
+    for y, b in terms
+    if x > 0 > y
+  }
+  nodes = 1 + max((x for edge in edges for x in edge), default=0)
+  label = _circles(sorted(edges), nodes)
+  if len(set(label)) < nodes:
+    return order
+  depth = _depths(edges)
+  return sorted(turned, key=lambda row: depth.get(row[0][0][1], 0))
 
 
 def _circles(edges, nodes):

@@ -45,84 +45,15 @@ Conditions that differ from the thesis' text, with the reason:
   score is bilinear in y (R, distmult, complex) cannot hold a path without
   bounds on y: doubling y doubles both antecedents and leaves the consequent,
   so no y may make both positive.
+* Inter, Disj and transitivity: see `joint_conditions`.
 * Rules that imply one another need equality only, which holds for entities
   of any sign; the sign conditions are for one-way rules.
 """
 
-import dataclasses
 import functools
-import math
-from collections.abc import Sequence
-from typing import NamedTuple
 
-from repr_jax import errors
-
-Node = tuple[int, int]  # a relation and which part of it
-
-
-@dataclasses.dataclass(frozen=True)
-class RuleConfig:
-  """Numbers that some conditions depend on.
-
-  Attributes:
-    mixing: lambda of PropTrans, in (0, 1): weight of the first antecedent.
-    cap: m, the upper end of the box of B's PropTrans and TypeImp; finite.
-    radius: p, the radius of the ball of T's RelImp; above 1/4, finite.
-  """
-
-  mixing: float = 0.5
-  cap: float = 1.0
-  radius: float = 1.0
-
-  def __post_init__(self):
-    if not 0 < self.mixing < 1:
-      raise errors.InputError(f"mixing {self.mixing} is not within (0, 1)")
-    if not 0 < self.cap < math.inf:
-      raise errors.InputError(f"cap {self.cap} is not positive and finite")
-    if not 0.25 < self.radius < math.inf:
-      raise errors.InputError(f"radius {self.radius} is not in (1/4, inf)")
-
-  @property
-  def shrink(self) -> float:
-    """The ratio of T's RelImp, (4p - 1) / (4p + 1)."""
-    return (4 * self.radius - 1) / (4 * self.radius + 1)
-
-  @property
-  def floor(self) -> float:
-    """The least norm of the antecedent of T's RelImp, 2p + 1/2."""
-    return 2 * self.radius + 0.5
-
-
-class Conditions(NamedTuple):
-  """Conditions of a rule or of a rule set.
-
-  A node is (relation, part) and an entity an id. Rules whose orders run in a
-  circle are met by equality.
-
-  Attributes:
-    ties: (node, node, ratio): the second is ratio times the first; a ratio
-      of 0. pins the second to 0.
-    order: (antecedent, consequent): a <= b. Entities become nonnegative.
-    two_sided: (antecedent, consequent): a <= b <= -a. Likewise.
-    scaled: (antecedent, consequent): equal, or b = `RuleConfig.shrink` * a
-      where norm(a) >= `RuleConfig.floor` and entities lie in the ball of
-      `RuleConfig.radius`.
-    linear: (factors of nodes, factors of entities, bound); factors are
-      (number, node or entity) pairs, and their sum is at most the bound.
-    bilinear: up to two (factor, node, entity) terms: the sum of factor *
-      <node, entity> is at most 0.
-    box: whether entities must lie in [0, `RuleConfig.cap`].
-    orthant: whether entities must be nonnegative whatever the order.
-  """
-
-  ties: Sequence[tuple[Node, Node, float]] = ()
-  order: Sequence[tuple[Node, Node]] = ()
-  two_sided: Sequence[tuple[Node, Node]] = ()
-  scaled: Sequence[tuple[Node, Node]] = ()
-  linear: Sequence[tuple[Sequence, Sequence, float]] = ()
-  bilinear: Sequence[Sequence[tuple[float, Node, int]]] = ()
-  box: bool = False
-  orthant: bool = False
+from repr_jax.kb import joint_conditions
+from repr_jax.kb.condition_forms import Conditions, bound_product
 
 
 def _rel_imp(ids, config):
@@ -264,19 +195,6 @@ def _entail_translation(near):
   return make
 
 
-def _bound_product(a, b, cap):
-  """a >= 0, b >= 0, a + b >= cap for (node factors, entity factors) pairs."""
-
-  def negative(factors):
-    return [(-value, item) for value, item in factors]
-
-  pairs = ((a, 0.0), (b, 0.0), ((a[0] + b[0], a[1] + b[1]), cap))
-  return [
-    (negative(nodes), negative(entities), -least)
-    for (nodes, entities), least in pairs
-  ]
-
-
 def _prop_trans(ids, config):
   """A: r(x,y) and s(y,e) => t(x,f)."""
   first, second, conditions = _prop_trans_parts(ids, config)
@@ -293,7 +211,7 @@ def _prop_trans_product(ids, config):
   mix = config.mixing
   first, second, conditions = _prop_trans_parts(ids, config)
   a, b = (first, [(1, f)]), (second, [(mix - 1, e)])
-  rows = _bound_product(a, b, mix * config.cap)
+  rows = bound_product(a, b, mix * config.cap)
   return conditions._replace(box=True, linear=rows)
 
 
@@ -353,32 +271,41 @@ def _type_imp_product(ids, config):
   return Conditions(
     orthant=True,
     box=True,
-    linear=_bound_product(a, ([(-1, (r, 1))], []), config.cap),
+    linear=bound_product(a, ([(-1, (r, 1))], []), config.cap),
     bilinear=[[(-1, (s, 1), e)]],
   )
 
 
-MODEL_R = {"RelImp": _rel_imp, "RevImp": _rev_imp, "Symm": _symm_halves}
+_LINEAR = {"RelImp": _rel_imp, "RevImp": _rev_imp, "Symm": _symm_halves}
+_JOINT = {
+  "Inter": joint_conditions.mixture((0, 1)),
+  "Disj": joint_conditions.disjoint((0, 1)),
+}
+MODEL_R = {**_LINEAR, **_JOINT}
 MODEL_A = {
-  **MODEL_R,
+  **_LINEAR,
   "Entail_A": _entail_linear(1),
   "Entail_B": _entail_linear(0),
   "PropTrans": _prop_trans,
   "TypeImp": _type_imp,
   "Path": _path,
+  **_JOINT,
 }
 MODEL_B = {
-  **MODEL_R,
+  **_LINEAR,
   "Entail_A": _entail_product(1),
   "Entail_B": _entail_product(0),
   "PropTrans": _prop_trans_product,
   "TypeImp": _type_imp_product,
   "Path": _path_product,
+  "Inter": _JOINT["Inter"],
+  "Disj": joint_conditions.disjoint_product,
 }
 _DISTANCES = {
   "RelImp": _two_sided(_rel_imp),
   "RevImp": _two_sided(_rev_imp),
   "Symm": _symm_halves,
+  "Inter": joint_conditions.mixture((0, 1), equal=True),
 }
 MODEL_C = {
   **_DISTANCES,
@@ -396,26 +323,47 @@ MODEL_T = {
   "Symm": _pinned(0),
   "Entail_A": _entail_translation(1),
   "Entail_B": _entail_translation(0),
+  "Inter": joint_conditions.mixture((0,), equal=True),
 }
 MODEL_DISTMULT = {
   "RelImp": _whole_order,
   "RevImp": _whole_order,
   "Symm": lambda ids, _: Conditions(),  # holds for any vectors
+  "Inter": joint_conditions.mixture((0,)),
+  "Disj": joint_conditions.disjoint((0,)),
 }
 MODEL_COMPLEX = {
   "RelImp": _complex_order(1.0),
   "RevImp": _complex_order(-1.0),
   "Symm": _pinned(1),
+  "Inter": joint_conditions.with_ties(
+    joint_conditions.mixture((0,)), (1,), 1.0
+  ),
+  "Disj": joint_conditions.with_ties(
+    joint_conditions.disjoint((0,)), (1,), -1.0
+  ),
 }
 BLOCK_DISTMULT = {
   "RelImp": _block_order,
   "RevImp": _block_order,
   "Symm": lambda ids, _: Conditions(),
+  "Inter": joint_conditions.with_ties(
+    joint_conditions.mixture((1,)), (0,), 1.0
+  ),
+  "Disj": joint_conditions.with_ties(
+    joint_conditions.disjoint((1,)), (0,), -1.0
+  ),
 }
 BLOCK_COMPLEX = {
   "RelImp": _complex_block(1.0),
   "RevImp": _complex_block(-1.0),
   "Symm": _pinned(1, 3),
+  "Inter": joint_conditions.with_ties(
+    joint_conditions.mixture((2,)), (0, 1, 3), 1.0
+  ),
+  "Disj": joint_conditions.with_ties(
+    joint_conditions.disjoint((2,)), (0, 1, 3), -1.0
+  ),
 }
 # L1: a shorter vector in L2 need not be shorter in L1; equal ones are.
 MODEL_T_L1 = {

@@ -51,7 +51,9 @@ def project_relations(
     weight = jnp.where(weight > 0, weight, 1)
     value, _ = projections.polyhedron(value, weight, rows, planes)
     value = projections.lower_first(
-      value, rows_of(constraints.order, jnp.zeros_like(nodes[:1]))
+      value,
+      rows_of(constraints.order, jnp.zeros_like(nodes[:1])),
+      constraints.margin,
     )
     if before is not None:
       old = _class_values(constraints, before)

@@ -7,7 +7,7 @@ from typing import Any
 from repr_jax import errors
 from repr_jax.data.rule_kinds import RuleKind
 from repr_jax.data.rules import Rule, parse_rule
-from repr_jax.kb.rule_conditions import Conditions, RuleConfig
+from repr_jax.kb.condition_forms import Conditions, RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import MODELS
 

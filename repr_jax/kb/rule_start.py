@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from repr_jax import errors
 from repr_jax.data.rules import Rule
 from repr_jax.kb import rule_compiler, rule_projection, rule_set, scores
+from repr_jax.kb.condition_forms import RuleConfig
 from repr_jax.kb.rule_compiler import Constraints
-from repr_jax.kb.rule_conditions import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import get_model
 from repr_jax.ops import projections

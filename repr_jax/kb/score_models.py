@@ -338,7 +338,7 @@ def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
 
 
 # Kinds of rules whose form is the same when all facts are turned around.
-_TURNABLE = ("RelImp", "RevImp", "Symm")
+_TURNABLE = ("RelImp", "RevImp", "Symm", "Inter", "Disj")
 
 
 @functools.cache
@@ -373,11 +373,16 @@ def reciprocal(model: ScoreModel | str) -> ScoreModel:
   def twice(make):
     def both(ids, config):
       once = make(ids, config)
-      if once.linear or once.bilinear:
+      if once.bilinear or any(entities for _, entities, _ in once.linear):
         raise InputError(f"model {base.name} cannot hold this rule both ways")
       return once._replace(
         ties=[
           (_turn(a, k), _turn(b, k), x) for k in (0, 1) for a, b, x in once.ties
+        ],
+        linear=[
+          ([(value, _turn(node, k)) for value, node in nodes], [], bound)
+          for k in (0, 1)
+          for nodes, _, bound in once.linear
         ],
         **{
           name: [

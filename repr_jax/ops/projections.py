@@ -324,7 +324,9 @@ def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
 
 
 @exact_products
-def lower_first(z: jax.Array, rows: Rows) -> jax.Array:
+def lower_first(
+  z: jax.Array, rows: Rows, margin: jax.Array | float = 0.0
+) -> jax.Array:
   """One pass that lowers the first vector of each row until the row holds.
 
   For rows a <= b sorted so that b is final before it is used (consequents
@@ -334,14 +336,18 @@ def lower_first(z: jax.Array, rows: Rows) -> jax.Array:
   Args:
     z: vectors, [n, d].
     rows: inequalities whose first coefficient is positive.
+    margin: how far below its bound a row ends, in units of the rounding of its
+      terms, so that it holds in exact arithmetic too; scalar.
 
   Returns:
     Vectors, [n, d].
   """
+  unit = margin * jnp.finfo(z.dtype).eps
 
   def fix(x, row):
     index, coef, bound = row
-    excess = jnp.maximum(coef @ x[index] - bound, 0)
+    size = jnp.abs(coef) @ jnp.abs(x[index]) + jnp.abs(bound)
+    excess = jnp.maximum(coef @ x[index] - bound + unit * size, 0)
     return x.at[index[0]].add(-excess / coef[0]), None
 
   if not rows.index.shape[0]:

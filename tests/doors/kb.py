@@ -225,6 +225,7 @@ DOORS = [
   Door("kb.order_block", host="makes a score model"),
   Door("kb.reciprocal", host="makes a score model"),
   Door("kb.known_facts", host="builds a table from numpy arrays"),
+  Door("kb.group_queries", host="sorts numpy arrays"),
   Door("kb.make_slices", host="builds tiles from scipy matrices"),
   Door("kb.fit", host="takes and answers names"),
   Door("kb.scorers", host="checks tables and returns functions"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import thesis
-from experiments.rescal import data, train
+from experiments.rescal import data, evaluate, train
 from experiments.rescal.config import Config
 from experiments.run import runlib
 from repr_jax.errors import InputError
@@ -144,3 +144,15 @@ def test_bad_flags_end_with_one_line(tmp_path, flags, message):
   assert done.returncode == 2
   assert message in done.stderr and "Traceback" not in done.stderr
   assert not (tmp_path / "run" / "results.json").exists()
+
+
+def test_grids_are_sizes_by_dims_beside_the_thesis():
+  cells = [
+    _cell(size, dim, "sub") for size in (2047, 4095) for dim in (50, 100)
+  ]
+  figures = np.tile([99.6, 90.2, 51.7, 0, 0], (4, 2, 1))
+  lines = evaluate.grids(cells, figures).splitlines()
+  assert "SubSet" in lines[0] and "d = 50" in lines[0] and "d = 100" in lines[0]
+  assert len(lines) == 4
+  assert "100/90/52 (100/93/52)" in lines[2]
+  assert "100/90/52 (100/92/56)" in lines[3]

@@ -19,7 +19,7 @@ from repr_jax.kb import (
   scores,
 )
 from repr_jax.kb.candidate_loss import CandidateConfig
-from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.condition_forms import RuleConfig
 
 RELATIONS = [f"r{i}" for i in range(5)]
 ENTITIES = [f"e{i}" for i in range(14)]
@@ -38,6 +38,11 @@ RULES = {
     Rule("PropTrans", ("r0", "r1", "e0", "r2", "e1")),
     Rule("Entail_A", ("r1", "e0", "r3", "e6")),
     Rule("RelImp", ("r3", "r2")),
+  ],
+  "intersections": [
+    Rule("Inter", ("r0", "r1", "r2")),
+    Rule("Disj", ("r2", "r3")),
+    Rule("RelImp", ("r4", "r0")),
   ],
   "translated": [
     Rule("RelImp", ("r0", "r1")),
@@ -97,7 +102,8 @@ TRAINERS = {
   ("model", "name", "trainer"),
   [("A", "mixed", "all"), ("A", "two steps", "some")]
   + [("B", name, trainer) for name in list(RULES)[:3] for trainer in TRAINERS]
-  + [("T", "translated", trainer) for trainer in TRAINERS],
+  + [("T", "translated", trainer) for trainer in TRAINERS]
+  + [(model, "intersections", "all") for model in ("B", "R", "complex")],
 )
 def test_rules_hold_after_each_pass(model, name, trainer):
   rules, facts = RULES[name], _facts()

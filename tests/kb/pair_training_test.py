@@ -1,5 +1,7 @@
 """Projected SGD: algorithm 2 by hand, rules in every state, one compile."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -241,3 +243,26 @@ def test_bad_configs_are_refused():
   compiled = rule_compiler.compile_rules("A", [], 3, 12)
   with pytest.raises(InputError, match="compiled for model A, not for B"):
     pair_training.projected_sgd(_config("B", 4), compiled)
+
+
+def test_gradients_taken_once_are_a_plain_step_of_both_tables():
+  config = dataclasses.replace(_config("B", 5), gradients="once")
+  facts = _facts()[:5]
+  known = negatives.known_facts(facts, 12, 3)
+  params = scores.init_params("B", jax.random.key(0), 12, 3, 4, 0.5)
+  pairs = pair_training.draw_pairs(known, jnp.asarray(facts), jax.random.key(1))
+
+  def loss(entities):
+    rows = params.relations[pairs.relations], entities[pairs.entities]
+    return pair_training._loss(config, pairs, *rows)
+
+  state = _state(params, penalty=0.0)
+  moved = pair_training.update(config, None, state, pairs)[0].params
+  expected = params.entities - 0.1 * jax.grad(loss)(params.entities)
+  np.testing.assert_allclose(moved.entities, expected, atol=1e-6)
+  twice = dataclasses.replace(config, gradients="twice")
+  other = pair_training.update(twice, None, state, pairs)[0].params
+  np.testing.assert_allclose(moved.relations, other.relations, atol=1e-6)
+  assert np.abs(moved.entities - other.entities).max() > 1e-4
+  with pytest.raises(InputError, match="once"):
+    dataclasses.replace(config, gradients="thrice")

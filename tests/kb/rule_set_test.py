@@ -5,7 +5,7 @@ import pytest
 from repr_jax.data.rules import KINDS, Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import rule_set
-from repr_jax.kb.rule_conditions import RuleConfig
+from repr_jax.kb.condition_forms import RuleConfig
 from repr_jax.kb.score_models import MODELS
 
 

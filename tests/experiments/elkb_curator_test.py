@@ -1,0 +1,120 @@
+"""The curator's page: facts with proofs, verdicts, and its addresses."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+
+from experiments.elkb import curator, data, evaluate
+from repr_jax import errors
+from repr_jax.kb import scores
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("starlette")
+
+
+@pytest.fixture
+def opened(tmp_path):
+  rows = "ann\twife\tbob\ncid\twife\tdee\neve\tnear\tann\n"
+  for name in "tvw":
+    (tmp_path / name).write_text(rows if name == "t" else rows.split("\n")[0])
+  (tmp_path / "r").write_text("RelImp\twife\tspouse\nSymm\tspouse\n")
+  (tmp_path / "t").write_text(rows + "eve\tspouse\tdee\n")
+  kb = data.read(*(str(tmp_path / x) for x in "tvwr"))
+  rng = np.random.default_rng(0)
+  shapes = (len(kb.entities), 4), (len(kb.relations), 4)
+  tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
+  trained = evaluate.Trained("distmult", scores.Params(*tables), "distmult")
+
+  def make():
+    return curator.Curator(
+      kb,
+      trained,
+      1.0,
+      lambda relation, side: np.ones(len(kb.entities), bool),
+      tmp_path / "decisions.tsv",
+    )
+
+  return make
+
+
+def test_an_entity_has_known_implied_and_predicted_facts(opened):
+  page = opened()
+  (ann,) = page.search(" ANN ")
+  shown = page.entity(ann["id"])
+  known = [(x["head"], x["relation"], x["tail"]) for x in shown["known"]]
+  assert sorted(known) == [("ann", "wife", "bob"), ("eve", "near", "ann")]
+  implied = {(x["head"], x["tail"]): x["proof"] for x in shown["implied"]}
+  assert implied.keys() == {("ann", "bob"), ("bob", "ann")}
+  assert len(implied["bob", "ann"]) == 2
+  told = {tuple(x["fact"]) for x in shown["known"] + shown["implied"]}
+  for fact in shown["predicted"]:
+    assert tuple(fact["fact"]) not in told
+    assert 0 <= fact["probability"] <= 1
+  names = {x["name"] for x in shown["graph"]["nodes"]}
+  assert names == {"ann", "bob", "eve"}
+  assert sum(x["implied"] for x in shown["graph"]["edges"]) == 2
+  assert page.search("") == []
+  with pytest.raises(errors.InputError, match="no entity"):
+    page.entity(99)
+
+
+def test_verdicts_are_kept_taken_back_and_exported(opened, tmp_path):
+  page = opened()
+  fact = tuple(page.entity(0)["implied"][0]["fact"])
+  page.decide(fact, "accept")
+  page.decide((1, 0, 1), "reject")
+  again = opened()
+  assert again.counts() == {"accept": 1, "reject": 1}
+  assert again.entity(0)["implied"][0]["verdict"] == "accept"
+  kb = again.kb
+  names = kb.entities[fact[0]], kb.relations[fact[1]], kb.entities[fact[2]]
+  assert again.export() == "\t".join(names) + "\n"
+  again.decide(fact, None)
+  assert again.export() == "" and opened().counts()["accept"] == 0
+  for bad, verdict in (((0, 0, 99), "accept"), ((0, 0, 0), "maybe")):
+    with pytest.raises(errors.InputError):
+      again.decide(bad, verdict)
+  for text in ("a\tb\n", "nobody\twife\tann\taccept\n"):
+    (tmp_path / "decisions.tsv").write_text(text)
+    with pytest.raises(errors.InputError, match=r"decisions\.tsv:1"):
+      opened()
+
+
+def test_addresses_answer_and_refuse(opened):
+  from experiments.elkb import curator_app
+
+  page = opened()
+
+  async def ask():
+    transport = httpx.ASGITransport(curator_app.build(page))
+    async with httpx.AsyncClient(
+      transport=transport, base_url="http://localhost"
+    ) as client:
+      body = {"fact": [0, 0, 1], "verdict": "accept"}
+      wrong = json.dumps({"fact": [0, 0]}).encode()
+      kind = {"content-type": "application/json"}
+      return [
+        await client.get("/"),
+        await client.get("/api/about"),
+        await client.get("/api/search", params={"q": "a"}),
+        await client.get("/api/entity", params={"id": "0"}),
+        await client.post("/api/decide", json=body),
+        await client.get("/api/export"),
+        await client.get("/api/entity", params={"id": "x"}),
+        await client.post("/api/decide", content=wrong, headers=kind),
+        await client.post("/api/decide", content=b"fact=1"),
+        await client.get("/api/nothing"),
+        await client.get("/", headers={"host": "evil.example"}),
+      ]
+
+  *good, bad_id, bad_fact, bad_kind, missing, evil = asyncio.run(ask())
+  assert [x.status_code for x in good] == [200] * 6
+  assert "content-security-policy" in good[0].headers
+  assert good[1].json()["rules"] == 2
+  assert good[4].json()["verdicts"] == {"accept": 1, "reject": 0}
+  assert good[5].text.count("\t") == 2
+  codes = [bad_id, bad_fact, bad_kind, missing, evil]
+  assert [x.status_code for x in codes] == [422, 422, 415, 404, 400]
+  assert all(x.json()["error"] for x in codes)

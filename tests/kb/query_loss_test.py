@@ -1,0 +1,89 @@
+"""Full softmax by questions against the loss of single facts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from repr_jax.errors import InputError
+from repr_jax.kb import candidate_loss, candidate_training, query_loss, scores
+from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
+from repr_jax.kb.score_models import reciprocal
+
+
+def _facts():
+  rng = np.random.default_rng(0)
+  facts = rng.integers(7, size=(40, 3))
+  facts[:, 1] %= 2
+  return np.unique(facts, axis=0).astype(np.int32)
+
+
+def test_groups_hold_each_fact_once_on_each_side():
+  facts = _facts()
+  given, relations, sides, answers = query_loss.group_queries(facts, 3)
+  back = {0: [], 2: []}
+  for g, r, side, row in zip(given, relations, sides, answers):
+    for answer in row[row >= 0]:
+      back[side].append((answer, r, g) if side == 0 else (g, r, answer))
+  wanted = sorted(map(tuple, facts))
+  assert sorted(back[0]) == wanted
+  assert sorted(back[2]) == wanted
+  assert len(given) < 2 * len(facts)
+  assert (answers[:, 0] >= 0).all()
+  with pytest.raises(InputError, match="max_answers"):
+    query_loss.group_queries(facts, 0)
+
+
+@pytest.mark.parametrize(
+  "model", ["complex", reciprocal("complex"), "R", "T", "T_L1", "T_L2", "B"]
+)
+def test_loss_and_gradient_are_those_of_single_facts(model):
+  config = CandidateConfig(7, 2, model, 4)
+  facts = _facts()
+  params = scores.init_params(config.model, jax.random.key(1), 7, 2, 4, 0.7)
+  batch = query_loss.group_queries(facts, 3)
+
+  def single(params):
+    pairs = CandidateBatch(jnp.asarray(facts))
+    return candidate_loss.batch_loss(config, None, params, pairs, 0.3)
+
+  def grouped(params):
+    return query_loss.query_loss(config, params, batch, 0.3)
+
+  expected, slopes = jax.value_and_grad(single)(params)
+  value, ours = jax.value_and_grad(grouped)(params)
+  np.testing.assert_allclose(value, expected, rtol=1e-5)
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, atol=2e-5), ours, slopes
+  )
+
+
+def test_sums_do_not_overflow():
+  table = jnp.array([[1000.0], [0.0]])
+  value = query_loss.log_sum_products(table, jnp.ones((1, 1)), None)
+  np.testing.assert_allclose(value, [1000.0])
+
+
+def test_passes_learn_and_refuse_other_losses():
+  facts = _facts()
+  config = CandidateConfig(7, 2, "complex", 4, batch_size=8)
+  optimizer = optax.adagrad(0.3, initial_accumulator_value=0.0)
+  groups = jax.tree.map(jnp.asarray, query_loss.group_queries(facts, 4))
+  params = scores.init_params("complex", jax.random.key(0), 7, 2, 16, 0.1)
+  state = candidate_training.from_params(config, optimizer, params, 0.0)
+  losses = []
+  for i in range(10):
+    state, loss = candidate_training.train(
+      config, optimizer, None, None, groups, state, jax.random.key(i)
+    )
+    losses.append(float(loss))
+  assert losses[-1] < 0.9 * losses[0]
+  bpr = CandidateConfig(7, 2, "complex", 4, "bpr")
+  with pytest.raises(InputError, match="softmax"):
+    candidate_training.update(bpr, optimizer, None, None, state, groups)
+  large = CandidateConfig(7, 2, "complex", 4, batch_size=1000)
+  with pytest.raises(InputError, match="1000 questions"):
+    candidate_training.train_pass(
+      large, optimizer, None, None, groups, state, jax.random.key(0)
+    )
