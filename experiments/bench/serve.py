@@ -119,6 +119,7 @@ class _Served:
     import uvicorn
 
     from experiments.explorer import answers, app, batching, ranker, server
+    from experiments.run import serving
 
     fitted = ranker.Ranker(data.opened, ())
     fitted.warm_up(answers.MAX_RESULTS)
@@ -129,7 +130,7 @@ class _Served:
       log_config=None, access_log=False, lifespan="off", ws="none",
     )  # fmt: skip
     self._server = uvicorn.Server(config)
-    self._listening = server.bind("127.0.0.1", 0)
+    self._listening = serving.bind("127.0.0.1", 0)
     self.port = self._listening.getsockname()[1]
     threading.Thread(target=self._serve, daemon=True).start()
     self._queries = iter(data.queries)

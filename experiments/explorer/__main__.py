@@ -14,7 +14,7 @@ from absl import flags
 
 from experiments.explorer import server
 from experiments.explorer.config import Config
-from experiments.run import config, expander, progress, runlib
+from experiments.run import config, expander, progress, runlib, serving
 from repr_jax.errors import InputError
 
 config.define(Config)
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> None:
   directory = settings.model or runlib.WORKDIR.value or "runs/nvse"
   server.require()
   # The port is taken before the model is loaded.
-  with server.bind(settings.host, settings.port) as listening:
+  with serving.bind(settings.host, settings.port) as listening:
     opened = expander.load(pathlib.Path(directory))
     if settings.ranking is not None:
       opened.rank_by(settings.ranking)

@@ -21,6 +21,7 @@ from experiments.explorer import openapi, schema
 from experiments.explorer.answers import Answers
 from experiments.explorer.api import Api
 from experiments.explorer.batching import Batcher, Busy
+from experiments.run import serving
 from repr_jax.errors import InputError
 
 _STATIC = pathlib.Path(__file__).parent / "static"
@@ -36,25 +37,13 @@ _FILES = {
   "/dom.js": ("dom.js", "text/javascript"),
   "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-_HEADERS = {
-  "Content-Security-Policy": (
-    "default-src 'self'; object-src 'none'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-  ),
-  "X-Content-Type-Options": "nosniff",
-  "X-Frame-Options": "DENY",
-  "Referrer-Policy": "no-referrer",
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Resource-Policy": "same-origin",
-}
-LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 def build(
   answers: Answers,
   batcher: Batcher,
   *,
-  hosts: frozenset[str] | None = LOCAL,
+  hosts: frozenset[str] | None = serving.LOCAL,
   compilations: Callable[[], int] = lambda: 0,
 ) -> Callable[..., Awaitable[None]]:
   """Builds the application.
@@ -83,7 +72,7 @@ def build(
     exception_handlers={HTTPException: _http_error, Exception: _failure},
   )
   inner.router.redirect_slashes = False
-  return _guarded(inner, hosts)
+  return serving.guarded(inner, hosts)
 
 
 def _endpoint(handler, endpoint: schema.Endpoint):
@@ -169,29 +158,3 @@ async def _failure(request: Request, error: Exception) -> Response:
   """The log says what happened, the answer does not."""
   del request, error
   return _error(500, "this is a fault of the server; its log says more")
-
-
-def _guarded(inner, hosts: frozenset[str] | None):
-  """The application behind a check of the host, with headers on all."""
-  extra = [
-    (name.lower().encode(), value.encode()) for name, value in _HEADERS.items()
-  ]
-
-  async def application(scope, receive, send):
-    if scope["type"] != "http":
-      return
-
-    async def send_more(message):
-      if message["type"] == "http.response.start":
-        message = {**message, "headers": [*message["headers"], *extra]}
-      await send(message)
-
-    given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-    name = given.rpartition(":")[0] if given[-1:] != "]" else given
-    if hosts is not None and (name or given).lower() not in hosts:
-      refusal = _error(400, "this server does not go by that host name")
-      await refusal(scope, receive, send_more)
-      return
-    await inner(scope, receive, send_more)
-
-  return application

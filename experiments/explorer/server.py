@@ -1,11 +1,5 @@
-"""The server: opens the port, compiles the programs, serves until a signal."""
+"""The server: compiles the programs and serves until a signal."""
 
-import asyncio
-import contextlib
-import errno
-import importlib.util
-import ipaddress
-import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -13,54 +7,15 @@ from typing import Any
 
 import jax.monitoring
 
+from experiments.run import serving
 from experiments.run.expander import Expander
-from repr_jax.errors import InputError
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def require() -> None:
   """Checks that the packages of the server are installed."""
-  for name in ("pydantic", "starlette", "uvicorn"):
-    if importlib.util.find_spec(name) is None:
-      raise InputError(
-        f"the explorer needs the package {name}: pip install 'repr_jax[serve]'"
-      )
-
-
-def bind(host: str, port: int) -> socket.socket:
-  """A listening socket.
-
-  Args:
-    host: name or address.
-    port: 0 for any that is free.
-
-  Returns:
-    The socket.
-
-  Raises:
-    InputError: the port cannot be had.
-  """
-  try:
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-  except OSError as error:
-    raise InputError(f"--host={host}: {error.strerror or error}") from None
-  family, kind, protocol, _, address = addresses[0]
-  opened = socket.socket(family, kind, protocol)
-  try:
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    opened.bind(address)
-    opened.listen(512)
-  except OSError as error:
-    opened.close()
-    if error.errno == errno.EADDRINUSE:
-      message = f"--port={port} is in use: stop what uses it or name another"
-    elif error.errno == errno.EACCES:
-      message = f"--port={port} is reserved: name one of 1024 or more"
-    else:
-      message = f"--host={host}, --port={port}: {error.strerror}"
-    raise InputError(message) from None
-  return opened
+  serving.require("the explorer", ("pydantic", "starlette", "uvicorn"))
 
 
 class Compilations:
@@ -127,49 +82,17 @@ def run(
 
   Args:
     opened: the model.
-    listening: from `bind`.
+    listening: from `serving.bind`.
     baselines: other systems to fit.
     members: most entities in a query.
     say: called with a line of text on progress.
   """
-  import uvicorn
-
-  from experiments.explorer import app
-
-  address, port = listening.getsockname()[:2]
-  local = ipaddress.ip_address(address).is_loopback
-  name = f"[{address}]" if ":" in address else address
-  hosts = app.LOCAL | {name} if local else None
   application_, close = application(
-    opened, baselines=baselines, members=members, hosts=hosts, say=say
-  )
-
-  class Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self):
-      yield  # Ours below end the process with 0, as is asked for.
-
-  config = uvicorn.Config(
-    application_, log_config=None, access_log=False, lifespan="off", ws="none",
-    server_header=False, timeout_graceful_shutdown=5,
+    opened, baselines=baselines, members=members,
+    hosts=serving.hosts_of(listening), say=say,
   )  # fmt: skip
-  server = Server(config)
-
-  def stop() -> None:
-    server.force_exit = server.should_exit
-    server.should_exit = True
-
-  async def main() -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-      loop.add_signal_handler(number, stop)
-    if not local:
-      say("anyone who reaches this machine can ask: there is no password")
-    say(f"explore at http://{name}:{port}/ (Ctrl-C ends it)")
-    await server.serve(sockets=[listening])
-
   try:
-    asyncio.run(main())
+    serving.serve(application_, listening, "explore", say)
   finally:
     close()
   say("stopped")

@@ -88,7 +88,9 @@ def _with_nil(config: Config, name: str) -> list[Document]:
 def _model(answered, source, documents) -> LinkModel:
   entities = entity_base.collect_entities(documents, source.popularity)
   base = entity_base.build_base(entities, source.links)
-  return LinkModel(answered.rankers, base, 0.0)
+  return LinkModel(
+    answered.rankers, answered.contexts, base, 0.0, answered.by_links
+  )
 
 
 def _scores(

@@ -35,7 +35,7 @@ def world(tmp_path_factory):
       team = int(rng.integers(2))
       name = f"{number}{split}"
       topic = ("Poetry", "Football")[team]
-      text = f"{topic} in Bonn"
+      text = f"{topic}\nBonn"  # on lines of their own: no context tells
       gold = ("Bonn", "Bonn F.C.")[team]
       end, place = len(topic), len(text) - 4
       documents.append(
