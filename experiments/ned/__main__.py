@@ -30,6 +30,7 @@ from experiments.ned import (
   chapter,
   data,
   ladder,
+  ladder_fields,
   ladder_report,
   link,
   link_model,
@@ -108,7 +109,10 @@ def _serve(config: Config) -> None:
 def _ladder(config: Config) -> None:
   """Trains and tests all systems on given candidates."""
   with runlib.Run("ned", volatile=("candidates",)) as run:
+    ladder_fields.check(config)
     answered, source = ladder.run_ladder(config)
+    if config.fields:
+      answered = ladder_fields.add_fields(run, config, answered)
     ladder_report.rows(run, answered)
     made = ladder_report.tables(answered, config.seed)
     made.append(open_linking.evaluate(run, config, answered, source))

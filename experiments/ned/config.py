@@ -70,6 +70,25 @@ class Config:
     "knowledge base of train and testa.",
     only=_LADDER,
   )
+  fields: tuple[str, ...] = config.flag(
+    (),
+    "Objectives of entity vectors whose local and global models are rungs of "
+    f"the ladder: {', '.join(OBJECTIVES)}.",
+    choices=OBJECTIVES,
+    only=_LADDER,
+  )
+  texts: tuple[str, ...] = config.flag(
+    (),
+    "Further texts for those vectors: JSON lines of sentences or documents "
+    "with mentions, or plain text, in which titles are mentions.",
+    only=_LADDER,
+  )
+  field_epochs: int = config.flag(
+    8, "Passes of those models over train, at most.", minimum=1, only=_LADDER
+  )
+  field_dim: int = config.flag(
+    100, "Numbers in those vectors.", minimum=1, only=_LADDER
+  )
   model: str | None = config.flag(
     None, "Directory linker/ of a run of the ladder.", only=_MODEL
   )
@@ -318,6 +337,8 @@ class Config:
   def __post_init__(self):
     if self.mode == "ladder" and self.candidates is None:
       raise InputError("--mode=ladder needs --candidates=DIRECTORY")
+    if self.texts and not self.fields:
+      raise InputError("--texts is read with --fields only")
     if self.mode in ("link", "serve") and self.model is None:
       raise InputError(f"--mode={self.mode} needs --model=DIRECTORY")
     for name in ("objectives", "contexts"):

@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -25,6 +26,7 @@ SPLITS = ("train", "testa", "testb")
 GRAPH = "PageRank and in-links, untrained"
 FULL = "two passes with graph features"
 LOCAL = "kind of title in context, and in-links"
+KIND_GRAPH = "PageRank and kind of title"
 _FOLDS = 6  # of training documents, for features by what other folds tell
 _MEMBERS = 3  # models of kinds of titles that are averaged
 _WEIGHTS = (
@@ -43,8 +45,8 @@ _WEIGHTS = (
   12.0,
   20.0,
 )
-_NAMES = (*candidate_features.NAMES, *context_kinds.NAMES)
-_pagerank = jax.jit(jax.vmap(linking.pagerank))
+NAMES = (*candidate_features.NAMES, *context_kinds.NAMES)
+pagerank = jax.jit(jax.vmap(linking.pagerank))
 _best_pagerank = jax.jit(jax.vmap(linking.best_pagerank))
 _coherence = jax.jit(jax.vmap(linking.coherence))
 
@@ -187,23 +189,23 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     ("p(e|m) of training links and in-links", "log p(e|m) of training links"),
     (LOCAL, context_kinds.NAMES[-1]),
   ):
-    place = _NAMES.index(feature)
+    place = NAMES.index(feature)
     answers[system] = {t: _by_feature(splits[t], place) for t in tests}
   weights = {}
   for system, feature, door in (
-    (GRAPH, "log share of in-links", _pagerank),
+    (GRAPH, "log share of in-links", pagerank),
     (
       "best-candidate PageRank, untrained",
       "log share of in-links",
       _best_pagerank,
     ),
     ("coherence and in-links, untrained", "log share of in-links", _coherence),
-    ("PageRank and p(e|m)", "log p(e|m) of training links", _pagerank),
+    ("PageRank and p(e|m)", "log p(e|m) of training links", pagerank),
     ("coherence and p(e|m)", "log p(e|m) of training links", _coherence),
-    ("PageRank and kind of title", context_kinds.NAMES[-1], _pagerank),
+    (KIND_GRAPH, context_kinds.NAMES[-1], pagerank),
   ):
     answers[system], weights[system] = _by_graph(
-      {t: splits[t] for t in tests}, _NAMES.index(feature), door
+      {t: splits[t] for t in tests}, NAMES.index(feature), door
     )
   key = jax.random.key(config.seed)
   fit = functools.partial(
@@ -302,23 +304,40 @@ def _by_feature(split: Split, place: int) -> np.ndarray:
   return _scored(split, [g.evidence.features[..., place] for g in split.groups])
 
 
+def graph_parts(
+  split: Split, place: int, door: Callable[..., jax.Array]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+  """Scores by a prior, and by the graph that starts from it.
+
+  Args:
+    split: the documents.
+    place: of the prior among the features, a log probability.
+    door: score by the graph, vmapped.
+
+  Returns:
+    For each group the prior and the log of the graph's score, [n, m, c].
+  """
+  parts = []
+  for group in split.groups:
+    prior = np.where(
+      group.evidence.nodes >= 0, group.evidence.features[..., place], -np.inf
+    )
+    shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
+    total = shares.sum(axis=2, keepdims=True)
+    shares = shares / np.where(total > 0, total, 1)
+    graph = [
+      np.asarray(door(part, shares[low : low + len(part.gold)]))
+      for low, part in linking.fit_ranker.blocks(group.evidence)
+    ]
+    parts.append((prior, np.log(np.concatenate(graph) + 1e-4)))
+  return parts
+
+
 def _by_graph(splits: dict[str, Split], place: int, door):
   """Answers by a prior and the graph; their weight is chosen on testa."""
-  parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-  for name, split in splits.items():
-    parts[name] = []
-    for group in split.groups:
-      prior = np.where(
-        group.evidence.nodes >= 0, group.evidence.features[..., place], -np.inf
-      )
-      shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
-      total = shares.sum(axis=2, keepdims=True)
-      shares = shares / np.where(total > 0, total, 1)
-      graph = [
-        np.asarray(door(part, shares[low : low + len(part.gold)]))
-        for low, part in linking.fit_ranker.blocks(group.evidence)
-      ]
-      parts[name].append((prior, np.log(np.concatenate(graph) + 1e-4)))
+  parts = {
+    name: graph_parts(split, place, door) for name, split in splits.items()
+  }
   answers = {}
   for weight in _WEIGHTS:
     answers[weight] = {

@@ -68,14 +68,14 @@ def pack(corpus: Corpus, words: Words, config: Config) -> Packs:
   ]
   train = one(corpus.train, min(most, config.train_top))
   return Packs(
-    [kept for group in train if len((kept := _telling(group)).places)],
+    [kept for group in train if len((kept := telling(group)).places)],
     np.asarray(folds),
     one(corpus.validation, most),
     {name: one(part, most) for name, part in corpus.tests.items()},
   )
 
 
-def _telling(group: Group) -> Group:
+def telling(group: Group) -> Group:
   """The documents of a group that have a loss."""
   others = (group.packed.candidates >= 0).sum(axis=2) > 1
   kept = (others & (group.packed.gold >= 0)).any(axis=1)
