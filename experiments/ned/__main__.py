@@ -115,7 +115,7 @@ def _ladder(config: Config) -> None:
       answered = ladder_fields.add_fields(run, config, answered)
     ladder_report.rows(run, answered)
     made = ladder_report.tables(answered, config.seed)
-    made.append(open_linking.evaluate(run, config, answered, source))
+    made += open_linking.evaluate(run, config, answered, source)
     run.plot("reliability", ladder_report.plot(answered))
   for table in made:
     print(f"{table.title}\n{tables.to_text(table.header, table.rows)}\n")

@@ -79,6 +79,8 @@ class Ladder(NamedTuple):
     probabilities: mean probabilities of the rankers by split, [n, c].
     weights: weight of the graph in each untrained system, chosen on testa.
     by_links: whether the rankers see counts of training links.
+    parts: mean parts of the rankers' scores by `link_model.GROUPS` and
+      split, [n, c, 5].
   """
 
   splits: dict[str, Split]
@@ -88,6 +90,7 @@ class Ladder(NamedTuple):
   probabilities: dict[str, np.ndarray]
   weights: dict[str, float]
   by_links: bool
+  parts: dict[str, np.ndarray]
 
 
 class Source(NamedTuple):
@@ -222,7 +225,7 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
   (alone,) = fit(list(map(_apart, groups["train"])), key)
   rankers = fit(groups["train"], key, members=config.seeds)
   progress.say(f"ned: {len(rankers)} rankers trained")
-  probabilities = {}
+  probabilities, parts = {}, {}
   for name in tests:
     count = len(splits[name].gold)
     own = linking.decide(alone, list(map(_apart, groups[name])), count)
@@ -233,12 +236,16 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
       answers.setdefault(seed, {})[name] = np.asarray(one.best)
     mean = np.mean([np.asarray(x.probabilities) for x in each], axis=0)
     probabilities[name] = mean
+    pairs = zip(rankers, each)
+    parts[name] = np.mean(
+      [link_model.decision_parts(*pair)[0] for pair in pairs], axis=0
+    )
     answers.setdefault(FULL, {})[name] = np.where(
       mean.any(axis=1), mean.argmax(axis=1), -1
     )
   answered = Ladder(
     splits, answers, rankers, contexts, probabilities, weights,
-    config.ranker_links,
+    config.ranker_links, parts,
   )  # fmt: skip
   return answered, source
 

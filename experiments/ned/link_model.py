@@ -19,7 +19,7 @@ from repr_jax.data.documents.entity_base import EntityBase
 from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
 from repr_jax.data.io import array_files, files, json_files
 from repr_jax.errors import InputError
-from repr_jax.linking import candidate_graph
+from repr_jax.linking import candidate_graph, context_kinds
 
 TOP = 30  # candidates of a mention
 GROUPS = ("prior", "name", "document", "context", "graph")
@@ -137,23 +137,38 @@ def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
       documents, groups, np.full(count, -1), none,
       np.zeros((count, TOP, len(GROUPS))), none, arrays,
     )  # fmt: skip
-  kinds = np.asarray(
-    [GROUPS.index(x) for x in candidate_features.GROUPS]
-    + [GROUPS.index("context")] * more.shape[2]
-    + [GROUPS.index("graph")] * len(candidate_graph.NAMES)
-  )
   made = []
   for one in model.rankers:
     decision = linking.decide(one, groups, count)
-    mask = np.isfinite(np.asarray(decision.scores))
-    parts = linking.score_parts(
-      one.second, decision.features, kinds, mask, num_groups=len(GROUPS)
-    )
-    scores = np.where(mask, np.asarray(decision.scores), 0)
-    made.append((np.asarray(decision.probabilities), np.asarray(parts), scores))
+    parts, scores = decision_parts(one, decision)
+    made.append((np.asarray(decision.probabilities), parts, scores))
   chances, parts, scores = (np.mean(x, axis=0) for x in zip(*made))
   best = np.where(chances.any(axis=1), chances.argmax(axis=1), -1)
   return Linked(documents, groups, best, chances, parts, scores, arrays)
+
+
+def decision_parts(
+  rankers: linking.Rankers, decision: linking.Decision
+) -> tuple[np.ndarray, np.ndarray]:
+  """Parts of a decision's scores by `GROUPS`, which add up to the scores.
+
+  Args:
+    rankers: the weights.
+    decision: theirs, for n mentions.
+
+  Returns:
+    Parts [n, c, 5] and scores [n, c]; 0 in masked places.
+  """
+  kinds = np.asarray(
+    [GROUPS.index(x) for x in candidate_features.GROUPS]
+    + [GROUPS.index("context")] * len(context_kinds.NAMES)
+    + [GROUPS.index("graph")] * len(candidate_graph.NAMES)
+  )
+  mask = np.isfinite(np.asarray(decision.scores))
+  parts = linking.score_parts(
+    rankers.second, decision.features, kinds, mask, num_groups=len(GROUPS)
+  )
+  return np.asarray(parts), np.where(mask, np.asarray(decision.scores), 0)
 
 
 def save(directory: pathlib.Path, model: LinkModel) -> None:

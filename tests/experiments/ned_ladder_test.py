@@ -118,10 +118,20 @@ def test_kinds_of_errors_are_counted(answered):
   assert table.rows[0][3] == "Bonn: Bonn for Bonn F.C."
 
 
+def test_parts_of_scores_tell_what_misled(answered):
+  parts = np.zeros((2, 5))
+  parts[0, 4], parts[1, 0] = 3.0, 1.0
+  assert ladder_report.misled_by(parts, 0, 1) == "graph"
+  assert ladder_report.misled_by(parts, 1, 0) == "prior"
+  shape = answered.parts["testa"].shape
+  assert shape == (*answered.probabilities["testa"].shape, 5)
+
+
 def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   config, answered, source = laddered
   with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
-    table = open_linking.evaluate(run, config, answered, source)
+    table, errors = open_linking.evaluate(run, config, answered, source)
+  assert errors.rows[0] == ["testb", 0, 0, 0, 0]
   first, second = table.rows
   assert first[0] == "testb" and second[0] == "again"
   assert first[1:] == second[1:]

@@ -236,3 +236,13 @@ def test_f1_with_nil_by_hand():
   f1, right = open_linking._f1(scores, 0.5)
   assert f1 == pytest.approx(2 * 1 / (2 + 3))
   assert right == pytest.approx(2 / 4)
+
+
+def test_errors_by_kind_are_counted_once():
+  # probability, right, linked, covered
+  scores = np.array(
+    [[0.9, 1, 1, 1], [0.8, 0, 1, 1], [0.2, 1, 1, 1], [0.7, 0, 0, 0],
+     [0.9, 0, 1, 0], [0.1, 0, 0, 0]]
+  )  # fmt: skip
+  counts = open_linking.error_counts(scores, 0.5)
+  assert list(counts.values()) == [1, 1, 1, 1]
