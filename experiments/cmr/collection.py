@@ -39,8 +39,17 @@ class Collection:
   def fields(self) -> mentions_lib.Fields:
     """Features of the mentions."""
     return mentions_lib.featurize(
-      self.mentions, document_words=self._config.document_words
+      self.mentions,
+      document_words=self._config.document_words,
+      chains=self.chains,
     )
+
+  @functools.cached_property
+  def chains(self) -> np.ndarray | None:
+    """The coreference chain of each mention, -1 for none, if they are given."""
+    if self._config.chains is None:
+      return None
+    return mentions_lib.read_chains(self._config.chains, self.mentions)
 
   def vectors(self, text: str, seed: int) -> np.ndarray:
     """The vectors of all mentions by a system.

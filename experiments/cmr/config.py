@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from experiments.cmr import searches as searches_lib
 from experiments.cmr import systems as systems_lib
 from experiments.run import config
 from repr_jax.data.documents.corpus_files import FORMS
@@ -44,6 +45,17 @@ class Config:
   document_words: int = config.flag(
     10, "Best words of its document that each mention gets.", minimum=0
   )
+  searches: tuple[str, ...] = config.flag(
+    (),
+    "Further searches to set beside BM25, each with settings: "
+    "bm25:document_weight=0.01, or bm25f, which adds up counts of both fields "
+    "before they saturate; other settings are BM25's own.",
+  )
+  chains: str | None = config.flag(
+    None,
+    "File of coreference chains, one a line, ids of mentions with blanks "
+    "between them; by default mentions of a document that share a word.",
+  )
   top: int = config.flag(
     100, "Mentions to rank again (thesis: 100).", minimum=1
   )
@@ -84,6 +96,9 @@ class Config:
   def __post_init__(self):
     for text in self.systems:
       systems_lib.parse(text)
+    listed = [searches_lib.parse(text).name for text in self.searches]
+    if len(set(listed)) < len(listed):
+      raise InputError(f"--searches names one twice: {', '.join(listed)}")
     if not (self.mention_weight or self.document_weight):
       raise InputError(
         "--mention_weight and --document_weight must not both be 0"

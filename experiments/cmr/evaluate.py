@@ -1,7 +1,8 @@
 """All systems on one task: scores, measures, significance."""
 
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 
 from experiments import thesis
 from experiments.cmr import data as task_lib
-from experiments.cmr import systems
+from experiments.cmr import searches, systems
 from experiments.cmr.collection import Collection
 from experiments.cmr.config import Config
 from repr_jax import linking
@@ -33,11 +34,13 @@ class Scored(NamedTuple):
     candidates: rows that BM25 found, int [q, k]; -1 for padding.
     scores: of the candidates by system, [q, k]; "bm25" first.
     pool: judgments for infAP.
+    searches: further searches by name: what each found, and its scores.
   """
 
   candidates: np.ndarray
   scores: dict[str, np.ndarray]
   pool: trec.Judgments
+  searches: Mapping[str, tuple[np.ndarray, np.ndarray]] = MappingProxyType({})
 
 
 class Line(NamedTuple):
@@ -85,7 +88,9 @@ def score(
   pool = None
   if config.pool is not None:  # before minutes go into the systems
     pool = task_lib.read_pool(config.pool, task)
-  fields = collection.fields
+  fields, chains = collection.fields, collection.chains
+  if chains is not None:
+    say(f"{(chains >= 0).sum():,} mentions are in {chains.max() + 1:,} chains")
   index, known = mention_retrieval.index_mentions(fields)
   words = [task.mentions[row].words for row in task.queries]
   queries = mention_retrieval.make_queries(
@@ -100,6 +105,13 @@ def score(
     f"{len(fields.mention.features):,} of mentions, "
     f"{len(fields.document.features):,} of documents"
   )
+  further = {}
+  for name in config.searches:
+    further[name] = searches.run(
+      searches.parse(name), fields, words, task.queries,
+      (config.document_weight, config.mention_weight), config.top,
+    )  # fmt: skip
+    say(f"{name} has searched")
   scores = {"bm25": np.asarray(best.scores)}
   for text in config.systems:
     path = directory / "scores" / f"{_slug(text)}.npz"
@@ -118,7 +130,9 @@ def score(
     say(f"{text} is scored")
   if pool is None:
     pool = task_lib.make_pool(task, ids, config.judged_share, config.seed)
-  return Scored(ids, scores, pool)
+  made = {name: (np.asarray(x), np.asarray(y)) for name, (x, y) in
+          further.items()}  # fmt: skip
+  return Scored(ids, scores, pool, made)
 
 
 def as_run(
@@ -166,8 +180,8 @@ def evaluate(
   chosen, held = _halves(task)
   lines: list[Line] = []
 
-  def add(name, scores, weight, published):
-    run = as_run(task, scored.candidates, scores)
+  def add(name, scores, weight, published, candidates=scored.candidates):
+    run = as_run(task, candidates, scores)
     if directory is not None:
       folder = directory / "runs"
       folder.mkdir(parents=True, exist_ok=True)
@@ -187,6 +201,9 @@ def evaluate(
 
   base = scored.scores["bm25"]
   add("bm25", base, None, thesis.CMR_BM25)
+  for name, (candidates, own) in scored.searches.items():
+    told = searches.published(searches.parse(name))
+    add(name, own, None, told, candidates)
   for text in list(scored.scores)[1:]:
     alone, together = systems.thesis(systems.parse(text))
     add(text, scored.scores[text], None, alone)

@@ -165,7 +165,11 @@ def _ensembles(gaps: Gaps) -> list[str]:
 
 
 def _alone(gaps: Gaps) -> list[str]:
-  return [name for name in gaps if name != _BM25 and _ENSEMBLE not in name]
+  return [
+    name
+    for name in gaps
+    if not name.startswith(_BM25) and _ENSEMBLE not in name
+  ]
 
 
 def _words(name: str) -> str:

@@ -5,6 +5,7 @@ python -m experiments.ned --data=DIRECTORY
 python -m experiments.ned --preset=ned_thesis
 python -m experiments.ned --preset=ned_aida --workdir=DIR
 python -m experiments.ned --mode=link --model=DIR/linker FILE...
+python -m experiments.ned --mode=serve --model=DIR/linker --port=8001
 
 The default corpus is the small Wikipedia dump that comes with gensim, parted
 into training, validation and test; it takes about a minute on two cores.
@@ -18,7 +19,8 @@ sets all systems into one table, from most in-links to a ranker with graph
 features; it takes about three minutes on two cores. --mode=link finds the
 names in plain text and links them by the ladder's model, to its 30,000
 entities or to entities of one's own (--kb, --add_entities); --format=json
-tells why.
+tells why, --format=html shows the text with its links colored by certainty.
+--mode=serve is a page that links what is typed into it.
 
 The work directory gets `results.json`, `report.html` and the answers of each
 system; a run that was stopped goes on where it was.
@@ -31,16 +33,27 @@ from experiments.ned import (
   chapter,
   data,
   ladder,
+  ladder_fields,
   ladder_report,
   link,
   link_model,
+  link_page,
+  link_server,
   open_linking,
   reporting,
   systems,
 )
 from experiments.ned.config import Config
 from experiments.run import config as config_lib
-from experiments.run import report, report_page, runlib, tables, vmapped_runs
+from experiments.run import (
+  progress,
+  report,
+  report_page,
+  runlib,
+  tables,
+  vmapped_runs,
+  web_server,
+)
 from repr_jax.errors import InputError
 
 # Flags in which runs of one process may differ; see `run_vmapped`.
@@ -65,6 +78,9 @@ def main(argv: list[str]) -> None:
       f"unexpected argument {argv[1]!r}: flags are --name=value; FILE... is "
       "read with --mode=link"
     )
+  if config.mode == "serve":
+    _serve(config)
+    return
   if config.mode == "ladder":
     _ladder(config)
     return
@@ -122,16 +138,35 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
     return group.failures
 
 
-def _link(config: Config, paths: list[str]) -> None:
-  """Links texts and prints a line for each mention."""
+def _load(config: Config) -> link_model.LinkModel:
   assert config.model is not None
   model = link_model.load(config.model, config.kb, config.add_entities)
   if config.nil is not None:
     model = model._replace(threshold=config.nil)
+  return model
+
+
+def _link(config: Config, paths: list[str]) -> None:
+  """Links texts and prints a line for each mention, or a page."""
+  model = _load(config)
   given = link.documents(model, config, paths)
-  records = link.records(model, link_model.link(model, given))
+  records = list(link.records(model, link_model.link(model, given)))
+  if config.format == "html":
+    content = link_page.body(given, records)
+    print(link_page.page(content, "Links", link_page.STYLE), end="")
+    return
   for line in link.lines(records, config.format):
     print(line)
+
+
+def _serve(config: Config) -> None:
+  """Serves a page until SIGINT or SIGTERM."""
+  web_server.require("--mode=serve")
+  # The port is taken before the model is loaded.
+  with web_server.bind(config.host, config.port) as listening:
+    link_server.run(
+      _load(config), listening, lambda text: progress.say(f"ned: {text}")
+    )
 
 
 def _ladder(config: Config) -> None:
@@ -144,10 +179,13 @@ def _ladder(config: Config) -> None:
 
 def _climb(run: runlib.Run, config: Config) -> list[report.Table]:
   """The ladder of one run."""
+  ladder_fields.check(config)
   answered, source = ladder.run_ladder(config)
+  if config.fields:
+    answered = ladder_fields.add_fields(run, config, answered)
   ladder_report.rows(run, answered)
   made = ladder_report.tables(answered, config.seed)
-  made.append(open_linking.evaluate(run, config, answered, source))
+  made += open_linking.evaluate(run, config, answered, source)
   run.plot("reliability", ladder_report.plot(answered))
   return made
 

@@ -9,9 +9,11 @@ from repr_jax.linking import disambiguation, fold_vectors
 
 OBJECTIVES = fold_vectors.OBJECTIVES
 CONTEXTS = ("u1", "u2")
-MODES = ("train", "ladder", "link")
-FORMATS = ("tsv", "json", "standoff")
+MODES = ("train", "ladder", "link", "serve")
+FORMATS = ("tsv", "json", "standoff", "html")
 _LINK = {"mode": "link"}
+_SERVE = {"mode": "serve"}
+_MODEL = {"mode": ("link", "serve")}
 _LADDER = {"mode": "ladder"}
 _TRAIN = {"mode": "train"}
 
@@ -24,7 +26,8 @@ class Config:
     "train",
     "train: the thesis' systems on documents with links; ladder: systems from "
     "most in-links to a ranker with graph features, on files of candidates; "
-    "link: links FILE... of plain text by a model of the ladder.",
+    "link: links FILE... of plain text by a model of the ladder; serve: a page "
+    "that does so.",
     choices=MODES,
   )
   candidates: str | None = config.flag(
@@ -48,6 +51,12 @@ class Config:
   ranker_decay: float = config.flag(
     1e-3, "Weight decay of AdamW.", minimum=0, only=_LADDER
   )
+  ranker_links: bool = config.flag(
+    False,
+    "Whether rankers see counts of training links; testa is a little better "
+    "without them.",
+    only=_LADDER,
+  )
   ranker_block: int = config.flag(
     50,
     "Neighboring training documents whose links do not count in each other's "
@@ -61,8 +70,27 @@ class Config:
     "knowledge base of train and testa.",
     only=_LADDER,
   )
+  fields: tuple[str, ...] = config.flag(
+    (),
+    "Objectives of entity vectors whose local and global models are rungs of "
+    f"the ladder: {', '.join(OBJECTIVES)}.",
+    choices=OBJECTIVES,
+    only=_LADDER,
+  )
+  texts: tuple[str, ...] = config.flag(
+    (),
+    "Further texts for those vectors: JSON lines of sentences or documents "
+    "with mentions, or plain text, in which titles are mentions.",
+    only=_LADDER,
+  )
+  field_epochs: int = config.flag(
+    8, "Passes of those models over train, at most.", minimum=1, only=_LADDER
+  )
+  field_dim: int = config.flag(
+    100, "Numbers in those vectors.", minimum=1, only=_LADDER
+  )
   model: str | None = config.flag(
-    None, "Directory linker/ of a run of the ladder.", only=_LINK
+    None, "Directory linker/ of a run of the ladder.", only=_MODEL
   )
   mentions: str | None = config.flag(
     None,
@@ -73,20 +101,35 @@ class Config:
     None,
     "Entities to link against, JSON lines with name, aliases, description; "
     "the model's own by default.",
-    only=_LINK,
+    only=_MODEL,
   )
   add_entities: str | None = config.flag(
-    None, "Entities to add to the knowledge base, in that form.", only=_LINK
+    None, "Entities to add to the knowledge base, in that form.", only=_MODEL
   )
   nil: float | None = config.flag(
     None,
     "Answers less probable than this are NIL; chosen on testa by default.",
     minimum=0,
     maximum=1,
-    only=_LINK,
+    only=_MODEL,
   )
   format: str = config.flag(
-    "tsv", "Form of the output.", choices=FORMATS, only=_LINK
+    "tsv",
+    "Form of the output; html is a page with links colored by certainty.",
+    choices=FORMATS,
+    only=_LINK,
+  )
+  host: str = config.flag(
+    "127.0.0.1",
+    "Address to listen at; 0.0.0.0 lets other machines in, without a password.",
+    only=_SERVE,
+  )
+  port: int = config.flag(
+    8001,
+    "Port to listen at; 0 for any free one.",
+    minimum=0,
+    maximum=65535,
+    only=_SERVE,
   )
   data: str | None = config.flag(
     None,
@@ -185,7 +228,8 @@ class Config:
   )
   vae_epochs: int = config.flag(
     10,
-    "Passes of the autoencoder over the entities.",
+    "Passes of the autoencoder over the entities (thesis: 10; 100 with "
+    "--vae_word_start).",
     minimum=0,
     only={**_TRAIN, "objectives": "vae"},
   )
@@ -198,7 +242,7 @@ class Config:
   vae_hidden: int = config.flag(
     0,
     "Width of the autoencoder's hidden layer; 0 for half of the dimension "
-    "(thesis: 150).",
+    "(thesis: 150; 300 with --vae_word_start).",
     minimum=0,
     only={**_TRAIN, "objectives": ("vae", "null")},
   )
@@ -211,6 +255,18 @@ class Config:
     False,
     "Whether the autoencoder's first layer starts from the word vectors.",
     only={**_TRAIN, "objectives": ("vae", "null")},
+  )
+  vae_learning_rate: float = config.flag(
+    1e-3,
+    "Step size of Adam for the autoencoder (thesis: 1e-3).",
+    above=0,
+    only={**_TRAIN, "objectives": "vae"},
+  )
+  vae_batch_size: int = config.flag(
+    256,
+    "Entities in a step of the autoencoder (thesis: 1,023).",
+    minimum=1,
+    only={**_TRAIN, "objectives": "vae"},
   )
   folds: int = config.flag(
     2,
@@ -249,6 +305,14 @@ class Config:
   threshold: float = config.flag(
     1.0,
     "Share of validation right at which the learning rate falls.",
+    only={**_TRAIN, "threshold_trials": 0},
+  )
+  threshold_trials: int = config.flag(
+    0,
+    "Trials of each system with --threshold at 1; the median of their best "
+    "shares of validation right is then the threshold (thesis: 3).",
+    minimum=0,
+    maximum=99,
     only=_TRAIN,
   )
   epochs: int = config.flag(
@@ -273,8 +337,10 @@ class Config:
   def __post_init__(self):
     if self.mode == "ladder" and self.candidates is None:
       raise InputError("--mode=ladder needs --candidates=DIRECTORY")
-    if self.mode == "link" and self.model is None:
-      raise InputError("--mode=link needs --model=DIRECTORY")
+    if self.texts and not self.fields:
+      raise InputError("--texts is read with --fields only")
+    if self.mode in ("link", "serve") and self.model is None:
+      raise InputError(f"--mode={self.mode} needs --model=DIRECTORY")
     for name in ("objectives", "contexts"):
       if not getattr(self, name):
         raise InputError(f"--{name}: name at least one")
@@ -306,5 +372,5 @@ class Config:
     return fold_vectors.Settings(
       contexts == "u2", self.folds, self.vector_steps, self.vae_epochs,
       self.vae_beta, self.vae_hidden or None, self.vae_lbv,
-      self.vae_word_start,
+      self.vae_word_start, self.vae_learning_rate, self.vae_batch_size,
     )  # fmt: skip

@@ -2,22 +2,33 @@
 
 import functools
 import pathlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from experiments.ned import link_model
 from experiments.ned.config import Config
 from experiments.run import progress
 from repr_jax import linking
-from repr_jax.data.documents import candidate_features, candidate_files
+from repr_jax.data.documents import (
+  candidate_features,
+  candidate_files,
+  title_kinds,
+)
 from repr_jax.data.documents.candidate_files import Document
 from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
 from repr_jax.errors import InputError
+from repr_jax.linking import context_kinds
 
 SPLITS = ("train", "testa", "testb")
 GRAPH = "PageRank and in-links, untrained"
 FULL = "two passes with graph features"
+LOCAL = "kind of title in context, and in-links"
+KIND_GRAPH = "PageRank and kind of title"
+_FOLDS = 6  # of training documents, for features by what other folds tell
+_MEMBERS = 3  # models of kinds of titles that are averaged
 _WEIGHTS = (
   0.0,
   0.1,
@@ -34,8 +45,9 @@ _WEIGHTS = (
   12.0,
   20.0,
 )
-_NAMES = candidate_features.NAMES
-_pagerank = jax.jit(jax.vmap(linking.pagerank))
+NAMES = (*candidate_features.NAMES, *context_kinds.NAMES)
+pagerank = jax.jit(jax.vmap(linking.pagerank))
+_best_pagerank = jax.jit(jax.vmap(linking.best_pagerank))
 _coherence = jax.jit(jax.vmap(linking.coherence))
 
 
@@ -63,15 +75,22 @@ class Ladder(NamedTuple):
     answers: for each system, for "testa" and "testb", the place of its
       answer for each mention, int [n].
     rankers: the trained rankers, one for each seed.
+    contexts: the model of kinds of titles.
     probabilities: mean probabilities of the rankers by split, [n, c].
     weights: weight of the graph in each untrained system, chosen on testa.
+    by_links: whether the rankers see counts of training links.
+    parts: mean parts of the rankers' scores by `link_model.GROUPS` and
+      split, [n, c, 5].
   """
 
   splits: dict[str, Split]
   answers: dict[str, dict[str, np.ndarray]]
   rankers: list[linking.Rankers]
+  contexts: link_model.Contexts
   probabilities: dict[str, np.ndarray]
   weights: dict[str, float]
+  by_links: bool
+  parts: dict[str, np.ndarray]
 
 
 class Source(NamedTuple):
@@ -113,13 +132,14 @@ def read(config: Config) -> tuple[dict[str, list[Document]], Source]:
 
 
 def make_split(
-  documents: list[Document], source: Source, block: int = 0
+  documents: list[Document], source: Source, more: np.ndarray, block: int = 0
 ) -> Split:
   """Computes features and packs documents.
 
   Args:
-    documents: the documents.
+    documents: the documents with n mentions in all.
     source: what features are computed from.
+    more: further features of the candidates, [n, c, g].
     block: of training documents, how many neighbors have their links left
       out of the counts for each other; 0 for documents that have no links
       there.
@@ -131,10 +151,9 @@ def make_split(
     features += [
       candidate_features.document_features(d, *source, without) for d in part
     ]
+  features = link_model.join_features(documents, features, more)
   groups = pack_evidence(documents, features)
-  owner = np.repeat(
-    np.arange(len(documents)), [len(d.mentions) for d in documents]
-  )
+  owner = _owner(documents)
   gold = np.full(len(owner), -1)
   for group in groups:
     there = group.mentions >= 0
@@ -153,12 +172,13 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     weights of untrained systems are chosen on testa.
   """
   documents, source = read(config)
+  contexts, more = _contexts(documents, jax.random.key(config.seed))
   splits = {}
   for name in SPLITS:
     # Of few documents, a tenth at most is left out at a time.
     most = max(len(documents["train"]) // 10, 1)
     block = min(config.ranker_block, most) if name == "train" else 0
-    splits[name] = make_split(documents[name], source, block)
+    splits[name] = make_split(documents[name], source, more[name], block)
     made = splits[name]
     progress.say(
       f"ned: {name}: {len(made.documents):,} documents, {len(made.gold):,} "
@@ -170,18 +190,25 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     ("most in-links", "log in-links"),
     ("popularity", "popularity"),
     ("p(e|m) of training links and in-links", "log p(e|m) of training links"),
+    (LOCAL, context_kinds.NAMES[-1]),
   ):
-    place = _NAMES.index(feature)
+    place = NAMES.index(feature)
     answers[system] = {t: _by_feature(splits[t], place) for t in tests}
   weights = {}
   for system, feature, door in (
-    (GRAPH, "log share of in-links", _pagerank),
+    (GRAPH, "log share of in-links", pagerank),
+    (
+      "best-candidate PageRank, untrained",
+      "log share of in-links",
+      _best_pagerank,
+    ),
     ("coherence and in-links, untrained", "log share of in-links", _coherence),
-    ("PageRank and p(e|m)", "log p(e|m) of training links", _pagerank),
+    ("PageRank and p(e|m)", "log p(e|m) of training links", pagerank),
     ("coherence and p(e|m)", "log p(e|m) of training links", _coherence),
+    (KIND_GRAPH, context_kinds.NAMES[-1], pagerank),
   ):
     answers[system], weights[system] = _by_graph(
-      {t: splits[t] for t in tests}, _NAMES.index(feature), door
+      {t: splits[t] for t in tests}, NAMES.index(feature), door
     )
   key = jax.random.key(config.seed)
   fit = functools.partial(
@@ -189,31 +216,73 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     epochs=config.ranker_epochs, learning_rate=config.ranker_learning_rate,
     decay=config.ranker_decay,
   )  # fmt: skip
-  (alone,) = fit(list(map(_apart, splits["train"].groups)), key)
-  rankers = fit(splits["train"].groups, key, members=config.seeds)
+  groups = {name: splits[name].groups for name in SPLITS}
+  if not config.ranker_links:
+    groups = {
+      name: [link_model.without_links(x) for x in own]
+      for name, own in groups.items()
+    }
+  (alone,) = fit(list(map(_apart, groups["train"])), key)
+  rankers = fit(groups["train"], key, members=config.seeds)
   progress.say(f"ned: {len(rankers)} rankers trained")
-  answers["ranker without graph"] = {}
+  probabilities, parts = {}, {}
   for name in tests:
-    split = splits[name]
-    count = len(split.gold)
-    own = linking.decide(alone, list(map(_apart, split.groups)), count)
-    answers["ranker without graph"][name] = np.asarray(own.best)
-    answers.setdefault("linear ranker without graph", {})[name] = np.where(
-      own.best < 0, -1, own.first.argmax(axis=1)
-    )
-  probabilities = {}
-  for name in tests:
-    split = splits[name]
-    each = [linking.decide(r, split.groups, len(split.gold)) for r in rankers]
+    count = len(splits[name].gold)
+    own = linking.decide(alone, list(map(_apart, groups[name])), count)
+    answers.setdefault("ranker without graph", {})[name] = np.asarray(own.best)
+    each = [linking.decide(r, groups[name], count) for r in rankers]
     for number, one in enumerate(each):
       seed = f"{FULL}, seed {number}"
       answers.setdefault(seed, {})[name] = np.asarray(one.best)
     mean = np.mean([np.asarray(x.probabilities) for x in each], axis=0)
     probabilities[name] = mean
+    pairs = zip(rankers, each)
+    parts[name] = np.mean(
+      [link_model.decision_parts(*pair)[0] for pair in pairs], axis=0
+    )
     answers.setdefault(FULL, {})[name] = np.where(
       mean.any(axis=1), mean.argmax(axis=1), -1
     )
-  return Ladder(splits, answers, rankers, probabilities, weights), source
+  answered = Ladder(
+    splits, answers, rankers, contexts, probabilities, weights,
+    config.ranker_links, parts,
+  )  # fmt: skip
+  return answered, source
+
+
+def _contexts(documents: dict[str, list[Document]], key: jax.Array):
+  """The model of kinds of titles, and its features of all splits.
+
+  Training documents get them by models of the other folds, which are
+  neighboring documents each.
+  """
+  train = documents["train"]
+  vocabulary = title_kinds.build_vocabulary(train)
+  arrays = {
+    name: title_kinds.encode_kinds(own, vocabulary)
+    for name, own in documents.items()
+  }
+  first, second = jax.random.split(key)
+  params = linking.fit_kinds(
+    arrays["train"], vocabulary, first, members=_MEMBERS
+  )
+  folds = _owner(train) * min(_FOLDS, len(train)) // len(train)
+  more = {
+    "train": linking.cross_kinds(arrays["train"], vocabulary, folds, second)
+  }
+  for name in SPLITS[1:]:
+    more[name] = linking.apply_kinds(params, arrays[name])
+  progress.say(
+    f"ned: {len(vocabulary.kinds):,} features of titles in "
+    f"{len(vocabulary.contexts):,} of contexts"
+  )
+  return link_model.Contexts(vocabulary, params), more
+
+
+def _owner(documents: list[Document]) -> np.ndarray:
+  """Number of each mention's document, int [n]."""
+  counts = [len(d.mentions) for d in documents]
+  return np.repeat(np.arange(len(documents)), counts)
 
 
 def _apart(group: EvidenceGroup) -> EvidenceGroup:
@@ -242,23 +311,40 @@ def _by_feature(split: Split, place: int) -> np.ndarray:
   return _scored(split, [g.evidence.features[..., place] for g in split.groups])
 
 
+def graph_parts(
+  split: Split, place: int, door: Callable[..., jax.Array]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+  """Scores by a prior, and by the graph that starts from it.
+
+  Args:
+    split: the documents.
+    place: of the prior among the features, a log probability.
+    door: score by the graph, vmapped.
+
+  Returns:
+    For each group the prior and the log of the graph's score, [n, m, c].
+  """
+  parts = []
+  for group in split.groups:
+    prior = np.where(
+      group.evidence.nodes >= 0, group.evidence.features[..., place], -np.inf
+    )
+    shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
+    total = shares.sum(axis=2, keepdims=True)
+    shares = shares / np.where(total > 0, total, 1)
+    graph = [
+      np.asarray(door(part, shares[low : low + len(part.gold)]))
+      for low, part in linking.fit_ranker.blocks(group.evidence)
+    ]
+    parts.append((prior, np.log(np.concatenate(graph) + 1e-4)))
+  return parts
+
+
 def _by_graph(splits: dict[str, Split], place: int, door):
   """Answers by a prior and the graph; their weight is chosen on testa."""
-  parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-  for name, split in splits.items():
-    parts[name] = []
-    for group in split.groups:
-      prior = np.where(
-        group.evidence.nodes >= 0, group.evidence.features[..., place], -np.inf
-      )
-      shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
-      total = shares.sum(axis=2, keepdims=True)
-      shares = shares / np.where(total > 0, total, 1)
-      graph = [
-        np.asarray(door(part, shares[low : low + len(part.gold)]))
-        for low, part in linking.fit_ranker.blocks(group.evidence)
-      ]
-      parts[name].append((prior, np.log(np.concatenate(graph) + 1e-4)))
+  parts = {
+    name: graph_parts(split, place, door) for name, split in splits.items()
+  }
   answers = {}
   for weight in _WEIGHTS:
     answers[weight] = {

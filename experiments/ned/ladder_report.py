@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.ned import link_model
 from experiments.ned.ladder import FULL, GRAPH, Ladder, Split
 from experiments.run import report, runlib
 from repr_jax.evaluation import calibration, linking
@@ -71,6 +72,7 @@ def tables(ladder: Ladder, seed: int) -> list[report.Table]:
       header, lines,
     ),
     _errors(ladder),
+    _misled(ladder),
     _calibration(ladder),
   ]  # fmt: skip
 
@@ -134,6 +136,42 @@ def error_kind(split: Split, number: int, answer: int) -> str:
   if gold.in_links < chosen.in_links:
     return "the answer has more in-links"
   return "the answer has fewer in-links"
+
+
+def misled_by(parts: np.ndarray, answer: int, gold: int) -> str:
+  """The kind of evidence that favored a wrong answer most.
+
+  Args:
+    parts: parts of the candidates' scores by `link_model.GROUPS`, [c, 5].
+    answer: place of the answer.
+    gold: place of the right one.
+  """
+  return link_model.GROUPS[int((parts[answer] - parts[gold]).argmax())]
+
+
+def _misled(ladder: Ladder) -> report.Table:
+  """Which evidence misled, on testa: parts of the score of answer and gold."""
+  split, answers = ladder.splits["testa"], ladder.answers[FULL]["testa"]
+  parts = ladder.parts["testa"]
+  counts: dict[str, list[float]] = {name: [] for name in link_model.GROUPS}
+  for number in np.flatnonzero(~correct(ladder, FULL, "testa")).tolist():
+    answer, gold = int(answers[number]), int(split.gold[number])
+    if min(answer, gold) >= 0:
+      own = parts[number]
+      kind = misled_by(own, answer, gold)
+      gap = own[answer] - own[gold]
+      counts[kind].append(float(gap[link_model.GROUPS.index(kind)]))
+  total = max(sum(map(len, counts.values())), 1)
+  ordered = sorted(counts.items(), key=lambda item: -len(item[1]))
+  return report.Table(
+    f"Errors of {FULL!r} on testa by the evidence that favored the answer most",
+    ["evidence", "errors", "share", "mean difference in score"],
+    [
+      [kind, len(own), round(len(own) / total, 3),
+       round(float(np.mean(own)), 2) if own else 0.0]
+      for kind, own in ordered
+    ],
+  )  # fmt: skip
 
 
 def _errors(ladder: Ladder) -> report.Table:

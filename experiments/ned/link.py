@@ -1,5 +1,6 @@
 """Links plain text: one line for each mention, with reasons."""
 
+import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from experiments.ned import link_model
 from experiments.ned.config import Config
 from experiments.ned.link_model import GROUPS, Linked, LinkModel
+from experiments.run import progress
 from repr_jax import linking
 from repr_jax.data.documents import (
   candidate_features,
@@ -27,7 +29,10 @@ _FIELDS = (
   "doc", "start", "end", "surface", "entity", "probability", "runner_up",
   "runner_up_probability", "nil",
 )  # fmt: skip
+_SHOWN = 5  # reasons of a kind
+_REST = "(others)"
 _messages = jax.jit(jax.vmap(linking.messages))
+_parts = jax.jit(jax.vmap(linking.kind_parts, (None, 0, 0)))
 
 
 def documents(
@@ -53,16 +58,54 @@ def documents(
     for document in candidate_files.read_gold_documents(config.mentions):
       spans = [(m.start, m.end, m.entity) for m in document.mentions]
       made.append((document.id, document.text, spans))
+  given = [
+    entity_base.base_document(model.base, *one, top=link_model.TOP)
+    for one in made
+  ]
   for path in paths:
     text = "\n".join(line.rstrip("\r\n") for line in files.open_text(path))
     if not text.strip():
       raise InputError("is empty", path=path)
-    spans = [(x.start, x.end, None) for x in mention_finder.find_mentions(text)]
-    made.append((pathlib.Path(path).name, text, spans))
-  return [
-    entity_base.base_document(model.base, *one, top=link_model.TOP)
-    for one in made
-  ]
+    given.append(from_text(model, pathlib.Path(path).name, text))
+  _warn(given)
+  return given
+
+
+def from_text(model: LinkModel, name: str, text: str) -> Document:
+  """A plain text whose names are mentions with candidates.
+
+  Args:
+    model: the linker.
+    name: the document's id.
+    text: the text.
+  """
+  spans = [(x.start, x.end, None) for x in mention_finder.find_mentions(text)]
+  return entity_base.base_document(
+    model.base, name, text, spans, link_model.TOP
+  )
+
+
+def _warn(documents: Sequence[Document]) -> None:
+  """Says what cannot be linked, or be linked well."""
+  empty = [d.id for d in documents if not d.mentions]
+  if empty:
+    progress.say(f"ned: {len(empty):,} documents have no mention: {empty[0]!r}")
+  mentions = [m for d in documents for m in d.mentions]
+  bare = [m.surface for m in mentions if not m.candidates]
+  if bare:
+    progress.say(
+      f"ned: {len(bare):,} of {len(mentions):,} mentions have no candidates "
+      f"and are NIL: {bare[0]!r}"
+    )
+  crossed = sum(
+    a.end > b.start
+    for d in documents
+    for a, b in itertools.pairwise(d.mentions)
+  )
+  if crossed:
+    progress.say(
+      f"ned: {crossed:,} mentions overlap the one before; each is linked"
+    )
 
 
 def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
@@ -73,11 +116,13 @@ def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
     linked: its answers.
 
   Yields:
-    Fields of the table and "why": the parts of the score by kind, the words
-    of the answer's title and description that are in the text, the mentions
-    that support it, and the features of the prior.
+    Fields of the table and "why": the parts of the score by kind, which add
+    up to it; features of the context with their parts, which add up to the
+    score of the title's kind; words of the answer's title and description
+    that are in the text; the mentions that support it, whose shares add up to
+    1; and the answer's in-links.
   """
-  support = _support(linked)
+  support, around = _support(linked), _around(model, linked)
   number = 0
   for document in linked.documents:
     words = set(candidate_features.WORD.findall(document.text.casefold()))
@@ -107,6 +152,8 @@ def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
         record["why"] = {
           "score": round(float(linked.scores[number, best]), 4),
           "parts": {k: round(float(x), 4) for k, x in zip(GROUPS, parts)},
+          "context_score": round(sum(x for _, x in around[number]), 4),
+          "context": _told(around[number]),
           "words": [w for w in other if w in words],
           "mentions": [
             {"surface": surface, "share": round(share, 3)}
@@ -119,7 +166,7 @@ def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
 
 
 def _support(linked: Linked) -> dict[int, list[tuple[str, float]]]:
-  """Up to five mentions that support each answer, with their shares."""
+  """Mentions that support each answer, with their shares, which add up."""
   surfaces = [m.surface for d in linked.documents for m in d.mentions]
   made: dict[int, list[tuple[str, float]]] = {
     number: [] for number in range(len(surfaces))
@@ -140,8 +187,39 @@ def _support(linked: Linked) -> dict[int, list[tuple[str, float]]]:
           surface = surfaces[numbers[place]]
           merged[surface] = merged.get(surface, 0.0) + given[place] / total
         ordered = sorted(merged.items(), key=lambda x: (-x[1], x[0]))
-        made[number] = [(s, float(x)) for s, x in ordered[:5]]
+        made[number] = [(s, float(x)) for s, x in ordered[:_SHOWN]]
+        if ordered[_SHOWN:]:
+          rest = sum(float(x) for _, x in ordered[_SHOWN:])
+          made[number].append((_REST, rest))
   return made
+
+
+def _around(model: LinkModel, linked: Linked) -> list[list[tuple[str, float]]]:
+  """Parts of each answer's kind score by features of the context."""
+  names = list(model.contexts.vocabulary.contexts)
+  arrays, best = linked.arrays, np.maximum(linked.best, 0)
+  if not len(best):
+    return []
+  kinds = np.take_along_axis(arrays.kinds, best[:, None, None], axis=1)
+  table = np.asarray(_parts(model.contexts.params, arrays.contexts, kinds))
+  return [
+    [(names[i], float(x)) for i, x in zip(ids.tolist(), own) if i >= 0]
+    + [("the title alone", float(own[-1]))]
+    for ids, own in zip(arrays.contexts, table[..., 0])
+  ]
+
+
+def _told(parts: list[tuple[str, float]]) -> list[dict[str, Any]]:
+  """The largest parts and the rest; they add up to the whole."""
+  ordered = sorted(parts, key=lambda x: (-abs(x[1]), x[0]))
+  shown, rest = ordered[:_SHOWN], ordered[_SHOWN:]
+  if rest:
+    shown = [*shown, (_REST, sum(x for _, x in rest))]
+  total = sum(abs(x) for _, x in parts) or 1.0
+  return [
+    {"feature": name, "part": round(x, 4), "share": round(abs(x) / total, 3)}
+    for name, x in shown
+  ]
 
 
 def lines(made: Iterable[dict[str, Any]], form: str) -> Iterator[str]:

@@ -9,15 +9,32 @@ import jax
 import numpy as np
 
 from repr_jax import linking
-from repr_jax.data.documents import candidate_features, entity_base
+from repr_jax.data.documents import (
+  candidate_features,
+  entity_base,
+  title_kinds,
+)
 from repr_jax.data.documents.candidate_files import Document
 from repr_jax.data.documents.entity_base import EntityBase
 from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
 from repr_jax.data.io import array_files, files, json_files
 from repr_jax.errors import InputError
+from repr_jax.linking import candidate_graph, context_kinds
 
 TOP = 30  # candidates of a mention
-GROUPS = ("prior", "name", "document", "graph")
+GROUPS = ("prior", "name", "document", "context", "graph")
+
+
+class Contexts(NamedTuple):
+  """A model of kinds of titles in contexts.
+
+  Attributes:
+    vocabulary: numbers of its features.
+    params: its weights.
+  """
+
+  vocabulary: linking.Vocabulary
+  params: linking.KindParams
 
 
 class LinkModel(NamedTuple):
@@ -25,13 +42,17 @@ class LinkModel(NamedTuple):
 
   Attributes:
     rankers: one for each seed; their probabilities are averaged.
+    contexts: the model of kinds of titles, whose scores are features.
     base: the knowledge base.
     threshold: answers with a smaller probability are NIL.
+    by_links: whether the rankers see counts of training links.
   """
 
   rankers: list[linking.Rankers]
+  contexts: Contexts
   base: EntityBase
   threshold: float
+  by_links: bool = False
 
 
 class Linked(NamedTuple):
@@ -42,8 +63,9 @@ class Linked(NamedTuple):
     groups: their arrays.
     best: place of each mention's answer, int [n]; -1 without candidates.
     probabilities: mean probabilities of the candidates, [n, c].
-    parts: mean parts of their scores by `GROUPS`, [n, c, 4].
+    parts: mean parts of their scores by `GROUPS`, [n, c, 5].
     scores: mean scores, which the parts add up to, [n, c].
+    arrays: contexts and kinds of the candidates' titles.
   """
 
   documents: Sequence[Document]
@@ -52,6 +74,42 @@ class Linked(NamedTuple):
   probabilities: np.ndarray
   parts: np.ndarray
   scores: np.ndarray
+  arrays: title_kinds.KindArrays
+
+
+def join_features(
+  documents: Sequence[Document],
+  features: Sequence[Sequence[np.ndarray]],
+  more: np.ndarray,
+) -> list[list[np.ndarray]]:
+  """Adds features of all mentions to those of each document's.
+
+  Args:
+    documents: the documents with n mentions in all.
+    features: for each document, for each mention, [candidates, f].
+    more: further features, [n, c, g]; 0 for candidates beyond the first c.
+
+  Returns:
+    For each document, for each mention, [candidates, f + g].
+  """
+  joined: list[list[np.ndarray]] = []
+  number = 0
+  for document, own in zip(documents, features):
+    joined.append([])
+    for table in own[: len(document.mentions)]:
+      part = np.zeros((len(table), more.shape[2]), np.float32)
+      kept = more[number, : len(table)]
+      part[: len(kept)] = kept
+      joined[-1].append(np.concatenate([table, part], axis=1))
+      number += 1
+  return joined
+
+
+def without_links(group: EvidenceGroup) -> EvidenceGroup:
+  """Documents whose features tell nothing of training links."""
+  features = group.evidence.features.copy()
+  features[..., list(candidate_features.BY_LINKS)] = 0
+  return group._replace(evidence=group.evidence._replace(features=features))
 
 
 def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
@@ -67,30 +125,50 @@ def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
     for d in documents
   ]
   count = sum(len(d.mentions) for d in documents)
+  arrays = title_kinds.encode_kinds(documents, model.contexts.vocabulary, TOP)
+  more = linking.apply_kinds(model.contexts.params, arrays)
+  features = join_features(documents, features, more)
   groups = pack_evidence(documents, features, top=TOP)
+  if not model.by_links:
+    groups = [without_links(group) for group in groups]
   if not groups:
     none = np.zeros((count, TOP))
     return Linked(
       documents, groups, np.full(count, -1), none,
-      np.zeros((count, TOP, len(GROUPS))), none,
+      np.zeros((count, TOP, len(GROUPS))), none, arrays,
     )  # fmt: skip
-  kinds = np.asarray(
-    [GROUPS.index(x) for x in candidate_features.GROUPS]
-    + [GROUPS.index("graph")]
-    * (len(model.rankers[0].second.mean) - len(candidate_features.GROUPS))
-  )
   made = []
   for one in model.rankers:
     decision = linking.decide(one, groups, count)
-    mask = np.isfinite(np.asarray(decision.scores))
-    parts = linking.score_parts(
-      one.second, decision.features, kinds, mask, num_groups=len(GROUPS)
-    )
-    scores = np.where(mask, np.asarray(decision.scores), 0)
-    made.append((np.asarray(decision.probabilities), np.asarray(parts), scores))
+    parts, scores = decision_parts(one, decision)
+    made.append((np.asarray(decision.probabilities), parts, scores))
   chances, parts, scores = (np.mean(x, axis=0) for x in zip(*made))
   best = np.where(chances.any(axis=1), chances.argmax(axis=1), -1)
-  return Linked(documents, groups, best, chances, parts, scores)
+  return Linked(documents, groups, best, chances, parts, scores, arrays)
+
+
+def decision_parts(
+  rankers: linking.Rankers, decision: linking.Decision
+) -> tuple[np.ndarray, np.ndarray]:
+  """Parts of a decision's scores by `GROUPS`, which add up to the scores.
+
+  Args:
+    rankers: the weights.
+    decision: theirs, for n mentions.
+
+  Returns:
+    Parts [n, c, 5] and scores [n, c]; 0 in masked places.
+  """
+  kinds = np.asarray(
+    [GROUPS.index(x) for x in candidate_features.GROUPS]
+    + [GROUPS.index("context")] * len(context_kinds.NAMES)
+    + [GROUPS.index("graph")] * len(candidate_graph.NAMES)
+  )
+  mask = np.isfinite(np.asarray(decision.scores))
+  parts = linking.score_parts(
+    rankers.second, decision.features, kinds, mask, num_groups=len(GROUPS)
+  )
+  return np.asarray(parts), np.where(mask, np.asarray(decision.scores), 0)
 
 
 def save(directory: pathlib.Path, model: LinkModel) -> None:
@@ -107,6 +185,8 @@ def save(directory: pathlib.Path, model: LinkModel) -> None:
     for part, params in rankers._asdict().items()
     for field, value in params._asdict().items()
   }
+  for field, value in model.contexts.params._asdict().items():
+    arrays[f"kinds/{field}"] = np.asarray(value)
   array_files.write_npz(directory / "rankers.npz", **arrays)
   entity_base.write_entities(
     directory / "entities.jsonl.gz", model.base.entities.values()
@@ -114,7 +194,10 @@ def save(directory: pathlib.Path, model: LinkModel) -> None:
   record = {
     "threshold": model.threshold,
     "rankers": len(model.rankers),
+    "by_links": model.by_links,
     "links": {m: dict(own) for m, own in model.base.links.mentions.items()},
+    "contexts": list(model.contexts.vocabulary.contexts),
+    "kinds": list(model.contexts.vocabulary.kinds),
   }
   with files.atomic_write(directory / "linker.json") as out:
     json.dump(record, out, ensure_ascii=False)
@@ -155,7 +238,21 @@ def load(
       )
       for number in range(int(record["rankers"]))
     ]
-    threshold = float(record["threshold"])
+    contexts = Contexts(
+      linking.Vocabulary(
+        *(
+          {name: i for i, name in enumerate(record[field])}
+          for field in linking.Vocabulary._fields
+        )
+      ),
+      linking.KindParams(
+        *(
+          jax.numpy.asarray(stored[f"kinds/{field}"])
+          for field in linking.KindParams._fields
+        )
+      ),
+    )
+    threshold, by_links = float(record["threshold"]), bool(record["by_links"])
   except (KeyError, TypeError, ValueError, AttributeError) as error:
     raise InputError("is not a linker of this version", path=path) from error
   counts: dict[str, int] = {}
@@ -166,4 +263,5 @@ def load(
   if add_entities:
     entities += entity_base.read_entities(add_entities)
   links = candidate_features.Links(mentions, counts)
-  return LinkModel(rankers, entity_base.build_base(entities, links), threshold)
+  base = entity_base.build_base(entities, links)
+  return LinkModel(rankers, contexts, base, threshold, by_links)

@@ -21,7 +21,7 @@ def evaluate(
   config: Config,
   answered: ladder.Ladder,
   source: ladder.Source,
-) -> report.Table:
+) -> list[report.Table]:
   """Links all mentions with looked-up candidates; saves the linker.
 
   The NIL threshold is chosen on testa with a knowledge base of train's
@@ -34,7 +34,7 @@ def evaluate(
     source: training links and popularity.
 
   Returns:
-    The table of figures.
+    The table of figures, and that of errors by kind.
   """
   splits = {name: answered.splits[name].documents for name in ladder.SPLITS}
   tests = {"testb": _with_nil(config, "testb")}
@@ -49,8 +49,10 @@ def evaluate(
   progress.say(f"ned: answers below {threshold} are NIL (chosen on testa)")
   base = _model(answered, source, splits["train"] + splits["testa"])
   lines: list[list[Any]] = []
+  errors: list[list[Any]] = []
   for name, documents in tests.items():
     scores, covered = _scores(base, documents)
+    errors.append([name, *error_counts(scores, threshold).values()])
     linked = scores[scores[:, 2] > 0]
     figures = {
       "mentions": len(scores),
@@ -73,11 +75,39 @@ def evaluate(
     pathlib.Path(run.directory) / "linker",
     _model(answered, source, whole)._replace(threshold=threshold),
   )
-  return report.Table(
-    "Candidates looked up in the knowledge base; answers below probability "
-    f"{threshold} are NIL",
-    ["test", *figures], lines,
-  )  # fmt: skip
+  return [
+    report.Table(
+      "Candidates looked up in the knowledge base; answers below probability "
+      f"{threshold} are NIL",
+      ["test", *figures], lines,
+    ),
+    report.Table(
+      "Errors with these candidates by kind",
+      ["test", *error_counts(np.zeros((0, 4)), 0.0)], errors,
+    ),
+  ]  # fmt: skip
+
+
+def error_counts(scores: np.ndarray, threshold: float) -> dict[str, int]:
+  """Numbers of errors by kind.
+
+  Args:
+    scores: for each mention the probability of its answer, whether it is
+      right, whether it has an entity, and whether that is a candidate, [n, 4].
+    threshold: answers with a smaller probability are NIL.
+
+  Returns:
+    Errors by kind; each mention is in one at most.
+  """
+  p, right, linked, covered = np.asarray(scores, float).T
+  given = (p >= threshold) & (p > 0)
+  has = linked > 0
+  return {
+    "linked, but is NIL": int((given & ~has).sum()),
+    "entity is no candidate": int((has & (covered == 0)).sum()),
+    "NIL, but has an entity": int((has & (covered > 0) & ~given).sum()),
+    "another entity": int((has & (covered > 0) & given & (right == 0)).sum()),
+  }
 
 
 def _with_nil(config: Config, name: str) -> list[Document]:
@@ -88,13 +118,15 @@ def _with_nil(config: Config, name: str) -> list[Document]:
 def _model(answered, source, documents) -> LinkModel:
   entities = entity_base.collect_entities(documents, source.popularity)
   base = entity_base.build_base(entities, source.links)
-  return LinkModel(answered.rankers, base, 0.0)
+  return LinkModel(
+    answered.rankers, answered.contexts, base, 0.0, answered.by_links
+  )
 
 
 def _scores(
   model: LinkModel, documents: list[Document]
 ) -> tuple[np.ndarray, float]:
-  """Probability, right or not, and linked or not of each mention, [n, 3]."""
+  """Probability, right, linked, covered of each mention [n, 4]; coverage."""
   looked_up = [
     entity_base.base_document(
       model.base, d.id, d.text,
@@ -110,15 +142,16 @@ def _scores(
   ):
     titles = [x.title for x in mention.candidates]
     right = best >= 0 and titles[best] == mention.entity
-    rows.append((chances.max(), right, mention.entity is not None))
-    if mention.entity is not None:
+    linked_to = mention.entity is not None
+    rows.append((chances.max(), right, linked_to, mention.entity in titles))
+    if linked_to:
       covered.append(mention.entity in titles)
   return np.asarray(rows, float), float(np.mean(covered))
 
 
 def _f1(scores: np.ndarray, threshold: float) -> tuple[float, float]:
   """F1 of links, and the share right where NIL is an answer too."""
-  p, right, linked = scores.T
+  p, right, linked = scores.T[:3]
   given = (p >= threshold) & (p > 0)
   hits = (given & (right > 0)).sum()
   f1 = 2 * hits / max(given.sum() + linked.sum(), 1)

@@ -149,7 +149,7 @@ def run_all(
       if kind not in vectors:
         say(f"vectors of {len(corpus.entities):,} entities: {' '.join(kind)}")
         vectors = {kind: _vectors(system, bags, known, config)}
-      first = number * config.epochs
+      first = number * config.epochs * (config.threshold_trials + 1)
       answered = _answer(
         run, system, first, resumed, vectors[kind], packs, sizes, config
       )
@@ -170,10 +170,38 @@ def _vectors(system, bags, known, config) -> fold_vectors.Vectors:
   )
 
 
-def _answer(run, system, first, resumed, vectors, packs, sizes, config):
-  figures, params = train.train(
-    run, system.name, first, resumed, system.coherence, vectors, packs, config
+def _trials(run, system, first, resumed, vectors, packs, config) -> float:
+  """The threshold: the median of trials without one (thesis 6.3)."""
+  path = run.directory / "answers" / f"trials-{first}.npz"
+  best: list[float] = []
+  if path.exists():
+    best = array_files.read_npz(path, ["validation"])["validation"].tolist()
+  for trial in range(len(best), config.threshold_trials):
+    figures, _ = train.train(
+      run, f"{system.name}, trial {trial}", first + trial * config.epochs,
+      resumed, system.coherence, vectors, packs, config, 1.0,
+      config.seed + 1 + trial,
+    )  # fmt: skip
+    best.append(figures["validation"])
+    path.parent.mkdir(exist_ok=True)
+    array_files.write_npz(path, validation=np.asarray(best))
+  threshold = float(np.median(best))
+  progress.say(
+    f"ned: {system.name}: the learning rate falls at {threshold:.2%} of "
+    f"validation, the median of {len(best)} trials"
   )
+  return threshold
+
+
+def _answer(run, system, first, resumed, vectors, packs, sizes, config):
+  threshold = config.threshold
+  if config.threshold_trials:
+    threshold = _trials(run, system, first, resumed, vectors, packs, config)
+    first += config.threshold_trials * config.epochs
+  figures, params = train.train(
+    run, system.name, first, resumed, system.coherence, vectors, packs, config,
+    threshold, config.seed,
+  )  # fmt: skip
   progress.say(
     f"ned: {system.name}: {figures['validation']:.2%} of validation right "
     f"after epoch {figures['epochs']}"

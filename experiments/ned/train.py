@@ -68,14 +68,14 @@ def pack(corpus: Corpus, words: Words, config: Config) -> Packs:
   ]
   train = one(corpus.train, min(most, config.train_top))
   return Packs(
-    [kept for group in train if len((kept := _telling(group)).places)],
+    [kept for group in train if len((kept := telling(group)).places)],
     np.asarray(folds),
     one(corpus.validation, most),
     {name: one(part, most) for name, part in corpus.tests.items()},
   )
 
 
-def _telling(group: Group) -> Group:
+def telling(group: Group) -> Group:
   """The documents of a group that have a loss."""
   others = (group.packed.candidates >= 0).sum(axis=2) > 1
   kept = (others & (group.packed.gold >= 0)).any(axis=1)
@@ -166,11 +166,18 @@ def trainer(model: linking.Config):
   return linking.disambiguator(model, optimizer)
 
 
-def start(config: Config, dim: int) -> Progress:
-  """The beginning of every training, for vectors of `dim` numbers."""
+def start(config: Config, dim: int, seed: int | None = None) -> Progress:
+  """The beginning of every training, for vectors of `dim` numbers.
+
+  Args:
+    config: the configuration of the run.
+    dim: numbers of a vector.
+    seed: of the weights; by default the configuration's.
+  """
   init, _ = trainer(config.model_config(True))
   nothing = jnp.zeros((1, dim))
-  state = init(jax.random.key(config.seed), Tables(nothing, nothing))
+  key = jax.random.key(config.seed if seed is None else seed)
+  state = init(key, Tables(nothing, nothing))
   state = lower(state, config.learning_rate)
   best = jax.tree.map(jnp.copy, state.params)
   return Progress(state, best, early_stopping.State(), False)
@@ -185,6 +192,8 @@ def train(
   vectors: fold_vectors.Vectors,
   packs: Packs,
   config: Config,
+  threshold: float,
+  seed: int,
 ) -> tuple[dict[str, Any], linking.Params]:
   """Trains a model; goes on from a checkpoint of it.
 
@@ -197,6 +206,8 @@ def train(
     vectors: vectors of entities and words.
     packs: the documents.
     config: the configuration of the run.
+    threshold: share of validation right at which the learning rate falls.
+    seed: of weights and batches.
 
   Returns:
     Figures of the training, and the weights that did best on validation.
@@ -211,7 +222,7 @@ def train(
   last = Tables(jnp.asarray(vectors.last), tables.words)
   groups = fold_vectors.shift(packs.train, packs.folds, len(vectors.last))
   seen = 1 + max(int(g.mentions.max()) for g in packs.validation)
-  begin, now = 0, start(config, vectors.words.shape[1])
+  begin, now = 0, start(config, vectors.words.shape[1], seed)
   if resumed is not None and first <= resumed[0] < first + config.epochs:
     begin, now = resumed[0] - first + 1, resumed[1]
   state, best, progress, lowered = now
@@ -223,7 +234,7 @@ def train(
       # Stuck below the threshold: the learning rate falls all the same.
       state, lowered = lower(state, config.lower_learning_rate), True
       stopping.restart()
-    rng = np.random.default_rng([config.seed, epoch])
+    rng = np.random.default_rng([seed, epoch])
     losses = []
     for _, batch in packing.batches(groups, config.batch_size, rng):
       state, info = update(state, tables, batch, config.margin)
@@ -233,7 +244,7 @@ def train(
     )
     if stopping.update(epoch, score):
       best = jax.tree.map(jnp.copy, state.average)
-    if not lowered and score >= config.threshold:
+    if not lowered and score >= threshold:
       state, lowered = lower(state, config.lower_learning_rate), True
       stopping.restart()
     loss = float(jnp.mean(jnp.stack(losses)))

@@ -37,6 +37,7 @@ CHAPTERS: dict[str, str] = {
   "nvse": "experiments.nvse.chapter:chapter",
   "cmr": "experiments.cmr.chapter:chapter",
   "ned": "experiments.ned.chapter:chapter",
+  "relatedness": "experiments.relatedness.chapter:chapter",
 }
 
 _THESIS = (

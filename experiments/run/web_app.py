@@ -14,11 +14,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 MAX_BODY = 1_000_000
+_POLICY = (
+  "default-src 'self'; object-src 'none'; base-uri 'none'; "
+  "form-action 'none'; frame-ancestors 'none'"
+)
 _HEADERS = {
-  "Content-Security-Policy": (
-    "default-src 'self'; object-src 'none'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-  ),
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",
   "Referrer-Policy": "no-referrer",
@@ -133,19 +133,23 @@ def error_handlers(listing: str) -> dict[Any, Any]:
 
 
 def guarded(
-  inner: Callable[..., Any], hosts: frozenset[str] | None
+  inner: Callable[..., Any],
+  hosts: frozenset[str] | None,
+  policy: str = _POLICY,
 ) -> Callable[..., Awaitable[None]]:
   """An application behind a check of the host, with headers on all answers.
 
   Args:
     inner: the application.
     hosts: host names that requests may use; None for any.
+    policy: the content security policy of its pages.
 
   Returns:
     The application.
   """
+  headers = {**_HEADERS, "Content-Security-Policy": policy}
   extra = [
-    (name.lower().encode(), value.encode()) for name, value in _HEADERS.items()
+    (name.lower().encode(), value.encode()) for name, value in headers.items()
   ]
 
   async def application(scope, receive, send):

@@ -87,6 +87,7 @@ def serve(
   application: Callable[..., Any],
   listening: socket.socket,
   say: Callable[[str], None],
+  verb: str = "explore",
 ) -> None:
   """Serves until SIGINT or SIGTERM.
 
@@ -94,6 +95,7 @@ def serve(
     application: an ASGI application.
     listening: from `bind`.
     say: called with a line of text on progress.
+    verb: what people do at the address, for the line that tells it.
   """
   import uvicorn
 
@@ -120,7 +122,7 @@ def serve(
       loop.add_signal_handler(number, stop)
     if host_names(listening) is None:
       say("anyone who reaches this machine can ask: there is no password")
-    say(f"explore at http://{_name(address)}:{port}/ (Ctrl-C ends it)")
+    say(f"{verb} at http://{_name(address)}:{port}/ (Ctrl-C ends it)")
     await server.serve(sockets=[listening])
 
   asyncio.run(main())

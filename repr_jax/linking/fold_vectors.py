@@ -36,6 +36,8 @@ class Settings:
     lower_bounded_variance: whether its variances lie in [1, e].
     word_start: whether its first layer starts from the principal components
       of the words' vectors instead of random weights.
+    learning_rate: of Adam, for the autoencoder.
+    batch_size: entities in a step of the autoencoder.
   """
 
   contexts: bool = True
@@ -46,6 +48,8 @@ class Settings:
   hidden: int | None = None
   lower_bounded_variance: bool = False
   word_start: bool = False
+  learning_rate: float = 1e-3
+  batch_size: int = 256
 
 
 class Vectors(NamedTuple):
@@ -172,8 +176,9 @@ def _encoded(bags, words, settings, epochs, key) -> Vectors:
   )  # fmt: skip
   full = sp.csr_array(whole[np.flatnonzero(np.diff(whole.indptr))])
   model = fitting.fit(
-    full, config, key, epochs=epochs, hyper=train.Hyper(beta=settings.beta),
-    batch_size=256,
+    full, config, key, epochs=epochs,
+    hyper=train.Hyper(settings.learning_rate, settings.beta),
+    batch_size=settings.batch_size,
     word_vectors=components(words, hidden) if settings.word_start else None,
   )  # fmt: skip
 

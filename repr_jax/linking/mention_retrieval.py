@@ -124,7 +124,7 @@ def index_mentions(
     )
   postings = sp.csr_array(sp.vstack(tables, format="csr", dtype=np.float32))
   postings.eliminate_zeros()
-  index, starts = _in_chunks(postings)
+  index, starts = in_chunks(postings)
   return index, Words((columns[0], columns[1]), starts)
 
 
@@ -361,8 +361,16 @@ def search_all(
   return lax.map(one, (queries, exclude), batch_size=_SIDE_BY_SIDE)
 
 
-def _in_chunks(postings: sp.csr_array) -> tuple[Index, np.ndarray]:
-  """Postings [W, n] cut into chunks, and the first chunk of each word."""
+def in_chunks(postings: sp.csr_array) -> tuple[Index, np.ndarray]:
+  """Cuts the postings of words into chunks of equal length, on the host.
+
+  Args:
+    postings: score that a unit of each word's weight adds to each of n
+      mentions, [W, n].
+
+  Returns:
+    The index, and the first chunk of each word and the end, int64 [W + 1].
+  """
   lengths = np.diff(postings.indptr)
   starts = np.concatenate([[0], np.cumsum(-(-lengths // _CHUNK))])
   shape = (max(int(starts[-1]), 1), _CHUNK)

@@ -267,6 +267,55 @@ def _ranker_step_garbage(state, features, mask, gold):
   return state, jnp.where(mask[..., None], features, jnp.nan), mask, gold
 
 
+def _kind_params(seed, dtype):
+  return linking.KindParams(
+    _random(seed, dtype, 6, 2), _random(seed, dtype, 5, 2),
+    _random(seed, dtype, 5), _random(seed, dtype),
+  )  # fmt: skip
+
+
+def _kinds(seed, dtype):
+  return _kind_params(seed, dtype), _ids(seed, 6, 4), _ids(seed, 5, 3, 2)
+
+
+def _kinds_garbage(params, contexts, kinds):
+  return (
+    params,
+    jnp.where(contexts >= 0, contexts, -8),
+    jnp.where(kinds >= 0, kinds, -3),
+  )
+
+
+def _kinds_masked(seed, dtype):
+  mask = jnp.asarray([True, True, False])
+  return *_kinds(seed, dtype), jnp.abs(_random(seed, dtype, 3)), mask
+
+
+def _kinds_masked_garbage(params, contexts, kinds, log_links, mask):
+  log_links = jnp.where(mask, log_links, jnp.nan)
+  return *_kinds_garbage(params, contexts, kinds), log_links, mask
+
+
+_KINDS = linking.kind_ranker(linking.KindConfig(6, 5, 2), optax.sgd(0.1))
+
+
+def _kind_step(seed, dtype):
+  params = _kind_params(seed, dtype)
+  batch = linking.KindArrays(
+    _ids(seed, 6, 2, 4),
+    _ids(seed, 5, 2, 3, 2),
+    jnp.abs(_random(seed, dtype, 2, 3)),
+    jnp.asarray([[True, True, False], [True, True, True]]),
+    jnp.asarray([1, -1], jnp.int32),
+  )
+  return linking.KindState(params, optax.sgd(0.1).init(params)), batch
+
+
+def _kind_step_garbage(state, batch):
+  log_links = jnp.where(batch.mask, batch.log_links, jnp.nan)
+  return state, batch._replace(log_links=log_links)
+
+
 def _call(door):
   return functools.partial(door, _CONFIG)
 
@@ -276,6 +325,7 @@ DOORS = [
   Door("linking.fit", host="reads documents"),
   Door("linking.unigram_noise", host="builds an alias table by a loop"),
   Door("linking.index_mentions", host="cuts postings of text into chunks"),
+  Door("linking.index_fields", host="cuts postings of text into chunks"),
   Door("linking.make_queries", host="looks words up"),
   Door("linking.max_margin", host="returns two functions"),
   Door(
@@ -361,8 +411,37 @@ DOORS = [
   Door("linking.decide", host="goes through groups of documents"),
   Door("linking.graph_features", _graph, grad=(1,), mask=_graph_garbage),
   Door("linking.pagerank", _graph, grad=(1,), mask=_graph_garbage),
+  Door("linking.best_pagerank", _graph, grad=(1,), mask=_graph_garbage),
   Door("linking.coherence", _graph, grad=(1,), mask=_graph_garbage),
   Door("linking.messages", _graph, grad=(1,), mask=_graph_garbage),
+  Door("linking.fit_kinds", host="trains in batches"),
+  Door("linking.cross_kinds", host="trains in batches"),
+  Door("linking.apply_kinds", host="goes through batches"),
+  Door("linking.kind_scores", _kinds, grad=(0,), mask=_kinds_garbage),
+  Door("linking.kind_parts", _kinds, grad=(0,), mask=_kinds_garbage),
+  Door(
+    "linking.kind_features",
+    _kinds_masked,
+    grad=(0,),
+    mask=_kinds_masked_garbage,
+  ),
+  Door("linking.kind_ranker", host="returns two functions"),
+  Door(
+    "linking.kind_ranker.init",
+    lambda seed, dtype: (jax.random.key(seed),),
+    call=_KINDS[0],
+    jitted=lambda: _KINDS[0],
+    grad="draws weights",
+    dtypes=_DRAWS,
+  ),
+  Door(
+    "linking.kind_ranker.update",
+    _kind_step,
+    call=_KINDS[1],
+    jitted=lambda: _KINDS[1],
+    grad="a step of an optimizer; `kind_scores` has the gradient",
+    mask=_kind_step_garbage,
+  ),
   Door("linking.candidate_scores", _ranked, grad=(0,), mask=_ranked_garbage),
   Door(
     "linking.score_parts",

@@ -17,6 +17,7 @@ from experiments.cmr import (
   comparison,
   evaluate,
   reporting,
+  searches,
   systems,
 )
 from experiments.cmr import data as task_lib
@@ -24,6 +25,8 @@ from experiments.cmr.config import Config
 from experiments.run import config as config_lib
 from experiments.run import presets, runlib
 from repr_jax.data import trec
+from repr_jax.data.documents import mentions
+from repr_jax.data.entities import sentence_from_text
 from repr_jax.errors import InputError
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -359,6 +362,65 @@ def test_every_setting_of_the_thesis_preset_has_its_figure():
   assert len(texts) == 21
   for text in texts:
     assert systems.thesis(systems.parse(text))[0] is not None
+
+
+def test_further_searches_are_lines_of_the_table(options, tmp_path):
+  names = ("bm25:document_weight=0", "bm25f:document_weight=0.5")
+  config = dataclasses.replace(options, searches=names, systems=())
+  with runlib.Run("cmr", directory=tmp_path, config={}) as run:
+    _, scored, lines = comparison.compare(run, config)
+  assert [line.name for line in lines] == ["bm25", *names]
+  alone = dataclasses.replace(config, document_weight=0.0, searches=())
+  task = task_lib.load(alone)
+  other = evaluate.score(task, alone, tmp_path / "other")
+  np.testing.assert_array_equal(scored.searches[names[0]][0], other.candidates)
+  assert not np.allclose(scored.searches[names[1]][1], scored.scores["bm25"])
+
+
+def test_the_thesis_preset_has_both_document_weights():
+  text = (presets.FOLDER / "cmr_thesis.flags").read_text()
+  assert "--searches=bm25:document_weight=0.01," in text
+  search = searches.parse("bm25:document_weight=0.01")
+  assert searches.published(search) == 0.5426
+
+
+@pytest.mark.parametrize(
+  "text",
+  ["bm25", "lsa", "bm25:weight=1", "bm25f:document_weight=x",
+   "bm25f:document_weight=-1", "bm25:document_weight=0:mention_weight=0"],
+)  # fmt: skip
+def test_searches_that_cannot_be_are_refused(text):
+  with pytest.raises(InputError, match="--searches: "):
+    _from(searches=(text,))
+
+
+def test_chains_of_a_file_give_mentions_words(tmp_path):
+  texts = ["Ann Lee sang", "She sang", "Bob ran"]
+  spans = [[(0, 7, "a")], [(0, 3, "a")], [(0, 3, "b")]]
+  stream = [
+    sentence_from_text(text, own)._replace(doc="d1" if i < 2 else "d2")
+    for i, (text, own) in enumerate(zip(texts, spans))
+  ]
+  collection = mentions.collect(stream)
+  path = tmp_path / "chains.txt"
+  path.write_text("m0 m1\n\n")
+  chains = mentions.read_chains(path, collection)
+  assert chains.tolist() == [0, 0, -1]
+  field = mentions.featurize(collection, chains=chains, document_words=0)
+  counts, words = mentions.word_part(field.document)
+  assert counts.toarray()[1, words.index("lee")] == 1
+  guessed = mentions.featurize(collection, document_words=0).document
+  counts, words = mentions.word_part(guessed)
+  assert counts.toarray()[1, words.index("lee")] == 0
+  for text, message in (
+    ("m0 m9", "no mention 'm9'"),
+    ("m0 m0", "listed twice"),
+    ("m1 m2", "belongs to one document"),
+    ("", "no chain"),
+  ):
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+      mentions.read_chains(path, collection)
 
 
 def test_one_mention_each_is_nothing_to_ask(tmp_path):

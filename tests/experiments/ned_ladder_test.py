@@ -1,5 +1,6 @@
 """The ladder on a small world in which links decide."""
 
+import dataclasses
 import gzip
 import json
 
@@ -8,6 +9,7 @@ import pytest
 
 from experiments.ned import (
   ladder,
+  ladder_fields,
   ladder_report,
   link_model,
   open_linking,
@@ -35,7 +37,7 @@ def world(tmp_path_factory):
       team = int(rng.integers(2))
       name = f"{number}{split}"
       topic = ("Poetry", "Football")[team]
-      text = f"{topic} in Bonn"
+      text = f"{topic}\nBonn"  # on lines of their own: no context tells
       gold = ("Bonn", "Bonn F.C.")[team]
       end, place = len(topic), len(text) - 4
       documents.append(
@@ -116,10 +118,20 @@ def test_kinds_of_errors_are_counted(answered):
   assert table.rows[0][3] == "Bonn: Bonn for Bonn F.C."
 
 
+def test_parts_of_scores_tell_what_misled(answered):
+  parts = np.zeros((2, 5))
+  parts[0, 4], parts[1, 0] = 3.0, 1.0
+  assert ladder_report.misled_by(parts, 0, 1) == "graph"
+  assert ladder_report.misled_by(parts, 1, 0) == "prior"
+  shape = answered.parts["testa"].shape
+  assert shape == (*answered.probabilities["testa"].shape, 5)
+
+
 def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   config, answered, source = laddered
   with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
-    table = open_linking.evaluate(run, config, answered, source)
+    table, errors = open_linking.evaluate(run, config, answered, source)
+  assert errors.rows[0] == ["testb", 0, 0, 0, 0]
   first, second = table.rows
   assert first[0] == "testb" and second[0] == "again"
   assert first[1:] == second[1:]
@@ -131,6 +143,43 @@ def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   assert set(model.base.entities) == {
     "Bonn", "Bonn F.C.", "Poetry", "Football",
   }  # fmt: skip
+
+
+def test_local_and_global_models_are_rungs(laddered, tmp_path):
+  config, answered, _ = laddered
+  plain = tmp_path / "plain.txt"
+  plain.write_text("He saw Bonn in Football rain .\nBonn was wet .\n" * 3)
+  config = dataclasses.replace(
+    config, fields=("null",), texts=(str(plain),), field_epochs=2, field_dim=4
+  )
+  with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
+    made = ladder_fields.add_fields(run, config, answered)
+  added = [x for x in made.answers if x not in answered.answers]
+  assert [x.partition(",")[0] for x in added] == [
+    "local attention", "global field", "global field",
+  ]  # fmt: skip
+  for system in added:
+    for name in ("testa", "testb"):
+      answers = made.answers[system][name]
+      assert answers.shape == answered.splits[name].gold.shape
+      assert (answers >= 0).all()
+  # A prior by links between candidates decides, whatever the vectors say.
+  assert _right(made, added[-1]) == 1
+
+
+def test_titles_in_plain_text_are_mentions(tmp_path):
+  plain = tmp_path / "plain.txt"
+  plain.write_text("Rome fell and New York City rose in Rome .\n")
+  titles = {"Rome": 0, "New York": 1, "New York City": 2, "Rome (band)": 3}
+  (document,) = ladder_fields.read_text(str(plain), titles)
+  assert [m.entity for m in document.mentions] == ["New York City", "Rome"]
+  config = Config(
+    mode="ladder", candidates="x", fields=("vae",), texts=("/none",)
+  )
+  with pytest.raises(InputError, match="--texts"):
+    ladder_fields.check(config)
+  with pytest.raises(InputError, match="--texts"):
+    Config(mode="ladder", candidates="x", texts=("x",))
 
 
 def test_a_missing_directory_is_refused(tmp_path):

@@ -8,13 +8,20 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.ned import link, link_model, open_linking
+from experiments.ned import (
+  link,
+  link_model,
+  link_page,
+  link_server,
+  open_linking,
+)
 from experiments.ned.config import Config
 from repr_jax import linking
 from repr_jax.data.documents import (
   candidate_features,
   entity_base,
   evidence,
+  title_kinds,
 )
 from repr_jax.data.documents.entity_base import Entity
 from repr_jax.errors import InputError
@@ -51,12 +58,19 @@ def model():
   features = [
     candidate_features.document_features(d, links, {}) for d in documents
   ]
+  known = title_kinds.build_vocabulary(documents, 4, 1)
+  arrays = title_kinds.encode_kinds(documents, known, 30)
+  params = linking.fit_kinds(arrays, known, jax.random.key(0), dim=4)
+  features = link_model.join_features(
+    documents, features, linking.apply_kinds(params, arrays)
+  )
   groups = evidence.pack_evidence(documents, features, ((4, 30),), 30)
   rankers = linking.fit_rankers(
     groups, jax.random.key(0), members=2, hidden=4, epochs=40,
     learning_rate=0.02,
   )  # fmt: skip
-  return link_model.LinkModel(rankers, base, 0.3)
+  contexts = link_model.Contexts(known, params)
+  return link_model.LinkModel(rankers, contexts, base, 0.3, True)
 
 
 def _records(model, tmp_path, text, **settings):
@@ -77,6 +91,9 @@ def test_plain_text_is_linked_with_reasons(model, tmp_path, entity):
   for record in records:
     why = record["why"]
     assert sum(why["parts"].values()) == pytest.approx(why["score"], abs=1e-3)
+    told = sum(x["part"] for x in why["context"])
+    assert told == pytest.approx(why["context_score"], abs=1e-3)
+    assert why["context"]
   assert first["why"]["mentions"] == [
     {"surface": second["surface"], "share": 1.0}
   ]
@@ -129,8 +146,70 @@ def test_the_program_reads_files(model, tmp_path):
   assert records == _records(model, tmp_path, _TEXTS["Bonn"])
 
 
-def test_a_text_without_names_has_no_lines(model, tmp_path):
+def test_a_text_without_names_has_no_lines(model, tmp_path, capsys):
   assert _records(model, tmp_path, "nothing is named here") == []
+  assert "1 documents have no mention" in capsys.readouterr().err
+
+
+def test_a_page_marks_each_mention_by_certainty(model, tmp_path):
+  text = _TEXTS["Bonn"] + " <b>"
+  records = _records(model, tmp_path, text)
+  marked = link_page.marked_text(text, records)
+  assert "&lt;b&gt;" in marked and "<b>" not in marked
+  assert marked.count("<mark") == len(records)
+  assert f'class="{link_page.certainty(records[0])}"' in marked
+  inner = {**records[0], "start": 14, "end": 15}  # inside the first
+  assert link_page.marked_text(text, [*records, inner]) == marked
+  for p, kind in ((0.1, "c0"), (0.5, "c1"), (0.99, "c4")):
+    record = {**records[0], "probability": p, "nil": False}
+    assert link_page.certainty(record) == kind
+  assert link_page.certainty({**records[0], "nil": True}) == "nil"
+
+
+@pytest.mark.filterwarnings("ignore:Using .httpx.")
+def test_a_served_page_links_what_is_sent(model):
+  pytest.importorskip("httpx")
+  from starlette.testclient import TestClient
+
+  client = TestClient(link_server.build(model), base_url="http://localhost")
+  assert "<textarea" in client.get("/").text
+  shown = client.post("/", data={"text": _TEXTS["Bonn"]})
+  assert shown.status_code == 200 and "<mark" in shown.text
+  sent = client.post("/api/link", json={"text": _TEXTS["Bonn (band)"]})
+  assert sent.json()["mentions"][0]["entity"] == "Bonn (band)"
+  for body in ({"text": " "}, {"text": 3}, {"words": "x"}):
+    refused = client.post("/api/link", json=body)
+    assert refused.status_code == 422 and refused.json()["error"]
+  assert client.post("/", data={"text": ""}).status_code == 422
+  large = client.post("/", content=b"text=" + b"a" * link_server.MAX_BYTES)
+  assert large.status_code == 422 and "bytes" in large.text
+  other = TestClient(link_server.build(model), base_url="http://evil.test")
+  assert other.get("/").status_code == 400
+
+
+def test_given_mentions_may_overlap_or_lack_candidates(model, tmp_path, capsys):
+  path = tmp_path / "given.jsonl"
+  text = "The Bonn band met Zzyzx."
+  spans = [(4, 8), (4, 13), (18, 23)]
+  mentions = [{"start": a, "end": b} for a, b in spans]
+  record = {"doc_id": "d", "text": text, "mentions": mentions}
+  path.write_text(json.dumps(record) + "\n")
+  config = Config(mode="link", model="x", mentions=str(path))
+  documents = link.documents(model, config, [])
+  records = list(link.records(model, link_model.link(model, documents)))
+  assert [(x["start"], x["end"]) for x in records] == spans
+  assert records[0]["entity"] in _TEXTS
+  assert records[2]["entity"] is None and records[2]["nil"]
+  said = capsys.readouterr().err
+  assert "2 of 3 mentions have no candidates" in said
+  assert "1 mentions overlap" in said
+
+
+def test_a_line_of_100_000_characters_is_linked(model, tmp_path):
+  text = "x " * 50_000 + "so Bonn lies on the Rhine"
+  records = _records(model, tmp_path, text)
+  assert [x["surface"] for x in records] == ["Bonn", "Rhine"]
+  assert records[0]["entity"] == "Bonn"
 
 
 def test_bad_input_is_refused(model, tmp_path):
@@ -157,3 +236,13 @@ def test_f1_with_nil_by_hand():
   f1, right = open_linking._f1(scores, 0.5)
   assert f1 == pytest.approx(2 * 1 / (2 + 3))
   assert right == pytest.approx(2 / 4)
+
+
+def test_errors_by_kind_are_counted_once():
+  # probability, right, linked, covered
+  scores = np.array(
+    [[0.9, 1, 1, 1], [0.8, 0, 1, 1], [0.2, 1, 1, 1], [0.7, 0, 0, 0],
+     [0.9, 0, 1, 0], [0.1, 0, 0, 0]]
+  )  # fmt: skip
+  counts = open_linking.error_counts(scores, 0.5)
+  assert list(counts.values()) == [1, 1, 1, 1]

@@ -203,6 +203,27 @@ def test_the_learning_rate_falls_once_and_training_ends(world, tmp_path):
   assert 1 < len(first) < config.epochs
 
 
+def test_the_threshold_is_the_median_of_trials(world, tmp_path, monkeypatch):
+  """Trials have seeds of their own and steps before those of the system."""
+  asked = []
+
+  def fake(run, name, first, resumed, coherence, vectors, packs, config,
+           threshold, seed):  # fmt: skip
+    asked.append((first, threshold, seed))
+    params = training.start(config, vectors.words.shape[1]).best
+    return {"validation": 0.1 * len(asked), "epochs": 1}, params
+
+  monkeypatch.setattr(training, "train", fake)
+  config = _config(world, threshold_trials=3, vector_steps=5, epochs=4)
+  with runlib.Run("ned", directory=tmp_path, config={}) as run:
+    systems.run_all(run, config)
+  assert [x[0] for x in asked] == [4 * i for i in range(8)]
+  assert [x[1] for x in asked[:3]] == [1.0] * 3
+  assert [x[2] for x in asked[:4]] == [1, 2, 3, 0]
+  np.testing.assert_allclose(asked[3][1], 0.2)
+  np.testing.assert_allclose(asked[7][1], 0.6)
+
+
 def test_wrong_options_are_named(world):
   with pytest.raises(InputError, match="--objectives"):
     _from(objectives=("best",))

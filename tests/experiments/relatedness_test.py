@@ -10,7 +10,9 @@ import sys
 import numpy as np
 import pytest
 
+from experiments.relatedness import chapter, evaluate
 from repr_jax.data import vectors
+from repr_jax.evaluation import relatedness
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _TOPICS = (
@@ -155,3 +157,32 @@ def test_bad_input_ends_with_2(tmp_path):
   assert ended.returncode == 2
   assert f"{bad}:1" in ended.stderr
   assert "Traceback" not in ended.stderr
+
+
+def _line(vectors, maps, coverage=0.5):
+  queries = {f"q{i}": {"MAP": x} for i, x in enumerate(maps)}
+  means = {"MAP": float(np.mean(maps))} if maps else {}
+  figures = relatedness.Relatedness(means, queries, [], coverage)
+  return evaluate.Line(vectors, "classes", figures)
+
+
+def test_the_chapter_tests_the_order_of_vectors():
+  rng = np.random.default_rng(0)
+  low = rng.random(40).tolist()
+  lines = [
+    _line("max_margin U1", low),
+    _line("max_margin U1+U2", [x + 0.2 for x in low]),
+    _line("vae U1+U2", [x + 0.1 for x in low], 0.25),
+  ]
+  made = chapter.make(lines)
+  assert [x.sentence for x in made.claims] == [
+    "Contexts of mentions add to pages",
+    "Max-margin vectors beat the autoencoder's",
+  ]
+  assert all(x.holds for x in made.claims)
+  assert made.answer.startswith("max_margin U1+U2 vectors rank")
+  assert "vae U1+U2 25%" in made.notes[0]
+  worse = lines[0]._replace(vectors="max_margin U1+U2")
+  turned = chapter.make([lines[1]._replace(vectors="max_margin U1"), worse])
+  assert not turned.claims[0].holds
+  assert "No query" in chapter.make([_line("vae U1", [])]).answer

@@ -3,7 +3,8 @@
 `NAMES` lists the features and `GROUPS` tells the kind of each: "prior" (how
 often the candidate is meant), "name" (title against the mention's text) and
 "document" (title against the rest of the text). Features that need the other
-mentions' candidates are computed by `linking.graph_features`.
+mentions' candidates are computed by `linking.graph_features`. `BY_LINKS` are
+the places of those that count training links.
 """
 
 import collections
@@ -64,6 +65,7 @@ _FEATURES = (
 )
 GROUPS = tuple(group for group, _ in _FEATURES)
 NAMES = tuple(name for _, name in _FEATURES)
+BY_LINKS = tuple(i for i, name in enumerate(NAMES) if "training" in name)
 
 
 class Links(NamedTuple):

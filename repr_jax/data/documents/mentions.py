@@ -7,9 +7,10 @@ sentence, the words of its document that score highest there, and the words of
 its coreference chain. Words are lower-cased; English stop words, the
 genitive's ending and marks are left out.
 
-The thesis' chains come from a coreference system. Here a chain is made of the
-mentions in the same document that share a word with the mention, which uses
-no link; sentences without a document have neither chain nor document words.
+The thesis' chains come from a coreference system; `read_chains` reads such
+ones. Otherwise a chain is made of the mentions in the same document that share
+a word with the mention, which uses no link; sentences without a document have
+neither chain nor document words.
 """
 
 import collections
@@ -20,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.data import entities
+from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
 # Of Lucene's StandardAnalyzer, which the thesis used.
@@ -174,8 +176,53 @@ def _acronym(tokens: Iterable[str]) -> str:
   return text.lower() if text.isupper() and 2 <= len(text) <= 6 else ""
 
 
+def read_chains(path: files.Path, mentions: Sequence[Mention]) -> np.ndarray:
+  """Reads coreference chains, one a line: "m0 m4 m7".
+
+  Args:
+    path: ids of the mentions of each chain, with blanks between them.
+    mentions: of the whole collection.
+
+  Returns:
+    The chain of each mention, int64 [n]; -1 for mentions in none.
+
+  Raises:
+    InputError: an id is unknown or twice in the file, a chain has mentions of
+      two documents or of none, or there is no chain.
+  """
+  rows = {mention.id: i for i, mention in enumerate(mentions)}
+  chains = np.full(len(mentions), -1)
+  count = 0
+  for line, text in enumerate(files.open_text(path), 1):
+    names = text.split()
+    for name in names:
+      if name not in rows:
+        raise InputError(
+          f"there is no mention {name!r}; mentions are named m0, m1, ... in "
+          "the order of the corpus",
+          path=path, line=line,
+        )  # fmt: skip
+      if chains[rows[name]] >= 0:
+        raise InputError(f"{name!r} is listed twice", path=path, line=line)
+      own, first = mentions[rows[name]].doc, mentions[rows[names[0]]].doc
+      if not own or own != first:
+        raise InputError(
+          f"{names[0]!r} and {name!r} are in the documents {first!r} and "
+          f"{own!r}; a chain belongs to one document",
+          path=path, line=line,
+        )  # fmt: skip
+      chains[rows[name]] = count
+    count += bool(names)
+  if not count:
+    raise InputError("has no chain", path=path)
+  return chains
+
+
 def featurize(
-  mentions: Sequence[Mention], *, document_words: int = 10
+  mentions: Sequence[Mention],
+  *,
+  document_words: int = 10,
+  chains: np.ndarray | None = None,
 ) -> Fields:
   """Both fields of all mentions.
 
@@ -183,12 +230,14 @@ def featurize(
     mentions: of the whole collection, as chains and frequencies need it.
     document_words: how many of the best words of the document each mention
       gets: by their count there times their inverse document frequency.
+    chains: the coreference chain of each mention, int [n], -1 for none; by
+      default mentions of a document that share a word are one.
 
   Returns:
     The fields, n rows each.
   """
   around = _document_words(mentions, document_words)
-  chains = _chains(mentions)
+  together = _chains(mentions) if chains is None else _given(mentions, chains)
   first, second = _Rows(), _Rows()
   sentences: dict[tuple[str, ...], list[str]] = {}
   for i, mention in enumerate(mentions):
@@ -197,7 +246,7 @@ def featurize(
       words = content_words(mention.sentence)
       sentences[mention.sentence] = [f"word:{word}" for word in words]
     second.add(
-      [*sentences[mention.sentence], *around.get(mention.doc, ()), *chains[i]]
+      [*sentences[mention.sentence], *around.get(mention.doc, ()), *together[i]]
     )
   return Fields(first.field(), second.field())
 
@@ -284,3 +333,15 @@ def _chains(mentions: Sequence[Mention]) -> list[list[str]]:
     chain = set().union(*(together.get(word, ()) for word in words))
     chains.append([f"word:{word}" for word in sorted(chain)])
   return chains
+
+
+def _given(mentions: Sequence[Mention], chains: np.ndarray) -> list[list[str]]:
+  """Words of each mention's chain, or of the mention alone."""
+  own = [set(content_words(mention.words)) for mention in mentions]
+  words: dict[int, set[str]] = {}
+  for number, mine in zip(chains.tolist(), own):
+    words.setdefault(number, set()).update(mine)
+  return [
+    [f"word:{x}" for x in sorted(words[number] if number >= 0 else mine)]
+    for number, mine in zip(chains.tolist(), own)
+  ]
