@@ -231,12 +231,15 @@ def chart_html(chart: report.Forest | report.Lines) -> str:
   return f"<figure>\n{drawn}<figcaption>{caption}</figcaption></figure>\n"
 
 
-def table_html(table: report.Table, command: str = "") -> str:
+def table_html(
+  table: report.Table, command: str = "", *, codes: bool = True
+) -> str:
   """A table as HTML.
 
   Args:
     table: the table; one with many columns and few rows is turned.
     command: the command that made it, to stand below it.
+    codes: whether text in cells may be a code, which words replace.
   """
   if len(table.header) > _MOST_COLUMNS > len(table.rows):
     table = _turned(table)
@@ -249,9 +252,10 @@ def table_html(table: report.Table, command: str = "") -> str:
     for x, column in zip(table.header, [*zip(*table.rows)] or table.header)
   )
   names = [report_labels.label(str(x)).text for x in table.header]
-  body = "".join(
-    f"<tr>{''.join(map(_cell, row, names))}</tr>\n" for row in table.rows
-  )
+  body = ""
+  for row in table.rows:
+    cells = (_cell(x, name, codes) for x, name in zip(row, names))
+    body += f"<tr>{''.join(cells)}</tr>\n"
   return (
     f'<table class="{kind}"><caption>{_escape(table.title)}</caption>\n'
     f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n"
@@ -273,13 +277,14 @@ def _numeric(cells: Sequence[Any]) -> str:
   return ' class="number"' if numbers and any(texts) else ""
 
 
-def _cell(value: Any, column: str) -> str:
+def _cell(value: Any, column: str, codes: bool) -> str:
   kind = _numeric([value])
   if value in ("agrees", "above", "below"):
     kind = f' class="{value}"'
   named = f' data-name="{_escape(column)}"' if column and value != "" else ""
   text = value if isinstance(value, str) else report_labels.number(value)
-  return f"<td{kind}{named}>{report_charts.name(text)}</td>"
+  shown = report_charts.name(text) if codes else _escape(text)
+  return f"<td{kind}{named}>{shown}</td>"
 
 
 def _command(command: str) -> str:

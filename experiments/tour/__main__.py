@@ -71,7 +71,7 @@ def page(visited: Sequence[stops.Stop]) -> str:
     parts.append(
       f"<section>\n<h2>{number}. {html.escape(stop.title)}</h2>\n"
       f'<p class="answer">{html.escape(stop.answer)}</p>\n{drawn}'
-      f"{report_page.table_html(stop.table)}"
+      f"{report_page.table_html(stop.table, codes=False)}"
       "<details><summary>The function that was run</summary>\n"
       f"<pre>{html.escape(stop.code)}</pre></details>\n</section>\n"
     )

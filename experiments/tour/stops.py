@@ -70,8 +70,8 @@ def words_stop(wordnet: data.WordNet, config: Config) -> tuple[Stop, Words]:
   stop = Stop(
     "Which words are alike?",
     f"Vectors of {len(words):,} words from WordNet's synsets, hypernyms and "
-    f"glosses order the {scored.scored} known pairs of WordSim-353 much as "
-    f"people do: Spearman's correlation is {scored.value:.0f} of 100.",
+    f"glosses. On the {scored.scored} known pairs of WordSim-353 Spearman's "
+    f"correlation with people is {scored.value / 100:.2f}.",
     inspect.getsource(methods.word_vectors),
     None,
     word_map.draw(list(shown), vectors[rows], asked, paper=None),
@@ -139,7 +139,7 @@ def rules_stop(wordnet: data.WordNet, config: Config) -> Stop:
     )
     best = fitted.predict("_hyponym", head="horse.n.01", top=4)
     checked = kb.check_rules(
-      fitted.model, fitted.params, [methods.RULE], fitted.relations,
+      fitted.model, fitted.params, methods.RULES, fitted.relations,
       fitted.entities, fitted.constraints,
     )  # fmt: skip
     rows.append(
@@ -147,10 +147,10 @@ def rules_stop(wordnet: data.WordNet, config: Config) -> Stop:
     )
   return Stop(
     "Do rules hold in the vectors?",
-    f"If y is a hypernym of x, x is a hyponym of y. Of {len(sample)} hyponyms "
-    "of animals that training lacks, the mean reciprocal rank is "
-    f"{points[0].value:.2f} without and {points[1].value:.2f} with this rule, "
-    "which then holds for every pair of entities.",
+    "Two rules say that hyponyms are the inverse of hypernyms. Training has "
+    "all hypernyms of animals and one in twenty hyponyms. Of "
+    f"{len(sample)} others the mean reciprocal rank is {points[0].value:.2f} "
+    f"without and {points[1].value:.2f} with the rules.",
     inspect.getsource(methods.knowledge_bases),
     report.Forest(
       "Held-out hyponyms, with 95 % intervals over facts.",
@@ -160,11 +160,11 @@ def rules_stop(wordnet: data.WordNet, config: Config) -> Stop:
     ),
     "",
     report.Table(
-      "The rule in both models",
+      "The rules in both models",
       ["model", "largest violation", "kinds of horse, best first"],
       rows,
     ),
-    "MRR with the rule",
+    "MRR with rules",
     points[1].value,
   )
 
@@ -174,7 +174,7 @@ def links_stop(known: Words, config: Config) -> Stop:
   vectors = data.Vectors(known.words, known.vectors.astype(np.float32))
   linker, documents = methods.linker(vectors, config)
   total = right = prior = 0
-  rows: list[list[Any]] = []
+  rows: dict[str, list[Any]] = {}
   for document in documents:
     lists = candidates.document_candidates(linker.index, document, linker.top)
     linked = linker.link(document)
@@ -184,16 +184,14 @@ def links_stop(known: Words, config: Config) -> Stop:
       total += 1
       right += own[0].entity == mention.entity
       prior += likely[0][0] == mention.entity
-      if len(rows) < 8 and own[0].entity == mention.entity:
-        one = own[0]
-        rows.append(
-          [mention.surface, one.entity, one.prior, one.context, one.coherence]
-        )
+      if own[0].entity == mention.entity:
+        _, *parts = own[0][1:]
+        rows.setdefault(mention.surface, [own[0].entity, *parts])
   return Stop(
     "Which entity does a mention mean?",
-    f"Of {total} ambiguous mentions in texts that training lacks, "
-    f"{right} are linked right, and {prior} by the most frequent entity "
-    "alone. The score of an answer is the sum of three parts.",
+    f"Of {total} ambiguous mentions in texts that training lacks, {right} are "
+    f"linked right; the most frequent entity alone gets {prior}. The score of "
+    "an answer is the sum of three parts.",
     inspect.getsource(methods.linker),
     report.Forest(
       "Mentions with two candidates or more.",
@@ -208,7 +206,7 @@ def links_stop(known: Words, config: Config) -> Stop:
     report.Table(
       "Mentions that were linked right, and why",
       ["mention", "entity", "prior", "context", "coherence"],
-      rows,
+      [[surface, *rest] for surface, rest in list(rows.items())[:8]],
     ),
     f"right of {total}",
     right,

@@ -18,7 +18,7 @@ _ROOT = pathlib.Path(experiments.__file__).parents[1]
 
 
 def test_the_page_has_the_stops_in_order_and_escapes_them():
-  table = report.Table("Words", ["word", "nearest"], [["a<b", "c"]])
+  table = report.Table("Words", ["word", "nearest"], [["a<b", "A"]])
   chart = report.Forest("Scores", "score", [report.Point("x", 1.0)])
   visited = [
     stops.Stop("Why <1>?", "5 & 6", "def f():\n  <tag>", None, "<svg></svg>",
@@ -28,6 +28,7 @@ def test_the_page_has_the_stops_in_order_and_escapes_them():
   text = tour.page(visited)
   assert text.index("1. Why &lt;1&gt;?") < text.index("2. Two?")
   assert "5 &amp; 6" in text and "&lt;tag&gt;" in text
+  assert ">A</td>" in text  # a word, not the code of a model
   assert text.count("<figure>") == 2 and "<svg></svg>" in text
   assert "<script" not in text
 
