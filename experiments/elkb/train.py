@@ -25,6 +25,7 @@ from repr_jax.kb import (
   rule_set,
   rule_start,
   scores,
+  sharding,
 )
 from repr_jax.kb.candidate_loss import CandidateConfig
 from repr_jax.kb.rule_compiler import Constraints
@@ -131,13 +132,13 @@ def prepare(
   known = negatives.known_facts(kb.splits.train.array, *sizes)
   inputs = known, jax.tree.map(jnp.asarray, facts)
   if mesh is not None:
-    params, inputs, compiled = _place((params, inputs, compiled), mesh)
+    inputs, compiled = _place((inputs, compiled), mesh)
   make = _projected_sgd
   if config.trainer == "candidate_softmax":
     make = _candidate_softmax
   state, epoch, pure = make(config, compiled, params, sizes, mesh)
   if mesh is not None:
-    state = _place(state, mesh)
+    state = sharding.place_state(mesh, state)
   return Training(config, compiled, state, inputs, epoch, pure, mesh)
 
 
@@ -259,7 +260,7 @@ class Validation:
     mode = "min" if config.select_by == "mean_rank" else "max"
     self.stopping = early_stopping.EarlyStopping(config.patience, mode)
     self._collapsed = False
-    self._best = jax.tree.map(np.asarray, training.state.params)
+    self._best = self._tables(training.state)
     memory = {
       "state": training.state,
       "best": self._best,
@@ -297,10 +298,8 @@ class Validation:
     if not self.needs_state(epoch):
       self._run.log(epoch, loss=loss)
       return
-    config, params = (
-      self._training.config,
-      jax.tree.map(jnp.asarray, state.params),
-    )
+    config = self._training.config
+    params = jax.tree.map(jnp.asarray, self._tables(state))
     ranks = rank_facts(
       self._kb,
       config.score_model,
@@ -346,6 +345,10 @@ class Validation:
         f"epoch {epoch + 1}: the model has collapsed: {reason}; epoch "
         f"{step + 1} is kept so far"
       )
+
+  def _tables(self, state: Any) -> scores.Params:
+    """The tables of a state on the host, without padding."""
+    return sharding.on_host(state.params, len(self._kb.entities))
 
   def best(self) -> scores.Params:
     """The tables with the best figure so far."""

@@ -44,8 +44,9 @@ class CandidateConfig:
     batch_size: facts in a step of a pass.
     num_candidates: entities drawn for each batch of a pass; 0 for all.
     dtype: of the tables.
-    mesh: devices that share each batch, all axes together; tables are on
-      every one of them.
+    mesh: devices that share each batch or, where each fact meets all
+      entities, the entities; all axes together. Tables are cut by entity
+      where `sharding.place_state` has done so.
   """
 
   num_entities: int
@@ -140,7 +141,7 @@ def batch_loss(
     params.entities[head], params.entities[tail], params.relations, table
   )
   sampled = batch.candidates is not None
-  count = params.entities.shape[0]
+  count = min(config.num_entities, params.entities.shape[0])
   return rows_loss(
     config, known, rows, batch.facts, ids, count, sampled, penalty
   )
@@ -164,7 +165,7 @@ def rows_loss(
     rows: of the facts and candidates.
     facts: head, relation, tail, int32 [B, 3].
     ids: those of the candidates, [S].
-    count: E.
+    count: E; candidates from there on are padding.
     sampled: whether the candidates are a sample.
     weight: of the penalty.
 
@@ -172,20 +173,19 @@ def rows_loss(
     Scalar.
   """
   heads, tails, relations, table = rows
-  if config.mesh is not None:
-    heads, tails = meshes.constrain(
-      (heads, tails), config.mesh, config.mesh.axis_names
-    )
+  heads, tails = _over_devices(config, (heads, tails), sampled)
   few = relations.shape[0] <= _TOGETHER
   ask = _ask_at_once if config.model.batch_queries and few else _ask
-  asked = ask(config, relations, facts[:, 1], heads, tails)
+  asked = ask(config, relations, facts[:, 1], heads, tails, sampled)
   total = jnp.zeros((), heads.dtype)
   for side, query, truth, own in zip(
     (0, 2), asked.queries, asked.truth, asked.own, strict=True
   ):
     logits = scores.score_candidates(config.model, query, table)
+    if not sampled and table.shape[0] > count:
+      logits = jnp.where(ids < count, logits, -jnp.inf)
     if config.loss == "bpr":
-      total += _bpr(logits, truth, ids, facts, side, known)
+      total += _bpr(logits, truth, ids, facts, side, known, count)
     elif not sampled:
       total += jnp.mean(jax.nn.logsumexp(logits, axis=1) - truth)
     else:
@@ -197,11 +197,17 @@ def rows_loss(
   return total / 2 + weight * penalty / facts.shape[0]
 
 
-def _ask(config, relations, ids, heads, tails):
+def _over_devices(config, rows, sampled):
+  """Facts go over the devices, unless all entities do."""
+  if config.mesh is None:
+    return rows
+  axes = (config.mesh.axis_names,) if sampled else ()
+  return meshes.constrain(rows, config.mesh, *axes)
+
+
+def _ask(config, relations, ids, heads, tails, sampled):
   """Each fact with its own relation row."""
-  links = relation_rows(relations, ids)
-  if config.mesh is not None:
-    links = meshes.constrain(links, config.mesh, config.mesh.axis_names)
+  links = _over_devices(config, relation_rows(relations, ids), sampled)
   model = config.model
   queries = (
     jax.vmap(model.head_query)(links, tails),
@@ -229,8 +235,9 @@ def _ask(config, relations, ids, heads, tails):
 
 
 @chosen_products
-def _ask_at_once(config, relations, ids, heads, tails):
+def _ask_at_once(config, relations, ids, heads, tails, sampled):
   """All relations at once, of which each fact takes its own."""
+  del sampled
   chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
   for_heads, for_tails = config.model.batch_queries(
     relations, chosen, heads, tails
@@ -279,13 +286,14 @@ def _softmax(logits, truth, own, ids, answer, given, count):
   return jnp.mean(jnp.logaddexp(rest, truth) - truth)
 
 
-def _bpr(logits, truth, ids, facts, side, known):
+def _bpr(logits, truth, ids, facts, side, known, count):
   """Mean of -log sigmoid(truth - candidate) over unknown candidates."""
   shape = (facts.shape[0], ids.size)
   others = [jnp.broadcast_to(x[:, None], shape) for x in facts.T]
   others[side] = jnp.broadcast_to(ids, shape)
   losses = jax.nn.softplus(logits - truth[:, None])
   valid = ~negatives.is_known(known, jnp.stack(others, axis=-1))
+  valid &= ids < count
   valid = valid.astype(losses.dtype)
   return jnp.sum(losses * valid) / jnp.maximum(jnp.sum(valid), 1)
 

@@ -227,8 +227,8 @@ def train_pass(
       return update(config, optimizer, constraints, known, state, facts)
     drawn = None
     if config.num_candidates:
-      count = state.params.entities.shape[0]
-      drawn = jax.random.randint(key, (config.num_candidates,), 0, count)
+      count = (config.num_candidates,)
+      drawn = jax.random.randint(key, count, 0, config.num_entities)
     batch = CandidateBatch(facts, drawn)
     return update(config, optimizer, constraints, known, state, batch)
 
@@ -246,12 +246,12 @@ def _step_rows(config, optimizer, constraints, known, state, batch):
   The optimizer sees a table of those rows, with their part of its state;
   rows that are not touched keep both (as in lazy Adagrad or Adam).
   """
-  count = state.params.entities.shape[0]
+  size, count = state.params.entities.shape[0], config.num_entities
   facts, drawn = batch
   everywhere = meshes.constrain(facts, config.mesh)
   ids = jnp.concatenate([everywhere[:, 0], everywhere[:, 2], drawn])
   rows, place = jnp.unique(
-    ids, return_inverse=True, size=ids.size, fill_value=count
+    ids, return_inverse=True, size=ids.size, fill_value=size
   )
 
   def objective(params):

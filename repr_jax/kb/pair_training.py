@@ -54,8 +54,8 @@ class SGDConfig:
       have moved; "once" takes both at the start of the step, as algorithm 2
       is printed.
     dtype: of the tables.
-    mesh: devices that share each batch, all axes together; tables are on
-      every one of them.
+    mesh: devices that share each batch, all axes together. Tables are cut by
+      entity where `sharding.place_state` has done so.
   """
 
   num_entities: int
@@ -214,7 +214,9 @@ def update(
   # Barriers keep the gather, and the gradient, from being computed again
   # inside each of their users.
   before = params = state.params
-  rows = jax.lax.optimization_barrier(params.entities[pairs.entities])
+  # Every device has all ids, and gives the rows that it has.
+  every = meshes.constrain(pairs.entities, config.mesh)
+  rows = jax.lax.optimization_barrier(params.entities[every])
   objective = functools.partial(_loss, config, pairs)
   once = config.gradients == "once"
   loss, slopes = jax.value_and_grad(
@@ -237,7 +239,7 @@ def update(
   change = -state.learning_rate * (slope + 2 * state.penalty * rows * keep)
   # Every device makes all changes: rows of a batch move, not whole tables.
   change = meshes.constrain(jax.lax.optimization_barrier(change), config.mesh)
-  ids = meshes.constrain(pairs.entities, config.mesh).reshape(-1)
+  ids = every.reshape(-1)
   entities = params.entities.at[ids].add(change.reshape(ids.size, -1))
   if constraints is not None and constraints.region is not None:
     touched = rule_projection.project_rows(constraints, entities[ids])

@@ -22,6 +22,7 @@ from repr_jax.kb import (
   negatives,
   pair_training,
 )
+from repr_jax.kb import sharding as kb_placement
 from repr_jax.multiview import gcca, mvlsa, sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import operators, sharded, topk
@@ -234,15 +235,22 @@ def test_pairs_of_facts_over_devices():
     params = kb.project(compiled, params)
     state = kb.SGDState(params, jnp.float32(0.1), jnp.float32(1e-3))
     config = kb.SGDConfig(29, 3, "B", 6, batch_size=16, mesh=where)
-    found.append(
-      pair_training.train(config, compiled, known, facts, state, keys)
+    if where is not None:
+      state = kb_placement.place_state(where, state)
+    after, loss = pair_training.train(
+      config, compiled, known, facts, state, keys
     )
+    if where is not None:
+      assert _argument_bytes(after.params.entities) == 4 * 6 * 4
+    found.append((kb_placement.on_host(after.params, 29), loss))
   for ours, theirs in zip(*map(jax.tree.leaves, found)):
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-@pytest.mark.parametrize("candidates", [0, 7])
-def test_many_candidates_over_devices(candidates):
+@pytest.mark.parametrize(
+  ("candidates", "loss"), [(0, "softmax"), (7, "softmax"), (0, "bpr")]
+)
+def test_many_candidates_over_devices(candidates, loss):
   mesh = meshes.make_mesh("batch:8", ("batch",))
   facts, _, known = _knowledge_base()
   optimizer = optax.adagrad(0.1)
@@ -250,14 +258,18 @@ def test_many_candidates_over_devices(candidates):
   for where in (None, mesh):
     params = kb.init_params("complex", jax.random.key(1), 29, 3, 6)
     config = kb.CandidateConfig(
-      29, 3, "complex", 6, batch_size=16, num_candidates=candidates, mesh=where
-    )
+      29, 3, "complex", 6, loss, batch_size=16, num_candidates=candidates,
+      mesh=where,
+    )  # fmt: skip
     state = candidate_training.from_params(config, optimizer, params, 1e-3)
-    found.append(
-      candidate_training.train(
-        config, optimizer, None, known, facts, state, jax.random.key(2)
-      )
+    if where is not None:
+      state = kb_placement.place_state(where, state)
+    after, last = candidate_training.train(
+      config, optimizer, None, known, facts, state, jax.random.key(2)
     )
+    if where is not None:
+      assert _argument_bytes(after.params.entities) == 4 * 6 * 4
+    found.append((kb_placement.on_host(after.params, 29), last))
   for ours, theirs in zip(*map(jax.tree.leaves, found)):
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
