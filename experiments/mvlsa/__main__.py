@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.mvlsa import (
+  data,
   evaluate,
   plots,
   price,
@@ -35,7 +36,7 @@ from experiments.mvlsa import (
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
 from experiments.run import progress, runlib, tables, vmapped_runs
-from repr_jax import evaluation
+from repr_jax import evaluation, multiview
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
@@ -116,9 +117,10 @@ def _execute(
   run: runlib.Run,
   config: Config,
   sets: Sequence[evaluate.TestSet],
-  shared: train.Problem | None = None,
-) -> train.Problem | None:
-  """One run; its views, which other runs can share, unless it made them up."""
+  shared: data.Data | None = None,
+  pool: dict[tuple, multiview.ViewFactor] | None = None,
+) -> data.Data | None:
+  """One run; its words and views, which other runs can share."""
   if config.study == "scale":
     scale.run(run, config)
     return None
@@ -131,10 +133,10 @@ def _execute(
     progress.say(f"mvlsa: {time.monotonic() - began:.0f} s, {text}")
     run.log(next(steps), did=text)
 
-  problem = train.prepare(config, sets, report, shared)
+  problem = train.prepare(config, sets, report, shared, pool)
   if config.study == "price":
     price.run(run, problem)
-    return problem
+    return problem.data
   if config.study == "fit":
     study = studies.fit(problem)
   else:
@@ -148,7 +150,7 @@ def _execute(
     tabulate(run, study, problem)
   for note in study.notes:
     print(note)
-  return problem
+  return problem.data
 
 
 def _member(values: Mapping[str, Any]) -> Config:
@@ -171,11 +173,14 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   Returns:
     What went wrong in each run, None where nothing did.
   """
-  shared: train.Problem | None = None
+  shared: data.Data | None = None
+  pool: dict[tuple, multiview.ViewFactor] = {}
   with vmapped_runs.Group("mvlsa", members, _VOLATILE) as group:
     for i, config in group.prepare(_member).items():
       sets = group.attempt(i, _sets, config)
-      made = group.attempt(i, _execute, group.runs[i], config, sets, shared)
+      made = group.attempt(
+        i, _execute, group.runs[i], config, sets, shared, pool
+      )
       shared = shared or made
       group.finish(i)
     return group.failures

@@ -38,7 +38,8 @@ class Problem:
     report: called with a line of text when something long is done.
     development: halves of test sets that weights are fitted to.
     held: factors by view, weighting, rank and weights of rows.
-    pool: factors of all runs of a group, by what they depend on.
+    pool: factors of all runs of a group, by what they depend on; None for a
+      run alone.
   """
 
   config: Config
@@ -47,7 +48,7 @@ class Problem:
   report: Callable[[str], None] = lambda text: None
   development: Sequence[testsets.SimilaritySet] = ()
   held: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
-  pool: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
+  pool: dict[tuple, ViewFactor] | None = None
 
   @functools.cached_property
   def index(self) -> dict[str, int]:
@@ -70,7 +71,8 @@ def prepare(
   config: Config,
   sets: Sequence[evaluate.TestSet] = (),
   report: Callable[[str], None] = lambda text: None,
-  shared: Problem | None = None,
+  shared: data.Data | None = None,
+  pool: dict[tuple, ViewFactor] | None = None,
 ) -> Problem:
   """Counts, or finds, everything that the configuration asks for.
 
@@ -79,15 +81,15 @@ def prepare(
     sets: test sets; one of them must have words of the vocabulary, unless
       they are the bundled ones and the run is one fit.
     report: called with a line of text when something long is done.
-    shared: of another run with the same words and views, whose factors are
-      used again where they are the same.
+    shared: words and views, where another run has loaded them.
+    pool: factors of other runs of the group, to be used and added to.
   """
   text: list[str] = []
   if shared is None:
     text = data.prepare_text(config)
     words = data.vocabulary(config, text)
   else:
-    words = shared.data.words
+    words = shared.words
   # Before the first line of the log, which would bind the work directory.
   unscored = ""
   try:
@@ -107,9 +109,8 @@ def prepare(
       "weights are fitted to halves of the tuning sets; figures of these "
       "sets are of the other halves"
     )
-  made = data.load(config, words, text) if shared is None else shared.data
+  made = data.load(config, words, text) if shared is None else shared
   report(f"{len(made.views)} views of {len(made.counted)} counted")
-  pool = {} if shared is None else shared.pool
   return Problem(config, made, sets, report, development, pool=pool)
 
 
@@ -139,9 +140,11 @@ def factors(
         path = cache / f"{view.name}-{_mark(view, key, config)[:16]}.npz"
       # All that the factors of a view depend on.
       whole = (*key, config.seed, config.tolerance, config.svd_cycles, config.t)
-      if whole not in problem.pool:
-        problem.pool[whole] = _factor(host, weights[j], config, path)
-      problem.held[key] = problem.pool[whole]
+      made_before = None if problem.pool is None else problem.pool.get(whole)
+      factor = made_before or _factor(host, weights[j], config, path)
+      if problem.pool is not None:
+        problem.pool[whole] = factor
+      problem.held[key] = factor
       problem.report(f"factor of {view.name}")
     made[view.name] = problem.held[key]
   return made

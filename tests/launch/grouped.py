@@ -1,13 +1,15 @@
 """Runs an experiment alone and in groups, and compares what they leave."""
 
+import contextlib
 import dataclasses
+import importlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -24,29 +26,82 @@ if not flags.FLAGS.is_parsed():
   flags.FLAGS(["grouped"])
 
 
-def alone(
-  module: types.ModuleType, folder: pathlib.Path, values: dict[str, Any]
-) -> None:
+_CORE = ("experiments.run.runlib", "experiments.run.presets")
+_OWN: dict[str, list[tuple[str, flags.Flag]]] = {}
+
+
+@contextlib.contextmanager
+def program(name: str) -> Iterator[types.ModuleType]:
+  """The program of an experiment, while its flags are those of this process.
+
+  Flags of other programs that tests have imported are put aside meanwhile.
+
+  Args:
+    name: of the experiment's package.
+  """
+  main = f"{name}.__main__"
+  if main in sys.modules and name not in _OWN:
+    yield sys.modules[main]  # imported by a test with flags of its own
+    return
+  others = _defined()
+  _remove(others)
+  if name in _OWN:
+    _add(_OWN[name])
+  module = importlib.import_module(main)
+  _OWN[name] = _defined()
+  try:
+    yield module
+  finally:
+    _remove(_OWN[name])
+    _add(others)
+
+
+def _defined() -> list[tuple[str, flags.Flag]]:
+  """The flags of experiments, with the modules that define them."""
+  return [
+    (module, flag)
+    for module, defined in flags.FLAGS.flags_by_module_dict().items()
+    if module.startswith("experiments.") and module not in _CORE
+    for flag in defined
+  ]
+
+
+def _remove(defined: Sequence[tuple[str, flags.Flag]]) -> None:
+  for _, flag in defined:
+    delattr(flags.FLAGS, flag.name)
+
+
+def _add(defined: Sequence[tuple[str, flags.Flag]]) -> None:
+  for module, flag in defined:
+    flags.FLAGS[flag.name] = flag
+    flags.FLAGS.register_flag_by_module(module, flag)
+
+
+def alone(name: str, folder: pathlib.Path, values: dict[str, Any]) -> None:
   """A run by itself, in this process."""
-  with flagsaver.flagsaver(workdir=str(folder), **values):
+  with (
+    program(name) as module,
+    flagsaver.flagsaver(workdir=str(folder), **values),
+  ):
     module.main([])
 
 
 def together(
-  module: types.ModuleType,
+  name: str,
   folder: pathlib.Path,
   common: dict[str, Any],
   changes: Sequence[dict[str, Any]],
 ) -> list[str | None]:
   """Runs of one program, in directories named by number."""
-  members = []
-  for i, change in enumerate(changes):
-    values = {**common, **change, "workdir": str(folder / str(i))}
-    with flagsaver.flagsaver(**values):
-      member = vmapped_runs.Member(folder / str(i), workdir.flag_values())
-    members.append(member)
-  with flagsaver.flagsaver(**common):
-    return module.run_vmapped(members)
+  with program(name) as module:
+    members = []
+    for i, change in enumerate(changes):
+      values = {**common, **change, "workdir": str(folder / str(i))}
+      with flagsaver.flagsaver(**values):
+        member = vmapped_runs.Member(folder / str(i), workdir.flag_values())
+      members.append(member)
+    with flagsaver.flagsaver(**common):
+      return module.run_vmapped(members)
 
 
 def by_the_launcher(

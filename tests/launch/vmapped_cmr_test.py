@@ -6,11 +6,11 @@ import pathlib
 import numpy as np
 import pytest
 
-from experiments.cmr import __main__ as cmr
 from experiments.cmr import collection, systems
 from experiments.cmr.config import Config
 from tests.launch import grouped
 
+_NAME = "experiments.cmr"
 _CHANGES = [{"seed": 0}, {"seed": 1, "document_weight": 0.3}, {"seed": 2}]
 
 
@@ -44,7 +44,7 @@ def common(tmp_path_factory) -> dict:
 def alone(tmp_path_factory, common) -> list[pathlib.Path]:
   root = tmp_path_factory.mktemp("alone")
   for i, change in enumerate(_CHANGES):
-    grouped.alone(cmr, root / str(i), {**common, **change})
+    grouped.alone(_NAME, root / str(i), {**common, **change})
   return [root / str(i) for i in range(len(_CHANGES))]
 
 
@@ -60,7 +60,7 @@ def test_one_program_equals_separate_runs(tmp_path, common, alone, monkeypatch):
     return made
 
   monkeypatch.setattr(collection.systems, "autoencoders", autoencoders)
-  told = grouped.together(cmr, tmp_path, common, [*_CHANGES, {"seed": 7}])
+  told = grouped.together(_NAME, tmp_path, common, [*_CHANGES, {"seed": 7}])
   assert told[:3] == [None] * 3 and "not finite" in told[3]
   assert not (tmp_path / "3" / "results.json").exists()
   assert trained[0] == [0, 1, 2, 7]
@@ -71,6 +71,6 @@ def test_one_program_equals_separate_runs(tmp_path, common, alone, monkeypatch):
 @pytest.mark.long
 def test_runs_are_spread_over_devices(tmp_path, common, alone):
   folder = tmp_path / "all"
-  grouped.by_the_launcher("experiments.cmr", folder, common, _CHANGES, 2)
+  grouped.by_the_launcher(_NAME, folder, common, _CHANGES, 2)
   for i, one in enumerate(alone):
     grouped.assert_same(Config, folder / str(i), one)

@@ -10,13 +10,11 @@ import sys
 
 import numpy as np
 import pytest
-from absl import flags
-from absl.testing import flagsaver
 
-from experiments.elkb import __main__ as elkb
-from experiments.elkb import train
+from experiments.elkb import puzzle, train
 from experiments.elkb.config import Config
-from experiments.run import runlib, vmapped_runs, workdir
+from experiments.run import runlib, workdir
+from tests.launch import grouped
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _MANY = {
@@ -30,9 +28,6 @@ _CHANGES = [
   {"seed": 1, "learning_rate": 0.1, "penalty": 1e-3},
   {"seed": 2, "learning_rate": 0.03, "penalty": 1e-4},
 ]
-
-if not flags.FLAGS.is_parsed():
-  flags.FLAGS(["vmapped_group_test"])
 
 
 @pytest.fixture(scope="module")
@@ -61,23 +56,12 @@ def alone(tmp_path_factory, facts) -> list[pathlib.Path]:
   return [root / str(i) for i in range(len(_CHANGES))]
 
 
-def _member(folder: pathlib.Path, values: dict) -> vmapped_runs.Member:
-  with flagsaver.flagsaver(workdir=str(folder), **values):
-    return vmapped_runs.Member(folder, workdir.flag_values())
-
-
 def _alone(folder: pathlib.Path, values: dict) -> None:
-  with flagsaver.flagsaver(workdir=str(folder), **values):
-    elkb.main([])
+  grouped.alone("experiments.elkb", folder, values)
 
 
 def _run_group(folder: pathlib.Path, common: dict, changes: list[dict]) -> list:
-  members = [
-    _member(folder / str(i), {**common, **change})
-    for i, change in enumerate(changes)
-  ]
-  with flagsaver.flagsaver(**common):
-    return elkb.run_vmapped(members)
+  return grouped.together("experiments.elkb", folder, common, changes)
 
 
 def _assert_same(one: pathlib.Path, two: pathlib.Path) -> None:
@@ -195,7 +179,7 @@ def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
     seen.append(seed)
     run.row("puzzle", "MRR", 0.5 + seed)
 
-  monkeypatch.setattr(elkb.puzzle, "puzzle_rows", rows)
+  monkeypatch.setattr(puzzle, "puzzle_rows", rows)
   common = {"task": "puzzle"}
   changes = [{"seed": 3}, {"seed": 4}]
   assert _run_group(tmp_path, common, changes) == [None, None]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from experiments.mvlsa import __main__ as mvlsa
 from experiments.mvlsa import train
 from experiments.mvlsa.config import Config
 from repr_jax.data import vectors
 from tests.launch import grouped
 
+_NAME = "experiments.mvlsa"
 _CHANGES = [
   {"ridge": 1e-3}, {"ridge": 1e-1}, {"ridge": 1e-3, "eigenvalue_power": 0.5},
   {"seed": 1}, {"ridge": 1e-3, "group_weights": ["text:0.5"]},
@@ -36,14 +36,14 @@ def test_runs_of_one_process_equal_runs_alone(
   tmp_path, common, monkeypatch, compilations
 ):
   for i in (0, 1, 2, 4):
-    grouped.alone(mvlsa, tmp_path / f"alone{i}", {**common, **_CHANGES[i]})
+    grouped.alone(_NAME, tmp_path / f"alone{i}", {**common, **_CHANGES[i]})
   calls = []
   original = train._factor
   monkeypatch.setattr(
     train, "_factor", lambda *x: calls.append(x[0]) or original(*x)
   )
   wrong = {"group_weights": ["text:0"]}
-  told = grouped.together(mvlsa, tmp_path, common, [*_CHANGES, wrong])
+  told = grouped.together(_NAME, tmp_path, common, [*_CHANGES, wrong])
   assert told[:5] == [None] * 5 and "every view has the weight 0" in told[5]
   assert len(calls) == 4  # two views, once for each of two seeds
   for i in (0, 1, 2, 4):
@@ -55,7 +55,10 @@ def test_runs_of_one_process_equal_runs_alone(
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-4)
   again = compilations.during(
     lambda: grouped.together(
-      mvlsa, tmp_path / "again", common, [{"ridge": x} for x in (0.2, 0.3)]
+      _NAME,
+      tmp_path / "again",
+      common,
+      [{"ridge": x} for x in (0.2, 0.3)],
     )
   )
   assert again == 0

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from experiments.ned import __main__ as ned
 from experiments.ned import systems
 from experiments.ned.config import Config
 from tests.launch import grouped
 
+_NAME = "experiments.ned"
 _NAMES = ("Ada", "Bob", "Cid")
 _TOPICS = ("music opera piano", "law senate vote")
 
@@ -45,20 +45,23 @@ def test_runs_of_one_process_equal_runs_alone(
   }  # fmt: skip
   changes = [{"seed": 0}, {"seed": 0, "learning_rate": 0.01}, {"seed": 1}]
   for i, change in enumerate(changes):
-    grouped.alone(ned, tmp_path / f"alone{i}", {**common, **change})
+    grouped.alone(_NAME, tmp_path / f"alone{i}", {**common, **change})
   opened = []
   original = systems.open_corpus
   monkeypatch.setattr(
     systems, "open_corpus", lambda x: opened.append(x) or original(x)
   )
-  told = grouped.together(ned, tmp_path, common, changes)
+  told = grouped.together(_NAME, tmp_path, common, changes)
   assert told == [None] * 3 and len(opened) == 1
   for i in range(3):
     one, two = tmp_path / str(i), tmp_path / f"alone{i}"
     grouped.assert_same(Config, one, two)
   again = compilations.during(
     lambda: grouped.together(
-      ned, tmp_path / "again", common, [{"seed": 1, "learning_rate": 0.02}]
+      _NAME,
+      tmp_path / "again",
+      common,
+      [{"seed": 1, "learning_rate": 0.02}],
     )
   )
   assert again == 0

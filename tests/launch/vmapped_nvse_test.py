@@ -7,13 +7,13 @@ import shutil
 import numpy as np
 import pytest
 
-from experiments.nvse import __main__ as nvse
 from experiments.nvse import vmapped_train
 from experiments.nvse.config import Config
 from experiments.nvse.learner import Learner
 from experiments.run import workdir
 from tests.launch import grouped
 
+_NAME = "experiments.nvse"
 _CHANGES = [
   {"seed": 0, "beta": 0.1, "prior_variance": 2.0},
   {"seed": 1, "beta": 0.5, "learning_rate": 0.01, "dropout": 0.2},
@@ -49,7 +49,7 @@ def alone(tmp_path_factory, common) -> list[pathlib.Path]:
   """Work directories of separate runs."""
   root = tmp_path_factory.mktemp("alone")
   for i, change in enumerate(_CHANGES):
-    grouped.alone(nvse, root / str(i), {**common, **change})
+    grouped.alone(_NAME, root / str(i), {**common, **change})
   return [root / str(i) for i in range(len(_CHANGES))]
 
 
@@ -59,7 +59,7 @@ def test_one_program_equals_separate_runs(
   """Also where one of the runs diverges, and where one cannot begin."""
   wrong = [{"seed": 1, "learning_rate": 1e30}, {"seed": 5}]
   held = workdir.Lock(tmp_path / "4")
-  told = grouped.together(nvse, tmp_path, common, [*_CHANGES, *wrong])
+  told = grouped.together(_NAME, tmp_path, common, [*_CHANGES, *wrong])
   held.release()
   assert told[:3] == [None] * 3 and "in use" in told[4]
   assert "nan" in told[3] or "not finite" in told[3]
@@ -86,10 +86,10 @@ def test_a_group_compiles_one_program(
     for i in range(4)
   ]
   assert (
-    grouped.together(nvse, tmp_path / "first", quick, changes) == [None] * 4
+    grouped.together(_NAME, tmp_path / "first", quick, changes) == [None] * 4
   )
   again = compilations.during(
-    lambda: grouped.together(nvse, tmp_path / "again", quick, changes)
+    lambda: grouped.together(_NAME, tmp_path / "again", quick, changes)
   )
   assert again == 1
 
@@ -109,9 +109,9 @@ def test_runs_at_different_checkpoints_go_on_together(
 
   monkeypatch.setattr(Learner, "after", stops)
   with pytest.raises(KeyboardInterrupt):
-    grouped.alone(nvse, whole / "1", {**common, **_CHANGES[1]})
+    grouped.alone(_NAME, whole / "1", {**common, **_CHANGES[1]})
   monkeypatch.undo()
-  assert grouped.together(nvse, whole, common, _CHANGES) == [None] * 3
+  assert grouped.together(_NAME, whole, common, _CHANGES) == [None] * 3
   for i, folder in enumerate(alone):
     grouped.assert_same(Config, whole / str(i), folder)
 
@@ -121,7 +121,7 @@ def test_runs_are_spread_over_devices(tmp_path, common, alone):
   """Five runs on four devices by the program that the sweep starts."""
   changes = [*_CHANGES, {"seed": 3}, {"seed": 4}]
   folder = tmp_path / "all"
-  grouped.by_the_launcher("experiments.nvse", folder, common, changes, 4)
+  grouped.by_the_launcher(_NAME, folder, common, changes, 4)
   for i, folder in enumerate(alone):
     grouped.assert_same(Config, tmp_path / "all" / str(i), folder)
 
@@ -129,7 +129,7 @@ def test_runs_are_spread_over_devices(tmp_path, common, alone):
 def test_other_latent_sizes_have_a_program_of_their_own(tmp_path, common):
   quick = {**common, "epochs": 1}
   changes = [{"seed": 0, "dim": 3}, {"seed": 1, "dim": 2}, {"seed": 2}]
-  assert grouped.together(nvse, tmp_path, quick, changes) == [None] * 3
+  assert grouped.together(_NAME, tmp_path, quick, changes) == [None] * 3
   for i, size in enumerate((3, 2, 3)):
     stored = json.loads((tmp_path / str(i) / "model/model.json").read_text())
     assert f'"dim": {size}' in json.dumps(stored)
@@ -137,6 +137,6 @@ def test_other_latent_sizes_have_a_program_of_their_own(tmp_path, common):
 
 def test_modes_without_training_are_refused(tmp_path, common):
   (told,) = grouped.together(
-    nvse, tmp_path, {**common, "mode": "query"}, [{"seed": 0}]
+    _NAME, tmp_path, {**common, "mode": "query"}, [{"seed": 0}]
   )
   assert "trains, evaluates or exports" in told

@@ -6,12 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from experiments.rescal import __main__ as rescal
 from experiments.rescal import data, train
 from experiments.rescal.config import Config
 from experiments.run import vmapped_runs
 from tests.launch import grouped
 
+_NAME = "experiments.rescal"
 _COMMON = {
   "vertices": ["15"], "dims": ["2", "3"], "settings": ["sub"], "runs": 2,
   "max_steps": 20,
@@ -25,7 +25,7 @@ _CHANGES = [
 def alone(tmp_path_factory) -> list[pathlib.Path]:
   root = tmp_path_factory.mktemp("alone")
   for i, change in enumerate(_CHANGES):
-    grouped.alone(rescal, root / str(i), {**_COMMON, **change})
+    grouped.alone(_NAME, root / str(i), {**_COMMON, **change})
   return [root / str(i) for i in range(len(_CHANGES))]
 
 
@@ -42,7 +42,7 @@ def test_one_program_equals_separate_runs(tmp_path, alone, monkeypatch):
   shutil.copytree(alone[1], tmp_path / "1")
   (tmp_path / "1" / "results.json").unlink()
   shutil.rmtree(tmp_path / "1" / "checkpoints" / "1")
-  told = grouped.together(rescal, tmp_path, _COMMON, [*_CHANGES, {"seed": 7}])
+  told = grouped.together(_NAME, tmp_path, _COMMON, [*_CHANGES, {"seed": 7}])
   assert told[:3] == [None] * 3 and "not finite" in told[3]
   assert not (tmp_path / "3" / "results.json").exists()
   for i, folder in enumerate(alone):
@@ -68,6 +68,6 @@ def test_a_cell_of_a_group_is_one_program(tmp_path, compilations):
 @pytest.mark.long
 def test_runs_are_spread_over_devices(tmp_path, alone):
   folder = tmp_path / "all"
-  grouped.by_the_launcher("experiments.rescal", folder, _COMMON, _CHANGES, 4)
+  grouped.by_the_launcher(_NAME, folder, _COMMON, _CHANGES, 4)
   for i, one in enumerate(alone):
     grouped.assert_same(Config, folder / str(i), one)
