@@ -105,14 +105,14 @@ def learned(
   return dict(zip(made, np.asarray(weights).tolist()))
 
 
-def remark(names: Sequence[str], values: Sequence[float]) -> str:
+def remark(names: Sequence[str], values: np.ndarray) -> str:
   """A sentence with the weights of a fit, the largest as 1.
 
   Args:
     names: of the views.
-    values: their weights.
+    values: their weights, [J].
   """
-  order = np.argsort(-np.asarray(values), kind="stable")
+  order = np.argsort(-values, kind="stable").tolist()
   most = float(np.max(values))
   shown = [f"{names[j]} {values[j] / most:.2g}" for j in order]
   return f"Weights of views: {', '.join(shown)}."
