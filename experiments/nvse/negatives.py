@@ -161,9 +161,9 @@ def evaluate(
     tried,
     len(second),
     (float(scored[0].mean()), float(scored[1].mean())),
-    significance.paired_bootstrap(*scored, rng),
+    significance.paired_bootstrap(scored[0], scored[1], rng),
     (float(entered[0].mean()), float(entered[1].mean())),
-    significance.paired_bootstrap(*entered, rng),
+    significance.paired_bootstrap(entered[0], entered[1], rng),
   )
 
 
