@@ -7,6 +7,7 @@ import numpy as np
 
 from experiments.explorer import reasons
 from experiments.explorer.concepts import Concepts
+from experiments.explorer.documents import Documents
 from experiments.explorer.entities import Entities
 from experiments.explorer.ranker import Ranked, Ranker
 from repr_jax.data.entities import features
@@ -16,12 +17,14 @@ from repr_jax.setexp.query import Query
 
 MAX_RESULTS = 100
 _MARKED_SHARE = 0.8  # Marked words make up so much of what raised a score.
+_OWN_FEATURES, _NEAR = 15, 8  # of an entity's page
 _MARKED = 40  # Features of a concept whose words are marked.
 
 _SYSTEM_LABELS = {
   "nvse": "NVSE",
   "nvse+bm25": "NVSE + BM25",
   "bm25": "BM25",
+  "lsa": "LSA",
   "bernoulli": "Bayesian Sets (binary)",
   "poisson": "Bayesian Sets (Poisson)",
   "gaussian": "Bayesian Sets (Gaussian)",
@@ -37,6 +40,7 @@ _RANKING_LABELS = {
   "product_kernel": "product kernel",
   "mean": "means",
   "bayes": "evidence ratio",
+  "cosine": "cosine",
 }
 
 
@@ -53,6 +57,7 @@ class Answers:
 
   Attributes:
     entities: its entities, by name and id.
+    documents: the documents behind its sentences.
   """
 
   def __init__(self, ranker: Ranker):
@@ -64,6 +69,7 @@ class Answers:
     self._ranker = ranker
     self._table = ranker.table
     self.entities = Entities(ranker.table, ranker.members)
+    self.documents = Documents(ranker.table, self.entities)
     used = np.diff(ranker.table.counts.indptr) > 0
     self._concepts = Concepts(ranker.model, ranker.table.features, used)
     self._model = self._describe_model()
@@ -199,6 +205,7 @@ class Answers:
       chosen = [
         {
           "text": self._table.sentences.text(parts[i][place]),
+          "doc": self.documents.name(parts[i][place]),
           "score": float(scores[own][place]),
           "marks": self._marks(parts[i][place], marked),
         }
@@ -206,6 +213,67 @@ class Answers:
       ]
       answer.append({"id": entities[i], "sentences": chosen})
     return {**self._describe_question(question), "entities": answer}
+
+  def chances(
+    self, question: Question, entities: Sequence[str]
+  ) -> dict[str, Any]:
+    """Chances of entities, and how many results make the set.
+
+    Args:
+      question: the question that ranked them.
+      entities: ids.
+
+    Returns:
+      "size" and the "chance" of each entity; null where the model has no
+      chances for the system and its ranking.
+    """
+    rows = [self.entities.row(entity) for entity in entities]
+    query = self.query(question.members)
+    chances, size = self._ranker.chances(
+      question.system, question.ranking, query
+    )
+    given = [None if chances is None else float(chances[x]) for x in rows]
+    return {
+      **self._describe_question(question),
+      "size": size,
+      "entities": [
+        {"id": entity, "chance": chance}
+        for entity, chance in zip(entities, given)
+      ],
+    }
+
+  def entity(self, entity: str, sentences: int) -> dict[str, Any]:
+    """An entity's page: heaviest features, sentences, nearest entities.
+
+    Args:
+      entity: its id.
+      sentences: at most.
+    """
+    row = self.entities.row(entity)
+    table = self._table
+    heaviest = self._ranker.own_features(row)
+    named = explain.top_features(heaviest, table.features, _OWN_FEATURES)
+    near: list[dict[str, Any]] = []
+    if table.counts.indptr[row + 1] > table.counts.indptr[row]:
+      query = self._ranker.query([row], [1.0])
+      (ranked,) = self._ranker.rank(
+        "nvse", self._ranker.ranking, [query], MAX_RESULTS
+      )
+      near = [self.entities.describe(x) for x in ranked.rows[:_NEAR].tolist()]
+    own = self._unique_sentences(row)
+    return {
+      **self.entities.describe(row),
+      "features": [
+        {**reasons.split_name(x.name), "weight": x.weight}
+        for x in named
+        if x.weight
+      ],
+      "near": near,
+      "texts": [
+        {"text": table.sentences.text(x), "doc": self.documents.name(x)}
+        for x in own[:sentences]
+      ],
+    }
 
   def _contributions(self, question: Question, rows: Sequence[int]):
     query = self.query(question.members)
@@ -272,6 +340,7 @@ class Answers:
         for name in ranker.rankings
       ],
       "ranking": ranker.ranking,
+      "chances": ranker.with_chances,
       "limits": {"members": ranker.members, "k": MAX_RESULTS},
       "examples": self._examples(),
     }

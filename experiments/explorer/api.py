@@ -51,6 +51,9 @@ class Api:
       "/api/reasons": self._reasons,
       "/api/concept": self._concept,
       "/api/sentences": self._sentences,
+      "/api/chances": self._chances,
+      "/api/entity": self._entity,
+      "/api/document": self._document,
     }
 
   async def _model(self, request: schema.Model) -> _Answer:
@@ -105,6 +108,21 @@ class Api:
     entities = self._check_entities(request.entities)
     return await self._call(
       self._answers.sentences, question, entities, request.sentences
+    )
+
+  async def _chances(self, request: schema.Chances) -> _Answer:
+    question = self._question(request)
+    self._answers.query(question.members)
+    entities = self._check_entities(request.entities)
+    return await self._call(self._answers.chances, question, entities)
+
+  async def _entity(self, request: schema.Entity) -> _Answer:
+    self._answers.entities.row(request.id)
+    return await self._call(self._answers.entity, request.id, request.sentences)
+
+  async def _document(self, request: schema.Document) -> _Answer:
+    return await asyncio.to_thread(
+      self._answers.documents.describe, request.name
     )
 
   def _question(self, request: schema.Query) -> Question:

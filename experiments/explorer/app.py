@@ -32,6 +32,7 @@ _FILES = {
   "/query.js": ("query.js", "text/javascript"),
   "/search.js": ("search.js", "text/javascript"),
   "/results.js": ("results.js", "text/javascript"),
+  "/pages.js": ("pages.js", "text/javascript"),
   "/reasons.js": ("reasons.js", "text/javascript"),
   "/dom.js": ("dom.js", "text/javascript"),
   "/icon.svg": ("icon.svg", "image/svg+xml"),

@@ -16,10 +16,11 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.run.expander import Expander
+from experiments.run.expander import Expander, set_chances
 from repr_jax import setexp
 from repr_jax.errors import InputError
 from repr_jax.setexp import systems
+from repr_jax.setexp.autoencoder import bm25_weights
 from repr_jax.setexp.query import Query, best, exclude
 from repr_jax.setexp.rows import padded_length
 
@@ -28,6 +29,7 @@ _BATCHES = (1, 8, 32, MAX_BATCH)
 _ENTRIES = 2048  # Feature counts of a query; larger queries are ranked alone.
 _WIDTH = 128  # Features of a sentence; longer ones are scored apart.
 _CELLS = 32768  # Sentences in one call times their width.
+_LINES = 5  # lines on the progress of the warm-up
 _OWN, _FUSED = "nvse", "nvse+bm25"
 
 
@@ -70,6 +72,7 @@ class Ranker:
     self.model = opened.model
     self.members = members
     self.ranking = opened.ranking.score
+    self._chances = dict(opened.chances)
     self.rankings = setexp.SCORES
     self._rankings = {
       score: dataclasses.replace(opened.ranking, score=score).traced()
@@ -184,6 +187,40 @@ class Ranker:
         scores[block] = values[: len(block)]
     return scores
 
+  def chances(
+    self, system: str, ranking: str, query: Query
+  ) -> tuple[np.ndarray | None, int | None]:
+    """Chances [X] of all entities and the size of the set.
+
+    None and None for a system, or a ranking of the autoencoder, that no
+    chances were fitted for.
+    """
+    usual = ranking == self.ranking if system == _OWN else True
+    weights = self._chances.get(system) if usual else None
+    if weights is None:
+      return None, None
+    scores = self._systems[system, ranking].score_batch([query])[0]
+    return set_chances(weights, np.asarray(scores), query)
+
+  @property
+  def with_chances(self) -> list[str]:
+    """Systems that chances were fitted for."""
+    return [name for name in self.systems if name in self._chances]
+
+  def own_features(self, row: int) -> np.ndarray:
+    """Weights [F] of an entity's own features, as in BM25."""
+    counts = self.table.counts
+    start, end = counts.indptr[row : row + 2]
+    places = counts.indices[start:end]
+    weights = np.zeros(counts.shape[1], np.float32)
+    inputs = self.model.lexical
+    values = np.asarray(counts.data[start:end], np.float32)
+    weights[places] = bm25_weights(
+      values, np.asarray(inputs.idf)[places], values.sum(),
+      float(inputs.mean_length),
+    )  # fmt: skip
+    return weights
+
   def concept(self, query: Query) -> np.ndarray:
     """The mean of the query's product of Gaussians, [d]."""
     posterior = setexp.query_posterior(self.model, self._pad_one(query))
@@ -194,11 +231,14 @@ class Ranker:
     padded = self._pad_one(query)
     return np.asarray(setexp.decoder_rationale(self.model, padded, relative))
 
-  def warm_up(self, k: int) -> None:
+  def warm_up(
+    self, k: int, say: Callable[[str], None] = lambda text: None
+  ) -> None:
     """Runs every shape of every program once.
 
     Args:
       k: entities of an answer, the same in all calls.
+      say: called with a line of text on progress.
     """
     sizes = np.diff(self.table.counts.indptr)
     if not sizes.any():
@@ -233,9 +273,18 @@ class Ranker:
       tasks += [
         partial(self.score_rows, system, "", query, rows) for system in others
       ]
+    for system in self._chances:
+      if system in self.systems:
+        ranking = self.ranking if system == _OWN else ""
+        tasks.append(partial(self.chances, system, ranking, query))
     # One thread compiles one program: two cores take half the time.
+    step = -(-len(tasks) // _LINES)
     with futures.ThreadPoolExecutor(2) as pool:
-      list(pool.map(lambda task: task(), tasks))
+      running = [pool.submit(task) for task in tasks]
+      for done, each in enumerate(futures.as_completed(running), 1):
+        each.result()
+        if done % step == 0 or done == len(tasks):
+          say(f"{done} of {len(tasks)} programs are ready")
 
   def _rank_own(
     self, ranking: str, queries: Sequence[Query], k: int

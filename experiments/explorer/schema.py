@@ -106,6 +106,29 @@ class Sentences(Query):
   sentences: int = Field(1, description="Most for each entity.", ge=1, le=10)
 
 
+class Chances(Query):
+  """Chances of entities to belong to the set, and the size of the set."""
+
+  entities: list[Id] = Field(
+    description="Ids of entities.", min_length=1, max_length=MAX_RESULTS
+  )
+
+
+class Entity(Request):
+  """An entity: its features, its sentences, and the entities nearest to it."""
+
+  id: Id = Field(description="Id of the entity.")
+  sentences: int = Field(
+    20, description="Most sentences.", ge=1, le=200, strict=False
+  )
+
+
+class Document(Request):
+  """The sentences of a document that the model has, in order."""
+
+  name: Id = Field(description="Name of the document.")
+
+
 class Model(Request):
   """Systems, ranking scores, limits and two example queries."""
 
@@ -130,6 +153,9 @@ ENDPOINTS = {
   "/api/reasons": Endpoint("POST", Reasons),
   "/api/concept": Endpoint("POST", Concept),
   "/api/sentences": Endpoint("POST", Sentences),
+  "/api/chances": Endpoint("POST", Chances),
+  "/api/entity": Endpoint("GET", Entity),
+  "/api/document": Endpoint("GET", Document),
 }
 
 

@@ -59,7 +59,7 @@ def application(
   fitted = ranker.Ranker(opened, baselines, members, say)
   began = time.monotonic()
   counted = Compilations()
-  fitted.warm_up(answers.MAX_RESULTS)
+  fitted.warm_up(answers.MAX_RESULTS, say)
   answering = answers.Answers(fitted)
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")

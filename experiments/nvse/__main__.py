@@ -16,6 +16,7 @@ their answers (--answers). --mode=export writes one directory that
 page with a JSON API.
 """
 
+import dataclasses
 import os
 import pathlib
 import sys
@@ -114,7 +115,12 @@ class _Questions:
     return parse_members(self._table, text, self._config.max_members)
 
   def answer(self, opened: expander.Expander) -> None:
-    """Answers --query, or asks at a prompt."""
+    """Answers --query, or asks at a prompt; or prints --concepts."""
+    if self._config.concepts:
+      decoder = np.asarray(opened.model.params.decoder)
+      count = self._config.features
+      print(query.concepts_text(decoder, self._table.features, count))
+      return
     if self._asked:
       print(self._respond(opened, self._config.query or ""))
       return
@@ -167,6 +173,8 @@ def main(argv: list[str]) -> None:
   if config.model is not None:
     runlib.refuse_log("with --model")
   directory = pathlib.Path(runlib.WORKDIR.value or "runs/nvse")
+  if not config.store:
+    config = dataclasses.replace(config, store=str(directory / "features"))
   loaded = None if config.model is None else _load(config)
   table = data.open_table(config, _say) if loaded is None else loaded.table
   # Everything that a mode needs is checked before a model is trained.

@@ -111,13 +111,19 @@ class Config:
   max_features: int = config.flag(
     0,
     "Features to keep, those of greatest BM25 weight over all entities; 0 for "
-    "all.",
+    "all. Of --contexts as many again.",
     minimum=0,
     only=_TRAINED,
   )
+  contexts: bool = config.flag(
+    False,
+    "Also take the tokens beside a name as features.",
+    only=_TRAINED,
+  )
   store: str = config.flag(
-    "runs/nvse-features",
-    "Directory where features are kept and found again.",
+    "",
+    "Directory where features are kept and found again; by default features/ "
+    "in --workdir. Runs may share one.",
     only=_TRAINED,
   )
   dim: int = config.flag(
@@ -292,6 +298,12 @@ class Config:
     f"System to ask: {', '.join(system_lib.SYSTEMS)} or MODULE:NAME.",
     only=_QUERY,
   )
+  concepts: bool = config.flag(
+    False,
+    "Print what each latent dimension stands for, decoder(e_j), and end "
+    "(thesis 4.4).",
+    only=_QUERY,
+  )
   new_entity: tuple[str, ...] = config.flag(
     (),
     "Files of new entities: JSON lines with name and sentences, or text with "
@@ -401,6 +413,8 @@ class Config:
     ):
       if getattr(self, name) != default and not text:
         raise InputError(f"--{name} is read with plain text in --corpus only")
+    if self.concepts and (self.query is not None or self.new_entity):
+      raise InputError("--concepts asks nothing: leave out --query")
     if self.ner is not None and self.gazetteer is not None:
       raise InputError("--ner and --gazetteer both say which names there are")
     if not self.validation < 1:
@@ -461,8 +475,8 @@ TRAINING = (
   "min_count", "min_entities", "max_sentences", "dim", "hidden", "decoder",
   "beta", "lower_bounded_variance", "label_smoothing", "weighting",
   "prior_variance", "sampled", "proposal", "word_vectors", "epochs",
-  "max_features", "activation", "unit_inputs", "targets", "likelihood",
-  "dropout", "svd_start", "warmup", "decay",
+  "max_features", "contexts", "activation", "unit_inputs", "targets",
+  "likelihood", "dropout", "svd_start", "warmup", "decay",
   "learning_rate", "batch_size", "z_samples", "validation", "patience", "seed",
 )  # fmt: skip
 VOLATILE = tuple(

@@ -14,7 +14,7 @@ from experiments.nvse.config import Config
 from repr_jax import setexp
 from repr_jax.data import entities, synthetic_corpora, wordnet
 from repr_jax.data.documents import corpus_files, ner, plain_text
-from repr_jax.data.entities import features, sentences
+from repr_jax.data.entities import contexts, features, sentences
 from repr_jax.data.io import json_files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
@@ -22,6 +22,7 @@ from repr_jax.setexp import from_scipy
 
 _COMMON = 12  # names that are shown
 _NAMED = ("wordnet", "synthetic")
+_STORE = "runs/nvse-features"  # of configurations that name none
 
 
 def open_table(
@@ -63,7 +64,7 @@ def open_table(
 
 def table_folder(config: Config) -> pathlib.Path:
   """The folder of the store that holds the features of a corpus."""
-  return pathlib.Path(config.store) / _key(config)
+  return pathlib.Path(config.store or _STORE) / _key(config)
 
 
 def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
@@ -97,13 +98,16 @@ def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
 def _build(config: Config) -> features.FeatureTable:
   names: dict[str, str] = {}
   streams = [_stream(source, config, names) for source in config.corpus]
-  return features.build(
-    itertools.chain.from_iterable(streams),
+  stream = itertools.chain.from_iterable(streams)
+  counter = contexts.ContextCounter()
+  table = features.build(
+    counter.watch(stream) if config.contexts else stream,
     names,
     drop_most_frequent=config.drop_most_frequent,
     min_count=config.min_count,
     max_sentences=config.max_sentences or None,
   )
+  return counter.join(table) if config.contexts else table
 
 
 def _stream(
@@ -175,7 +179,12 @@ def _heaviest(table: features.FeatureTable, most: int) -> features.FeatureTable:
   counts = sp.csr_array(table.counts, dtype=np.float32)
   inputs = setexp.statistics_from_scipy(plain, counts).inputs
   mass = from_scipy.encoder_rows(plain, inputs, counts).sum(axis=0)
-  kept = np.sort(np.argsort(-mass, kind="stable")[:most])
+  # Contexts are many: so many of them, and so many of the others.
+  beside = np.array([x.startswith("context:") for x in table.features], bool)
+  heaviest = np.argsort(-mass, kind="stable")
+  kept = np.sort(
+    np.concatenate([heaviest[beside[heaviest] == x][:most] for x in (0, 1)])
+  )
   return dataclasses.replace(
     table,
     counts=table.counts[:, kept].sorted_indices(),
@@ -206,6 +215,7 @@ def _key(config: Config) -> str:
     config.min_entities,
     config.max_sentences,
     config.max_features,
+    *(["contexts"] if config.contexts else []),
   ]
   for source in config.corpus:
     if source in _NAMED:

@@ -3,7 +3,8 @@
 For each query the first result loses k of its features: those that its
 contributions name, those that the decoder's list names (or a baseline's
 weights of features), or k at random. A list that gives the reasons costs the
-entity more score and more places than the others.
+entity more score and more places than the others. The share of the scores that
+the printed features account for is measured on queries and on random sets.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.nvse.figures import Task
-from repr_jax.setexp.query import Query
+from repr_jax.setexp.query import Query, best, exclude, make_query
 from repr_jax.setexp.systems import System
 
 LISTS = ("contributions", "decoder", "random")
@@ -76,6 +77,69 @@ def deletion(
     name: Deletion(float(np.mean(lost[name])), float(np.median(places[name])))
     for name in LISTS
   }
+
+
+class Shares(NamedTuple):
+  """How much of the first results' scores the printed features account for.
+
+  Attributes:
+    whole: the list above the results, over the sum of their scores.
+    each: the list of each result, over its score; the mean.
+  """
+
+  whole: float
+  each: float
+
+
+def printed_shares(
+  system: System,
+  counts: sp.csr_array,
+  queries: Sequence[Query],
+  *,
+  k: int = 10,
+  results: int = 10,
+) -> Shares:
+  """Sums the parts of the features that an answer prints.
+
+  Args:
+    system: the system.
+    counts: features of the entities, [X, F].
+    queries: the queries; those whose results score 0 are left out.
+    k: features that a list names.
+    results: of each query.
+
+  Returns:
+    Means over queries.
+  """
+  whole, each = [], []
+  for query in queries:
+    scores = exclude(np.asarray(system.score_batch([query])[0]), query)
+    rows = best(scores, results)
+    total = scores[rows].astype(np.float64)
+    parts = np.stack(
+      [
+        x.by_feature(counts.shape[1])
+        for x in system.contributions(query, rows.tolist())
+      ]
+    )
+    if not np.all(total):
+      continue
+    together = parts.sum(axis=0)
+    whole.append(np.sort(together)[-k:].sum() / total.sum())
+    each.append(np.mean(np.sort(parts, axis=1)[:, -k:].sum(axis=1) / total))
+  return Shares(float(np.mean(whole)), float(np.mean(each)))
+
+
+def random_queries(
+  counts: sp.csr_array, number: int, size: int = 3, seed: int = 0
+) -> list[Query]:
+  """Queries of entities that have nothing in common but having features."""
+  usable = np.flatnonzero(np.diff(counts.indptr) > 0)
+  rng = np.random.default_rng(seed)
+  return [
+    make_query(counts, rng.choice(usable, min(size, len(usable)), False))
+    for _ in range(number)
+  ]
 
 
 def _lists(

@@ -31,6 +31,8 @@ from repr_jax.errors import InputError
 from repr_jax.evaluation import judgments
 from repr_jax.setexp import expansion, from_scipy, systems
 
+_REASONED = 50  # queries whose reasons are added up
+
 
 class Prepared(NamedTuple):
   """An evaluation whose input is read and checked, before any training.
@@ -232,6 +234,22 @@ def _deletions(run, name, opened, compared, peers) -> list[str]:
       run.row(label, "place", place)
       shown.append(f"{kind} {lost:.2f}, place {place:g}")
     texts.append(f"  {system.name}: {'; '.join(shown)}")
+  texts.append(
+    "share of the first 10 scores that the 10 printed features account for, in "
+    "the list of all and in that of each"
+  )
+  asked = sample(compared.tasks, _REASONED, 0)
+  kinds = {
+    "queries": [task.query for task in asked],
+    "random sets": deletion.random_queries(opened.table.counts, _REASONED),
+  }
+  for kind, queries in kinds.items():
+    shares = deletion.printed_shares(
+      compared.best, opened.table.counts, queries
+    )
+    for which, value in shares._asdict().items():
+      run.row(f"{name}: printed features, {kind}", which, value)
+    texts.append(f"  {kind}: {shares.whole:.2f}, {shares.each:.2f}")
   return [*texts, ""]
 
 

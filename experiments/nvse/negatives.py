@@ -3,7 +3,7 @@
 Two gold sets that share an entity are easily taken for each other. A query
 has members of the one with weight 1 and members of the other with a weight
 below 0; the rest of the first is to come up, and the other set is to stay
-out. The weight is chosen on the first half of the wanted sets.
+out. The weight, below 0, is chosen on the first half of the wanted sets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,8 @@ from repr_jax.evaluation import significance
 from repr_jax.setexp.query import make_query
 from repr_jax.setexp.systems import System
 
-WEIGHTS = (0.0, -0.1, -0.2, -0.35, -0.5, -0.75, -1.0)
+WEIGHTS = (-0.1, -0.2, -0.35, -0.5, -0.75, -1.0)
+_FIRST = 20  # results among which unwanted ones are counted
 _LEAST = 3  # wanted entities that are left to come up
 
 
@@ -45,8 +46,9 @@ class Negatives(NamedTuple):
   """The outcome on the second half.
 
   Attributes:
-    weight: of the negative seeds, chosen on the first half.
-    tried: MAP on the first half by weight.
+    weight: of the negative seeds, chosen by MAP on the first half.
+    tried: MAP and unwanted entities on the first half by weight; 0 is a query
+      without negative seeds.
     queries: of the second half.
     map: MAP without and with negative seeds.
     gain: of MAP by them, paired over wanted sets.
@@ -55,7 +57,7 @@ class Negatives(NamedTuple):
   """
 
   weight: float
-  tried: dict[float, float]
+  tried: dict[float, tuple[float, float]]
   queries: int
   map: tuple[float, float]
   gain: significance.Difference
@@ -130,7 +132,7 @@ def evaluate(
     system: the system.
     table: the entities.
     seeds: from `pairs`.
-    weights: to choose from; 0 for none.
+    weights: to choose from, below 0.
 
   Returns:
     The outcome; None where a half of the wanted sets has no query.
@@ -138,44 +140,57 @@ def evaluate(
   first, second = halves(_tasks(table, seeds, 0.0))
   if not first or not second:
     return None
-  tried = {}
-  for weight in weights:
-    tasks = halves(_tasks(table, seeds, weight))[0]
-    values = measure(system, tasks, ("map",)).values["map"]
-    tried[weight] = float(by_unit(tasks, values).mean())
-  chosen = max(tried, key=lambda weight: tried[weight])
-  by_id = {x.id: x for x in seeds}
-  scored, entered = [], []
+  tried, halved = {}, {}
+  for weight in (0.0, *weights):
+    measured = _measure(system, halves(_tasks(table, seeds, weight))[0], seeds)
+    tried[weight] = float(measured[0].mean()), float(measured[1].mean())
+  chosen = max(weights, key=lambda weight: tried[weight][0])
   for weight in (0.0, chosen):
     tasks = halves(_tasks(table, seeds, weight))[1]
-    result = measure(system, tasks, ("map",), keep=20)
-    numbers = [
-      float(np.isin(order, by_id[task.id].outside).sum())
-      for task, (order, _) in zip(tasks, result.runs)
-    ]
-    scored.append(by_unit(tasks, result.values["map"]))
-    entered.append(by_unit(tasks, np.array(numbers)))
+    halved[weight] = _measure(system, tasks, seeds)
+  scored, entered = zip(halved[0.0], halved[chosen])
   rng = np.random.default_rng(0)
   return Negatives(
     chosen,
     tried,
     len(second),
     (float(scored[0].mean()), float(scored[1].mean())),
-    significance.paired_bootstrap(*scored, rng),
+    significance.paired_bootstrap(scored[0], scored[1], rng),
     (float(entered[0].mean()), float(entered[1].mean())),
-    significance.paired_bootstrap(*entered, rng),
+    significance.paired_bootstrap(entered[0], entered[1], rng),
   )
 
 
 def to_text(system: str, outcome: Negatives) -> list[str]:
-  """A line for the tables of an evaluation."""
+  """Lines for the tables of an evaluation."""
   (before, after), (more, less) = outcome.map, outcome.unwanted
+  tried = ", ".join(
+    f"{weight:g}: {score:.3f} {number:.2f}"
+    for weight, (score, number) in outcome.tried.items()
+  )
   return [
     f"negative seeds, {outcome.queries} queries of overlapping sets, {system}: "
     f"weight {outcome.weight:g}; MAP {before:.3f} without and {after:.3f} with "
-    f"them (p {outcome.gain.p_value:.2g}); unwanted among the first 20 "
-    f"{more:.2f} and {less:.2f} (p {outcome.fewer.p_value:.2g})"
+    f"them (p {outcome.gain.p_value:.2g}); unwanted among the first "
+    f"{_FIRST} {more:.2f} and {less:.2f} (p {outcome.fewer.p_value:.2g})",
+    f"  first half, MAP and unwanted by weight: {tried}",
   ]
+
+
+def _measure(
+  system: System, tasks: Sequence[Task], seeds: Sequence[Seeds]
+) -> tuple[np.ndarray, np.ndarray]:
+  """MAP and unwanted entities among the first, a mean for each wanted set."""
+  by_id = {x.id: x for x in seeds}
+  result = measure(system, tasks, ("map",), keep=_FIRST)
+  numbers = [
+    float(np.isin(order, by_id[task.id].outside).sum())
+    for task, (order, _) in zip(tasks, result.runs)
+  ]
+  return (
+    by_unit(tasks, result.values["map"]),
+    by_unit(tasks, np.array(numbers)),
+  )
 
 
 def _tasks(

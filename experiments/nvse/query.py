@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from repr_jax import setexp
+from experiments.run import expander
 from repr_jax.data import entities
 from repr_jax.data.entities import features
 from repr_jax.data.entities.names import resolve_names
@@ -166,7 +166,7 @@ def answer(
   query = build(table, members, new or {})
   scores = np.asarray(system.score_batch([query])[0])
   rows = best(exclude(scores, query), results)
-  given, size = set_chances(chances, scores, query)
+  given, size = expander.set_chances(chances, scores, query)
   parts = system.contributions(query, rows.tolist())
   why = [
     explain.named_parts([part], table.features, reasons, dimensions)
@@ -192,28 +192,6 @@ def answer(
   return Answer(system.name, members, whole, rationale, answers, size)
 
 
-def set_chances(
-  weights: np.ndarray | None, scores: np.ndarray, query: Query
-) -> tuple[np.ndarray | None, int | None]:
-  """Chances of all entities, and how many of them make the set.
-
-  Args:
-    weights: of the evidence, [5]; None if none were fitted.
-    scores: of all entities, [X].
-    query: the query.
-
-  Returns:
-    Chances [X] and the number; None and None without weights.
-  """
-  if weights is None:
-    return None, None
-  members = np.zeros(len(scores), np.float32)
-  own = query.ids >= 0
-  members[query.ids[own]] = query.weights[own]
-  given = setexp.chances(weights, scores.astype(np.float32), members)
-  return np.asarray(given), int(setexp.expected_cut(given))
-
-
 def dimension_names(
   decoder: np.ndarray, names: Sequence[str], count: int = 3
 ) -> list[str]:
@@ -222,6 +200,23 @@ def dimension_names(
     f"dimension {j} ({', '.join(show_feature(x.name) for x in side.positive)})"
     for j, side in enumerate(explain.concept_table(decoder, names, count))
   ]
+
+
+def concepts_text(decoder: np.ndarray, names: Sequence[str], count: int) -> str:
+  """A line for each sign of each latent dimension: its heaviest features.
+
+  Args:
+    decoder: weights with the biases in the last column, [F, d + 1].
+    names: of the features, F of them.
+    count: features of a line.
+  """
+  lines = []
+  concepts = explain.concept_table(decoder, names, count, both_signs=True)
+  for j, concept in enumerate(concepts):
+    for sign, side in (("+", concept.positive), ("-", concept.negative)):
+      shown = ", ".join(show_feature(x.name) for x in side)
+      lines.append(f"{sign}e_{j}: {shown}")
+  return "\n".join(lines)
 
 
 def _justify(table, system, query, row, count) -> list[explain.Justification]:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.run import workdir
+from repr_jax import setexp
 from repr_jax.data.entities import features
 from repr_jax.data.io import array_files, json_files
 from repr_jax.errors import InputError
@@ -26,6 +27,7 @@ from repr_jax.setexp import (
   systems,
 )
 from repr_jax.setexp.baselines import lsa, word2vecf
+from repr_jax.setexp.query import Query
 
 _NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
 _VECTORS, _CHANCES = "word2vecf.npz", "chances.json"
@@ -208,13 +210,35 @@ def read_chances(
     }
     same = value["ranking"] == dataclasses.asdict(ranking)
   except (AttributeError, KeyError, TypeError, ValueError):
-    weights, same = {"": np.zeros(0)}, False
+    weights, same = {"": np.zeros(0, np.float32)}, False
   shape = (calibration.NUM_EVIDENCE,)
   if not all(
     x.shape == shape and np.isfinite(x).all() for x in weights.values()
   ):
     raise InputError("is damaged: evaluate with --chances again", path=path)
   return {name: x for name, x in weights.items() if same or name != "nvse"}
+
+
+def set_chances(
+  weights: np.ndarray | None, scores: np.ndarray, query: Query
+) -> tuple[np.ndarray | None, int | None]:
+  """Chances of all entities, and how many of them make the set.
+
+  Args:
+    weights: of the evidence, [5]; None if none were fitted.
+    scores: of all entities, [X].
+    query: the query.
+
+  Returns:
+    Chances [X] and the number; None and None without weights.
+  """
+  if weights is None:
+    return None, None
+  members = np.zeros(len(scores), np.float32)
+  own = query.ids >= 0
+  members[query.ids[own]] = query.weights[own]
+  given = setexp.chances(weights, scores.astype(np.float32), members)
+  return np.asarray(given), int(setexp.expected_cut(given))
 
 
 def save_notes(

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import pathlib
 import re
 import shutil
 
@@ -152,12 +154,17 @@ def test_results_join_the_query_from_either_side(page):
   first = _names(page)[0]
   _settled(
     page,
-    lambda: page.get_by_role("button", name=f"Add {first} to query").click(),
+    lambda: page.get_by_role(
+      "button", name=f"Add to query: {first}", exact=True
+    ).click(),
   )
   assert first not in _names(page)
   second = _names(page)[0]
   _settled(
-    page, lambda: page.get_by_role("button", name=f"Not like {second}").click()
+    page,
+    lambda: page.get_by_role(
+      "button", name=f"Not like this: {second}", exact=True
+    ).click(),
   )
   expect(page.locator(".chips li.away .name")).to_have_text(second)
   expect(page.locator(".chips li.away output")).to_have_text("−0.5")
@@ -191,6 +198,7 @@ def test_two_systems_stand_side_by_side_and_are_exported(page, tmp_path):
   rows = list(csv.DictReader((tmp_path / "CSV").open(newline="")))
   assert [x["name"] for x in rows[:10]] == _names(page, 0)
   assert {x["ranking"] for x in rows} == {"xi", "features"}
+  assert {x["query"] for x in rows} == {"River 3:1"}
   assert all(x["sentence"] for x in rows if x["name"] != "Mute")
   assert all("word:" in x["reasons"] for x in rows[10:])
   found = json.loads((tmp_path / "JSON").read_text())
@@ -231,6 +239,65 @@ def test_errors_and_zero_weights_are_told(page, said):
   said.clear()  # The browser tells of the lost request too.
   _settled(page, lambda: page.keyboard.press("ArrowRight"))
   expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_an_entity_opens_and_joins_the_query(page):
+  _settled(page, lambda: _add(page, "River 1"))
+  first = page.locator(".result button.name").first
+  name = first.inner_text()
+  first.click()
+  opened = page.get_by_role("dialog", name=name)
+  expect(opened.get_by_role("listitem").first).to_be_visible()
+  assert opened.locator(".feature").count() > 3
+  near = opened.locator(".words button").first
+  other = near.inner_text()
+  near.click()
+  opened = page.get_by_role("dialog", name=other)
+  expect(opened).to_be_visible()
+  _settled(
+    page, lambda: opened.get_by_role("button", name="Not like this").click()
+  )
+  expect(page.locator(".chips li.away .name")).to_have_text(other)
+
+
+def test_the_focus_stays_in_the_list(page):
+  _settled(page, lambda: _add(page, "River 1"))
+  buttons = page.get_by_role("button", name=re.compile("^Add to query: "))
+  buttons.nth(1).focus()
+  _settled(page, lambda: page.keyboard.press("Enter"))
+  expect(buttons.nth(1)).to_be_focused()
+
+
+def test_bars_begin_at_zero(page):
+  _settled(page, lambda: page.locator(".example").first.click())
+  scores = page.locator(".result .score").all_inner_texts()
+  values = [float(x.split()[-1].replace("−", "-")) for x in scores]
+  widths = page.evaluate(
+    """() => [...document.querySelectorAll(".result > .bar > .fill")]
+      .map((x) => parseFloat(x.style.width))"""
+  )
+  for value, width in zip(values, widths, strict=True):
+    assert width == pytest.approx(100 * value / max(values), abs=1)
+
+
+@pytest.mark.parametrize(
+  "context", [(360, "light"), (1280, "dark")], indirect=True
+)
+def test_axe_finds_nothing(page, context):
+  path = os.environ.get("AXE_CORE", "")
+  if not os.path.isfile(path):
+    pytest.skip("AXE_CORE does not name the file axe.min.js of axe-core")
+  _settled(page, lambda: page.locator(".example").first.click())
+  _settled(page, lambda: page.get_by_label("Compare with another").check())
+  page.evaluate(pathlib.Path(path).read_text("utf-8"))
+  page.locator(".result button.name").first.click()
+  expect(page.locator("#page")).to_be_visible()
+  for closed in (False, True):
+    if closed:
+      page.keyboard.press("Escape")
+    outcome = page.evaluate("axe.run()")
+    broken = [(x["id"], x["nodes"][0]["html"]) for x in outcome["violations"]]
+    assert broken == []
 
 
 def test_keys_reach_everything(page):
@@ -297,6 +364,13 @@ def test_nothing_overflows_and_controls_have_names(page, context, tmp_path):
     ("list", "Share of the scores"), ("list", "Concept of the query"),
   ):  # fmt: skip
     expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()
+  small = page.evaluate(
+    """() => [...document.querySelectorAll("button, input, select, summary")]
+      .map((x) => [x.getBoundingClientRect(), x.outerHTML.slice(0, 80)])
+      .filter(([box]) => box.width && (box.height < 24 || box.width < 24))
+      .map(([box, text]) => text)"""
+  )
+  assert small == []
   nameless = page.evaluate(
     """() => [...document.querySelectorAll("button, input, select, textarea")]
       .filter((x) => !x.ariaLabel && !x.labels?.length && !x.textContent.trim())

@@ -30,3 +30,15 @@ def test_contributions_cost_most_where_they_are_the_score():
   assert none["contributions"] == none["random"]
   assert none["random"].place == 1
   assert abs(none["random"].lost) < 1e-6
+
+
+def test_printed_features_account_for_a_share_of_the_score():
+  rng = np.random.default_rng(0)
+  counts = sp.csr_array(rng.poisson(0.5, (60, 40)).astype(np.float32))
+  system = systems.baseline("bm25", counts)
+  queries = deletion.random_queries(counts, 5)
+  assert all(len(set(x.ids.tolist())) == 3 for x in queries)
+  all_of_them = deletion.printed_shares(system, counts, queries, k=40)
+  np.testing.assert_allclose(all_of_them, 1, rtol=1e-4)
+  three = deletion.printed_shares(system, counts, queries, k=3)
+  assert 0.1 < three.whole <= three.each < 1

@@ -57,8 +57,8 @@ def test_negative_seeds_keep_the_other_set_out(monkeypatch):
     "experiments.nvse.figures.in_first_half", lambda unit: unit == "red"
   )
   drawn = negatives.pairs(table, _SETS)
-  outcome = negatives.evaluate(_system(table), table, drawn, (0.0, -1.0))
-  assert outcome.weight == -1.0
+  outcome = negatives.evaluate(_system(table), table, drawn, (-1.0,))
+  assert outcome.weight == -1.0 and set(outcome.tried) == {0.0, -1.0}
   assert outcome.map[1] > outcome.map[0]
   assert outcome.unwanted[1] <= outcome.unwanted[0]
   assert "weight -1" in negatives.to_text("sum", outcome)[0]

@@ -115,6 +115,12 @@ def opened(world, config):
   return _expander(world / "run", config)
 
 
+def test_concepts_are_lines_of_features():
+  decoder = np.array([[2.0, 0.0, 0.1], [-1.0, 3.0, 0.0], [0.0, -2.0, 0.0]])
+  text = querying.concepts_text(decoder, ["word:a", "word:b", "doc:c"], 1)
+  assert text.splitlines() == ["+e_0: a", "-e_0: b", "+e_1: b", "-e_1: doc:c"]
+
+
 def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   world, config, opened, monkeypatch
 ):

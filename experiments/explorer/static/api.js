@@ -34,6 +34,12 @@ export const expand = (values, signal) => post("/api/expand", values, signal);
 export const reasons = (values, signal) => post("/api/reasons", values, signal);
 export const concept = (values, signal) => post("/api/concept", values, signal);
 
+export const chances = (values, signal) => post("/api/chances", values, signal);
+export const entity = (id) =>
+  request(`/api/entity?${new URLSearchParams({id})}`);
+export const doc = (name) =>
+  request(`/api/document?${new URLSearchParams({name})}`);
+
 // An answer's sentences are asked for in parts, so that the first come soon.
 const PART = 10;
 

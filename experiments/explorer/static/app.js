@@ -12,7 +12,9 @@ let model = null;
 let running = null;
 // The last answers, for export, and the parts that were shown for the last
 // query and for the one before, for what changed.
-const NOTHING = {answers: [], sentences: [], reasons: [], concept: null};
+const NOTHING = {
+  answers: [], sentences: [], reasons: [], chances: [], concept: null,
+};
 let shown = NOTHING;
 let last = {key: "", parts: null};
 let before = null;
@@ -185,7 +187,7 @@ async function run() {
     ]);
     learnNames(answers[0].members);
     const sentences = answers.map(() => new Map());
-    shown = {answers, sentences, reasons: [], concept};
+    shown = {answers, sentences, reasons: [], chances: [], concept};
     results.show(answers, act);
     reasons.showConcept(concept);
     byId("csv").hidden = byId("json").hidden = false;
@@ -202,7 +204,8 @@ async function run() {
       shown.reasons[place] = why;
       results.showReasons(place, why.entities);
       if (place === 0) {
-        reasons.show(why.sum, before);
+        reasons.show(why.sum, before,
+          answers.length > 1 ? results.title(answers[0]) : "");
         last = {key, parts: why.sum.parts};
       }
     };
@@ -213,7 +216,19 @@ async function run() {
           sentences[place].set(entity.id, entity.sentences));
         results.showSentences(place, entities);
       }, signal);
-    await Promise.all([...asked.map(explain), ...asked.map(support)]);
+    const weigh = async (each, place) => {
+      if (!ids[place].length || !model.chances.includes(each.system)) return;
+      const given = await api.chances({...each, entities: ids[place]}, signal);
+      shown.chances[place] = given;
+      results.showChances(place, given);
+      if (place === 0 && given.size !== null) {
+        byId("status").textContent +=
+          `; about ${given.size} more belong to the set`;
+      }
+    };
+    await Promise.all([
+      ...asked.map(explain), ...asked.map(support), ...asked.map(weigh),
+    ]);
     document.body.dataset.settled = String(Date.now());
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -254,7 +269,8 @@ function setUpButtons() {
     }
   });
   byId("csv").addEventListener("click", () => results.save("results.csv",
-    "text/csv", results.toCsv(shown.answers, shown.sentences, shown.reasons)));
+    "text/csv", results.toCsv(
+      shown.answers, shown.sentences, shown.reasons, shown.chances)));
   byId("json").addEventListener("click", () => results.save("results.json",
     "application/json",
     results.toJson(shown.answers, shown.sentences, shown.reasons,

@@ -20,7 +20,9 @@ function chips(entries) {
 }
 
 // `before` has the parts that were shown for the last query, if any.
-export function show({parts, rest}, before) {
+export function show({parts, rest}, before, whose) {
+  byId("whose").textContent = whose ? `Of the list ${whose}.` : "";
+  byId("whose").hidden = !whose;
   byId("reasons-empty").hidden = true;
   byId("reasons").hidden = false;
   const old = new Set((before ?? parts).map(key));

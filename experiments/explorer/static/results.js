@@ -1,6 +1,7 @@
 // Lists of results, with sentences that arrive later, and their export.
 
 import {bar, byId, figure, make, percent} from "./dom.js";
+import {openDocument, openEntity} from "./pages.js";
 import {feature} from "./reasons.js";
 
 export const labels = {systems: new Map(), rankings: new Map()};
@@ -25,10 +26,12 @@ function marked(text, marks) {
   return parts;
 }
 
-function share(score, scores) {
-  const least = Math.min(...scores);
-  const most = Math.max(...scores);
-  return most > least ? 0.06 + 0.94 * (score - least) / (most - least) : 1;
+// Bars begin at zero; a score below zero has one of another color.
+function scoreBar(score, scores) {
+  const most = Math.max(...scores.map(Math.abs));
+  const made = bar(most > 0 ? Math.abs(score) / most : 0);
+  if (score < 0) made.classList.add("below");
+  return made;
 }
 
 function item(result, scores, elsewhere, act) {
@@ -36,20 +39,24 @@ function item(result, scores, elsewhere, act) {
   return make("li", {class: "result", "data-id": id},
     make("div", {class: "line"},
       make("span", {class: "rank"}, String(rank)),
-      make("span", {class: "name"}, name),
+      make("button", {
+        type: "button", class: "name", "aria-haspopup": "dialog",
+        onclick: () => openEntity(id, act),
+      }, name),
+      make("span", {class: "chance"}),
       elsewhere === null ? null : make("span", {class: "where"}, elsewhere),
       make("span", {class: "score"},
         make("span", {class: "hidden"}, "score "), figure(score))),
-    bar(share(score, scores)),
+    scoreBar(score, scores),
     make("p", {class: "because"}),
     make("div", {class: "sentences"}),
     make("div", {class: "acts"},
       make("button", {
-        type: "button", class: "quiet", "aria-label": `Add ${name} to query`,
+        type: "button", class: "quiet", "aria-label": `Add to query: ${name}`,
         onclick: () => act(result, 1),
       }, "Add to query"),
       make("button", {
-        type: "button", class: "quiet", "aria-label": `Not like ${name}`,
+        type: "button", class: "quiet", "aria-label": `Not like this: ${name}`,
         onclick: () => act(result, -0.5),
       }, "Not like this")));
 }
@@ -67,7 +74,24 @@ export function show(answers, act) {
         ...answer.results.map((result) =>
           item(result, scores, other ? where(result.id) : null, act))));
   });
+  const held = focused();
   byId("lists").replaceChildren(...lists);
+  held?.().focus();
+}
+
+// Where the focus is in the lists, as a function that finds the place again.
+function focused() {
+  const active = document.activeElement;
+  const result = active?.closest?.(".result");
+  if (!result || !byId("lists").contains(result)) return null;
+  const place = result.parentElement.dataset.list;
+  const rank = [...result.parentElement.children].indexOf(result);
+  const number = [...result.querySelectorAll("button")].indexOf(active);
+  return () => {
+    const items = [...itemsOf(place).values()];
+    const next = items[Math.min(rank, items.length - 1)];
+    return next?.querySelectorAll("button")[number] ?? byId("results-heading");
+  };
 }
 
 function itemsOf(place) {
@@ -92,11 +116,28 @@ export function showReasons(place, entities) {
   }
 }
 
+// Chances of results, and a line after the last that belongs to the set.
+export function showChances(place, {size, entities}) {
+  const items = itemsOf(place);
+  entities.forEach(({id, chance}, at) => {
+    const item = items.get(id);
+    if (!item || chance === null) return;
+    item.querySelector(".chance").textContent = `chance ${percent(chance)}`;
+    item.classList.toggle("beyond", at >= size);
+    item.classList.toggle("last", at + 1 === size);
+  });
+}
+
 export function showSentences(place, entities) {
   const items = itemsOf(place);
   for (const {id, sentences} of entities) {
     items.get(id)?.querySelector(".sentences").replaceChildren(
-      ...sentences.map(({text, marks}) => make("p", {}, ...marked(text, marks))));
+      ...sentences.map(({text, marks, doc}) => make("p", {},
+        ...marked(text, marks),
+        doc ? make("button", {
+          type: "button", class: "doc", "aria-haspopup": "dialog",
+          "aria-label": `Document ${doc}`, onclick: () => openDocument(doc),
+        }, doc) : null)));
   }
 }
 
@@ -113,13 +154,18 @@ const because = (reasons, id) => (reasons?.entities ?? [])
   .map(({block, word, share}) => `${block}:${word} ${percent(share)}`)
   .join("; ");
 
-export function toCsv(answers, sentences, reasons) {
-  const lines = [["system", "ranking", "rank", "id", "name", "score", "reasons",
-    "sentence"]];
+const asked = ({members}) =>
+  members.map(({name, weight}) => `${name}:${weight}`).join("; ");
+
+export function toCsv(answers, sentences, reasons, chances) {
+  const lines = [["query", "system", "ranking", "rank", "id", "name", "score",
+    "chance", "reasons", "sentence"]];
   answers.forEach((answer, place) => answer.results.forEach((result) => {
     const best = sentences[place].get(result.id)?.[0]?.text ?? "";
     const {rank, id, name, score} = result;
-    lines.push([answer.system, answer.ranking, rank, id, name, score,
+    const chance = chances[place]?.entities.find((x) => x.id === id)?.chance;
+    lines.push([asked(answer), answer.system, answer.ranking, rank, id, name,
+      score, chance ?? "",
       because(reasons[place], id), best]);
   }));
   return lines.map((line) => line.map(cell).join(",") + "\r\n").join("");

@@ -32,9 +32,12 @@ def text_files(path: str) -> list[str]:
   if not os.path.isdir(path):
     return [path]
   inside = sorted(map(str, pathlib.Path(path).rglob("*")))
-  chosen = [x for x in inside if x.endswith(_SUFFIXES) and os.path.isfile(x)]
+  chosen = [x for x in inside if x.endswith(_SUFFIXES) and not os.path.isdir(x)]
   if not chosen:
     raise InputError("has no file called *.txt", path=path)
+  for name in chosen:
+    if not os.access(name, os.R_OK):
+      raise InputError("cannot be read: mend it or take it out", path=name)
   return chosen
 
 

@@ -69,3 +69,10 @@ def test_bad_input_is_named(tmp_path):
     plain_text.read_gazetteer(str(names))
   names.write_text("counterpoint\n Bach\n")
   assert plain_text.read_gazetteer(str(names)) == ["counterpoint", "Bach"]
+
+
+def test_a_folder_with_an_unreadable_file_is_refused(tmp_path):
+  (tmp_path / "a.txt").write_text("Bach met Bach.")
+  (tmp_path / "b.txt").symlink_to(tmp_path / "gone")
+  with pytest.raises(InputError, match=r"b\.txt.*cannot be read"):
+    list(plain_text.read_sentences(str(tmp_path)))
