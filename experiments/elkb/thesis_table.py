@@ -116,6 +116,9 @@ def main(arguments: list[str]) -> int:
   Returns:
     The exit status.
   """
+  if {"--help", "-h"} & set(arguments):
+    print(__doc__)
+    return 0
   try:
     root, made = commands(arguments)
   except InputError as error:

@@ -93,6 +93,7 @@ def group_queries(
   return QueryBatch(given[starts], link[starts], side[starts], answers)
 
 
+@chosen_products
 def query_loss(
   config: CandidateConfig,
   params: scores.Params,
@@ -124,6 +125,7 @@ def query_loss(
   return (total + penalty * cost) / jnp.maximum(counts.sum(), 1)
 
 
+@chosen_products
 def _ask(config, relations, batch, given):
   """Queries [Q], and the penalty of the relation row of each [Q]."""
   model, heads = config.model, batch.sides == 0
