@@ -16,6 +16,7 @@ _SERVE = {"mode": "serve"}
 _MODEL = {"mode": ("link", "serve")}
 _LADDER = {"mode": "ladder"}
 _TRAIN = {"mode": "train"}
+_FIELDS = {**_LADDER, "fields": OBJECTIVES}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +82,16 @@ class Config:
     (),
     "Further texts for those vectors: JSON lines of sentences or documents "
     "with mentions, or plain text, in which titles are mentions.",
-    only=_LADDER,
+    only=_FIELDS,
   )
   field_epochs: int = config.flag(
-    8, "Passes of those models over train, at most.", minimum=1, only=_LADDER
+    8,
+    "Passes of those models over train, at most.",
+    minimum=1,
+    only=_FIELDS,
   )
   field_dim: int = config.flag(
-    100, "Numbers in those vectors.", minimum=1, only=_LADDER
+    100, "Numbers in those vectors.", minimum=1, only=_FIELDS
   )
   model: str | None = config.flag(
     None, "Directory linker/ of a run of the ladder.", only=_MODEL
@@ -337,8 +341,6 @@ class Config:
   def __post_init__(self):
     if self.mode == "ladder" and self.candidates is None:
       raise InputError("--mode=ladder needs --candidates=DIRECTORY")
-    if self.texts and not self.fields:
-      raise InputError("--texts is read with --fields only")
     if self.mode in ("link", "serve") and self.model is None:
       raise InputError(f"--mode={self.mode} needs --model=DIRECTORY")
     for name in ("objectives", "contexts"):

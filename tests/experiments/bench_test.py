@@ -77,6 +77,13 @@ def test_scaling_measures_each_size(cases):
   assert [len(axis.lines) for axis in picture.axes] == [1, 1]
 
 
+def test_padded_documents_are_ranked_as_by_the_loop():
+  (case,) = suites.choose("linking", "small", None, False)
+  data = case.setup()
+  for contender in case.contenders.values():
+    assert case.quality(data, contender(data))["largest difference"] < 1e-4
+
+
 def test_unknown_suites_and_cases_are_named():
   with pytest.raises(errors.InputError, match="no suite 'nothing'"):
     suites.choose("nothing", "small", None, False)

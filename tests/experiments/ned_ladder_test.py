@@ -178,8 +178,6 @@ def test_titles_in_plain_text_are_mentions(tmp_path):
   )
   with pytest.raises(InputError, match="--texts"):
     ladder_fields.check(config)
-  with pytest.raises(InputError, match="--texts"):
-    Config(mode="ladder", candidates="x", texts=("x",))
 
 
 def test_a_missing_directory_is_refused(tmp_path):
