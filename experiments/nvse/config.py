@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from experiments.nvse.baseline_config import ASKED, BaselineConfig
 from experiments.run import config
 from repr_jax.data.documents import corpus_files, plain_text
 from repr_jax.errors import InputError
@@ -13,7 +14,6 @@ from repr_jax.setexp import (
   fitting,
 )
 from repr_jax.setexp import systems as system_lib
-from repr_jax.setexp.baselines import lsa
 
 MODES = ("train", "query", "evaluate", "export", "serve")
 _TRAINED = {"model": None}  # flags of a model that is trained here
@@ -21,11 +21,10 @@ _TEXT = {**_TRAINED, "corpus": config.Where("plain text", plain_text.is_text)}
 _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
-_ASKED = {"mode": ("query", "evaluate", "export", "serve")}
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(BaselineConfig):
   """Flags of `python -m experiments.nvse`; each field is a flag."""
 
   mode: str = config.flag(
@@ -37,7 +36,7 @@ class Config:
     None,
     "Exported directory to ask; by default the model of --workdir, which is "
     "trained where there is none.",
-    only=_ASKED,
+    only=ASKED,
   )
   corpus: tuple[str, ...] = config.flag(
     ("wordnet",),
@@ -258,21 +257,8 @@ class Config:
     "Divide a query's weights by the sum of their sizes.",
     only={"ranking": SCORES[1:-1]},
   )
-  word2vecf_epochs: int = config.flag(
-    100,
-    "Passes of word2vecf over all pairs (thesis: 100).",
-    minimum=0,
-    only=_ASKED,
-  )
-  word2vecf_contexts: str = config.flag(
-    "words",
-    "Contexts of word2vecf: words, the tokens of sentences (thesis), or all, "
-    "documents and links too.",
-    choices=("words", "all"),
-    only=_ASKED,
-  )
   fusion: float = config.flag(
-    0.5, "Share of nvse in nvse+bm25.", minimum=0, maximum=1, only=_ASKED
+    0.5, "Share of nvse in nvse+bm25.", minimum=0, maximum=1, only=ASKED
   )
   query: str | None = config.flag(
     None,
@@ -335,12 +321,6 @@ class Config:
     choices=("query", "set"),
     only=_EVALUATE,
   )
-  lsa_rank: int = config.flag(
-    lsa.RANK, "Singular vectors of lsa.", minimum=1, only=_ASKED
-  )
-  lsa_power: float = config.flag(
-    lsa.POWER, "Exponent of the singular values in lsa.", only=_ASKED
-  )
   variants: tuple[str, ...] = config.flag(
     (),
     "Other models to train and choose from, as beta=0.3:dim=50.",
@@ -381,6 +361,7 @@ class Config:
     if self.svd_start and self.word_vectors is not None:
       raise InputError("--svd_start and --word_vectors both name a start")
     fitting.check_hyper(self.model_config(), self.hyper())
+    self.check_baselines()
 
   def hyper(self) -> Hyper:
     """Hyperparameters of the training."""

@@ -157,9 +157,9 @@ def answer(
   scores = np.asarray(system.score_batch([query])[0])
   rows = best(exclude(scores, query), results)
   parts = system.contributions(query, rows.tolist())
+  names = table.features if system.features is None else system.features
   why = [
-    explain.named_parts([part], table.features, reasons, dimensions)
-    for part in parts
+    explain.named_parts([part], names, reasons, dimensions) for part in parts
   ]
   answers = [
     Result(
@@ -173,10 +173,10 @@ def answer(
   ]
   if rationale == "decoder":
     weights = system.rationale(query)
-    heaviest = explain.top_features(weights, table.features, reasons)
+    heaviest = explain.top_features(weights, names, reasons)
     whole = [feature for feature in heaviest if feature.weight]
   else:
-    whole = explain.named_parts(parts, table.features, reasons, dimensions)
+    whole = explain.named_parts(parts, names, reasons, dimensions)
   return Answer(system.name, members, whole, rationale, answers)
 
 

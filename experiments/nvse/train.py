@@ -247,6 +247,9 @@ def expander_of(
     word2vecf_contexts=config.word2vecf_contexts,
     lsa_rank=config.lsa_rank,
     lsa_power=config.lsa_power,
+    word2vecf_config=config.word2vecf_config(),
+    setexpan_config=config.setexpan_config(),
+    contexts=lambda: data.contexts(config, table),
   )
 
 
