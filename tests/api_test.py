@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from doors import checks, kb, linking, multiview, ops, setexp
+from doors import baselines, checks, kb, linking, multiview, ops, setexp
 from doors.door import Door
 
 import repr_jax
 
 _PACKAGES = ("ops", "multiview", "setexp", "kb", "linking")
-_TABLES = (ops, multiview, setexp, kb, linking)
+_TABLES = (ops, multiview, setexp, baselines, kb, linking)
 DOORS = {door.name: door for table in _TABLES for door in table.DOORS}
 _PURE = [name for name, door in DOORS.items() if door.host is None]
 _TOP = [name for name in DOORS if name.count(".") == 1]

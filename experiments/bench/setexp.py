@@ -29,7 +29,8 @@ import scipy.sparse as sp
 
 from experiments.bench import harness
 from repr_jax.setexp import query as query_lib
-from repr_jax.setexp.baselines import bayesian_sets, bm25, setexpan, sgns
+from repr_jax.setexp import systems
+from repr_jax.setexp.baselines import bayesian_sets, bm25, sgns
 
 _DOCUMENTS = {"small": (4_000, 5_000), "full": (80_000, 50_000)}
 _TABLE = {"small": (4_000, 6_000), "full": (77_845, 105_448)}
@@ -102,7 +103,7 @@ def rank_bm25(data: Texts) -> np.ndarray:
   ones = np.ones(len(data.queries[0]), np.float32)
   rankings = []
   for query in data.queries:
-    scores = bm25.score_features(index, query, ones)
+    scores = np.asarray(_score_features(index, query, ones))
     rankings.append(scores[query_lib.best(scores, _BEST)])
   return np.stack(rankings)
 
@@ -130,11 +131,7 @@ def rank_bm25s(data: Texts) -> np.ndarray:
 
 def rank_bayesian(form: str, data: Table) -> list[np.ndarray]:
   """The best entities of each query by Bayesian Sets."""
-  model = _kept(form, lambda: bayesian_sets.fit(data.counts, form))
-  return [
-    query_lib.best(bayesian_sets.score(model, query), _BEST)
-    for query in data.queries
-  ]
+  return _rank(form, data)
 
 
 def rank_scipy(data: Table) -> list[np.ndarray]:
@@ -142,6 +139,7 @@ def rank_scipy(data: Table) -> list[np.ndarray]:
 
   def build():
     prior = bayesian_sets.fit(data.counts, totals=()).prior
+    prior = jax.tree.map(np.asarray, prior)
     binary = data.counts.copy()
     binary.data = (binary.data > prior.shift[binary.indices]).astype(np.float32)
     binary.eliminate_zeros()
@@ -162,9 +160,13 @@ def rank_scipy(data: Table) -> list[np.ndarray]:
 
 def rank_setexpan(data: Table) -> list[np.ndarray]:
   """The best entities of each query by SetExpan."""
-  model = _kept("setexpan", lambda: setexpan.fit(data.counts))
+  return _rank("setexpan", data)
+
+
+def _rank(name: str, data: Table) -> list[np.ndarray]:
+  system = _kept(name, lambda: systems.baseline(name, data.counts))
   return [
-    query_lib.best(setexpan.score(model, query), _BEST)
+    query_lib.best(system.score_batch([query])[0], _BEST)
     for query in data.queries
   ]
 
@@ -263,6 +265,7 @@ def cases(size: str) -> list[harness.Case]:
 
 
 _CACHE: dict[str, Any] = {}
+_score_features = jax.jit(bm25.score_features)
 
 
 def _kept(name, build):

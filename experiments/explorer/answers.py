@@ -138,7 +138,7 @@ class Answers:
     """
     rows = [self.entities.row(entity) for entity in entities]
     contributions = self._contributions(question, rows)
-    names = self._table.features
+    names = self._ranker.features(question.system)
     return {
       **self._describe_question(question),
       "entities": [
@@ -194,7 +194,8 @@ class Answers:
       question.system, question.ranking, query, held
     )
     empty = np.diff(held.indptr) == 0
-    names, starts = self._table.features, np.cumsum([0, *map(len, parts)])
+    names = self._ranker.features(question.system)
+    starts = np.cumsum([0, *map(len, parts)])
     answer = []
     for i, one in enumerate(self._contributions(question, rows)):
       own = slice(starts[i], starts[i + 1])

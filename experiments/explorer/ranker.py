@@ -81,6 +81,7 @@ class Ranker:
     self._width = padded_length(members, 4)
     sizes = np.sort(np.diff(self.table.counts.indptr))
     self._entries = padded_length(int(sizes[-members:].sum()), _ENTRIES)
+    opened.shape = systems.Shape(self._width, _ENTRIES, _WIDTH)
     fitted: dict[str, systems.System] = {}
     for name in baselines:
       if name == "word2vecf" and opened.vectors is None:
@@ -103,9 +104,7 @@ class Ranker:
       score: systems.nvse(
         self.model,
         dataclasses.replace(opened.ranking, score=score),
-        members=self._width,
-        entries=self._entries,
-        row_width=row_width,
+        shape=systems.Shape(self._width, self._entries, row_width),
       )
       for score in self.rankings
     }
@@ -167,6 +166,12 @@ class Ranker:
   ) -> list[setexp.Contributions]:
     """Parts that sum to the score of each entity of `rows`."""
     return self._systems[system, ranking].contributions(query, rows)
+
+  def features(self, system: str) -> Sequence[str]:
+    """Names of the features that the parts of a system's scores speak of."""
+    ranking = self.ranking if system == _OWN else ""
+    own = self._systems[system, ranking].features
+    return self.table.features if own is None else own
 
   def score_rows(
     self, system: str, ranking: str, query: Query, rows: sp.csr_array

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from experiments.nvse.baseline_config import ASKED, BaselineConfig
 from experiments.run import config
 from repr_jax.data.documents import corpus_files, plain_text
 from repr_jax.errors import InputError
@@ -13,7 +14,6 @@ from repr_jax.setexp import (
   fitting,
 )
 from repr_jax.setexp import systems as system_lib
-from repr_jax.setexp.baselines import lsa
 
 MODES = ("train", "query", "evaluate", "judge", "export", "serve")
 _TRAINED = {"model": None}  # flags of a model that is trained here
@@ -22,11 +22,10 @@ _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
 _GOLD = {"mode": ("evaluate", "judge")}
-_ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(BaselineConfig):
   """Flags of `python -m experiments.nvse`; each field is a flag."""
 
   mode: str = config.flag(
@@ -39,7 +38,7 @@ class Config:
     None,
     "Exported directory to ask; by default the model of --workdir, which is "
     "trained where there is none.",
-    only=_ASKED,
+    only=ASKED,
   )
   corpus: tuple[str, ...] = config.flag(
     ("wordnet",),
@@ -271,21 +270,8 @@ class Config:
     "Divide a query's weights by the sum of their sizes.",
     only={"ranking": SCORES[1:-1]},
   )
-  word2vecf_epochs: int = config.flag(
-    100,
-    "Passes of word2vecf over all pairs (thesis: 100).",
-    minimum=0,
-    only=_ASKED,
-  )
-  word2vecf_contexts: str = config.flag(
-    "words",
-    "Contexts of word2vecf: words, the tokens of sentences (thesis), or all, "
-    "documents and links too.",
-    choices=("words", "all"),
-    only=_ASKED,
-  )
   fusion: float = config.flag(
-    0.5, "Share of nvse in nvse+bm25.", minimum=0, maximum=1, only=_ASKED
+    0.5, "Share of nvse in nvse+bm25.", minimum=0, maximum=1, only=ASKED
   )
   query: str | None = config.flag(
     None,
@@ -353,12 +339,6 @@ class Config:
     "number of sentences.",
     choices=("query", "set"),
     only=_GOLD,
-  )
-  lsa_rank: int = config.flag(
-    lsa.RANK, "Singular vectors of lsa.", minimum=1, only=_ASKED
-  )
-  lsa_power: float = config.flag(
-    lsa.POWER, "Exponent of the singular values in lsa.", only=_ASKED
   )
   variants: tuple[str, ...] = config.flag(
     (),
@@ -434,6 +414,7 @@ class Config:
     if self.svd_start and self.word_vectors is not None:
       raise InputError("--svd_start and --word_vectors both name a start")
     fitting.check_hyper(self.model_config(), self.hyper())
+    self.check_baselines()
 
   def hyper(self) -> Hyper:
     """Hyperparameters of the training."""

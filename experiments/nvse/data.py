@@ -1,8 +1,10 @@
 """Corpora of entities: which reader, and features that are counted once."""
 
+import collections
 import dataclasses
 import hashlib
 import itertools
+import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -11,10 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.nvse.config import Config
+from experiments.run import expander
 from repr_jax import setexp
 from repr_jax.data import entities, synthetic_corpora, wordnet
 from repr_jax.data.documents import corpus_files, ner, plain_text
-from repr_jax.data.entities import contexts, features, sentences
+from repr_jax.data.entities import (
+  contexts,
+  features,
+  sentences,
+  skip_grams,
+)
 from repr_jax.data.io import json_files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
@@ -65,6 +73,55 @@ def open_table(
 def table_folder(config: Config) -> pathlib.Path:
   """The folder of the store that holds the features of a corpus."""
   return pathlib.Path(config.store or _STORE) / _key(config)
+
+
+def skip_gram_contexts(
+  config: Config, table: features.FeatureTable
+) -> skip_grams.Contexts | None:
+  """Skip-grams around the mentions; counted once, kept beside the features.
+
+  Args:
+    config: of the run.
+    table: the entities.
+
+  Returns:
+    The contexts; None with --setexpan_contexts=features, for entities without
+    text, and with auto where most entities have no context.
+  """
+  if config.setexpan_contexts == "features" or config.corpus == ("synthetic",):
+    return None
+  forced = config.setexpan_contexts == "skip_grams"
+  folder, size = table_folder(config), len(table.entities)
+  known = expander.load_contexts(folder, size)
+  if known is None or (forced and not known.names):
+    known = skip_grams.skip_gram_counts(_mentions(config, table), size)
+    few = 2 * np.count_nonzero(np.diff(known.counts.indptr)) <= size
+    if few and not forced:  # Kept as nothing, for the explorer too.
+      known = skip_grams.skip_gram_counts([], size)
+    skip_grams.save(expander.contexts_of(folder), known)
+  if forced and not known.names:
+    raise InputError(
+      "--setexpan_contexts=skip_grams: no two entities are mentioned in one "
+      "context; give features, or a corpus that marks mentions"
+    )
+  return known if known.names else None
+
+
+def _mentions(
+  config: Config, table: features.FeatureTable
+) -> Iterator[tuple[int, list[str], int, int]]:
+  """Mentions of the table's entities, tokens in lower case."""
+  sentences_of: collections.Counter[int] = collections.Counter()
+  for source in config.corpus:
+    for sentence in _stream(source, config, {}):
+      tokens = [token.lower() for token in sentence.tokens]
+      rows = {table.rows[x] for _, _, x in sentence.mentions if x in table.rows}
+      sentences_of.update(rows)
+      for start, end, entity in sentence.mentions:
+        row = table.rows.get(entity, -1)
+        late = sentences_of[row] > (config.max_sentences or math.inf)
+        if row >= 0 and not late:
+          yield row, tokens, start, end
 
 
 def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:

@@ -168,9 +168,9 @@ def answer(
   rows = best(exclude(scores, query), results)
   given, size = expander.set_chances(chances, scores, query)
   parts = system.contributions(query, rows.tolist())
+  names = table.features if system.features is None else system.features
   why = [
-    explain.named_parts([part], table.features, reasons, dimensions)
-    for part in parts
+    explain.named_parts([part], names, reasons, dimensions) for part in parts
   ]
   answers = [
     Result(
@@ -185,10 +185,10 @@ def answer(
   ]
   if rationale == "decoder":
     weights = system.rationale(query)
-    heaviest = explain.top_features(weights, table.features, reasons)
+    heaviest = explain.top_features(weights, names, reasons)
     whole = [feature for feature in heaviest if feature.weight]
   else:
-    whole = explain.named_parts(parts, table.features, reasons, dimensions)
+    whole = explain.named_parts(parts, names, reasons, dimensions)
   return Answer(system.name, members, whole, rationale, answers, size)
 
 

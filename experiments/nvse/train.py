@@ -173,6 +173,9 @@ def expander_of(
     lsa_rank=config.lsa_rank,
     lsa_power=config.lsa_power,
     chances=chances or {},
+    word2vecf_config=config.word2vecf_config(),
+    setexpan_config=config.setexpan_config(),
+    contexts=lambda: data.skip_gram_contexts(config, table),
   )
 
 

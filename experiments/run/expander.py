@@ -9,6 +9,7 @@ where the parts are and how entities are ranked; it is written last.
 import dataclasses
 import os
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 
 from experiments.run import workdir
 from repr_jax import setexp
-from repr_jax.data.entities import features
+from repr_jax.data.entities import features, skip_grams
 from repr_jax.data.io import array_files, json_files
 from repr_jax.errors import InputError
 from repr_jax.setexp import (
@@ -26,7 +27,7 @@ from repr_jax.setexp import (
   model_files,
   systems,
 )
-from repr_jax.setexp.baselines import lsa, word2vecf
+from repr_jax.setexp.baselines import lsa, setexpan, sgns, word2vecf
 from repr_jax.setexp.query import Query
 
 _NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
@@ -56,6 +57,7 @@ class Expander:
     fusion: share of the autoencoder in "nvse+bm25".
     relative: whether a rationale is relative to the prior's mean.
     seed: of the baselines that draw.
+    word2vecf_config: how word2vecf trains.
     word2vecf_epochs: passes of word2vecf, where it is not trained yet.
     word2vecf_contexts: "words", tokens of sentences as in the thesis, or
       "all", documents and links too.
@@ -63,6 +65,10 @@ class Expander:
     lsa_power: exponent of their values.
     chances: weights of the evidence [5] by system, for calibrated chances of
       results; see `setexp.fit_chances`.
+    setexpan_config: settings of SetExpan; `seed` goes before theirs.
+    contexts: gives the skip-grams of the entities' mentions, the features of
+      SetExpan; None, or none in the corpus, for the table's features.
+    shape: least sizes of queries, for baselines.
   """
 
   table: features.FeatureTable
@@ -74,11 +80,17 @@ class Expander:
   fusion: float = 0.5
   relative: bool = False
   seed: int = 0
+  word2vecf_config: sgns.Config = dataclasses.field(default_factory=sgns.Config)
   word2vecf_epochs: int = 100
   word2vecf_contexts: str = "words"
   lsa_rank: int = lsa.RANK
   lsa_power: float = lsa.POWER
   chances: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+  setexpan_config: setexpan.Config = dataclasses.field(
+    default_factory=setexpan.Config
+  )
+  contexts: Callable[[], skip_grams.Contexts | None] | None = None
+  shape: systems.Shape = dataclasses.field(default_factory=systems.Shape)
 
   def __post_init__(self):
     self._systems: dict[str, systems.System] = {}
@@ -108,9 +120,17 @@ class Expander:
       if self.word2vecf_contexts == "words":
         counts = only_words(self.table)
       self.vectors = word2vecf.fit(
-        counts, epochs=self.word2vecf_epochs, seed=self.seed
+        counts,
+        self.word2vecf_config,
+        epochs=self.word2vecf_epochs,
+        seed=self.seed,
       )
     return self.vectors
+
+  def read_contexts(self) -> skip_grams.Contexts | None:
+    """The contexts of the entities' mentions; None where there are none."""
+    contexts = None if self.contexts is None else self.contexts()
+    return contexts if contexts is not None and contexts.names else None
 
   def _fit(self, name: str) -> systems.System:
     if name == "nvse":
@@ -126,9 +146,23 @@ class Expander:
         self.table.counts, rank=self.lsa_rank, power=self.lsa_power,
         seed=self.seed,
       )  # fmt: skip
-      return systems.bind(lsa.LSA, fitted)
+      return systems.bind(lsa.LSA, fitted, self.shape)
+    if name == "setexpan":
+      return self._setexpan()
     vectors = self.train_vectors() if name == "word2vecf" else None
-    return systems.baseline(name, self.table.counts, self.seed, vectors)
+    return systems.baseline(
+      name, self.table.counts, self.seed, vectors, self.shape
+    )
+
+  def _setexpan(self) -> systems.System:
+    contexts = self.read_contexts()
+    counts = self.table.counts if contexts is None else contexts.counts
+    model = setexpan.fit(counts, self.setexpan_config._replace(seed=self.seed))
+    system = systems.bind(setexpan.SETEXPAN, model, self.shape)
+    if contexts is None:
+      return system
+    names = [f"context:{x}" for x in contexts.names]
+    return systems.with_features(system, counts, names)
 
 
 def only_words(table: features.FeatureTable) -> sp.csr_array:
@@ -162,6 +196,10 @@ def save(directory: str | pathlib.Path, expander: Expander) -> None:
   )
   if expander.chances:
     save_chances(folder, expander)
+  contexts = expander.read_contexts()
+  contexts_of(folder / _FEATURES).unlink(missing_ok=True)
+  if contexts is not None:
+    skip_grams.save(contexts_of(folder / _FEATURES), contexts)
   if expander.vectors is not None:
     array_files.write_npz(folder / _VECTORS, **expander.vectors._asdict())
   save_notes(
@@ -309,7 +347,21 @@ def load(directory: str | pathlib.Path) -> Expander:
     notes["fusion"],
     seed=notes["seed"],
     chances=read_chances(folder, ranking),
+    contexts=lambda: load_contexts(where, len(table.entities)),
   )
+
+
+def contexts_of(table_folder: pathlib.Path) -> pathlib.Path:
+  """The file of contexts that belongs to a folder of features."""
+  return table_folder.with_name(f"{table_folder.name}-contexts.npz")
+
+
+def load_contexts(
+  table_folder: pathlib.Path, size: int
+) -> skip_grams.Contexts | None:
+  """Contexts of X = `size` entities; None where they were not counted."""
+  path = contexts_of(table_folder)
+  return skip_grams.load(path, size) if path.exists() else None
 
 
 def _read_notes(path: pathlib.Path) -> dict[str, Any]:

@@ -115,13 +115,12 @@ def index_mentions(
   columns: list[dict[str, int]] = []
   for field in fields:
     counts, words = mentions.word_part(field)
-    fitted = bm25.fit(counts, k1=k1, b=b)
+    fitted = bm25.fit(counts, k1=k1, b=b).postings
     shift = sum(table.shape[0] for table in tables)
     columns.append({word: i + shift for i, word in enumerate(words)})
-    shape = (len(words), fitted.size)
-    tables.append(
-      sp.csr_array((fitted.values, fitted.entities, fitted.starts), shape)
-    )
+    shape = (len(words), fitted.width)
+    arrays = (fitted.values, fitted.items, fitted.starts)
+    tables.append(sp.csr_array(tuple(map(np.asarray, arrays)), shape))
   postings = sp.csr_array(sp.vstack(tables, format="csr", dtype=np.float32))
   postings.eliminate_zeros()
   index, starts = in_chunks(postings)

@@ -10,6 +10,8 @@
 | `score_entities`, `expand` | scores of all entities; the best ones |
 | `place_model`, `expand_sharded` | the same over the devices of a mesh |
 | `contributions` | what each part added to the score that ranked |
+| `bm25_fit`, `bm25_score`, `bm25_contributions` | a baseline in three doors |
+| `bayesian_sets_*`, `lsa_*`, `word2vecf_*`, `setexpan_*` | the other ones |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
 | `fit_chances`, `chances` | calibrated chance of each result |
 | `expected_cut` | how many members the set has |
@@ -30,6 +32,20 @@ from repr_jax.setexp.autoencoder import (
   Statistics,
   statistics_from_scipy,
 )
+from repr_jax.setexp.baselines import (
+  bayesian_sets,
+  bm25,
+  lsa,
+  setexpan,
+  word2vecf,
+)
+from repr_jax.setexp.baselines.baseline import Baseline
+from repr_jax.setexp.baselines.bayesian_sets import fit as bayesian_sets_fit
+from repr_jax.setexp.baselines.bm25 import fit as bm25_fit
+from repr_jax.setexp.baselines.lsa import fit as lsa_fit
+from repr_jax.setexp.baselines.setexpan import fit as setexpan_fit
+from repr_jax.setexp.baselines.word2vecf import Model as Word2vecf
+from repr_jax.setexp.baselines.word2vecf import fit as word2vecf_fit
 from repr_jax.setexp.batches import Batch
 from repr_jax.setexp.batches import dense_batch as _dense_batch
 from repr_jax.setexp.calibration import chances as _chances
@@ -60,6 +76,7 @@ __all__ = [
   "SCORES",
   "VAE",
   "Answer",
+  "Baseline",
   "Batch",
   "Config",
   "Contributions",
@@ -80,6 +97,13 @@ __all__ = [
   "SetExpander",
   "State",
   "Statistics",
+  "Word2vecf",
+  "bayesian_sets_contributions",
+  "bayesian_sets_fit",
+  "bayesian_sets_score",
+  "bm25_contributions",
+  "bm25_fit",
+  "bm25_score",
   "chances",
   "contributions",
   "decoder_rationale",
@@ -92,6 +116,9 @@ __all__ = [
   "fit",
   "fit_chances",
   "init",
+  "lsa_contributions",
+  "lsa_fit",
+  "lsa_score",
   "make_model",
   "make_query",
   "make_ranking",
@@ -105,9 +132,15 @@ __all__ = [
   "rows_from_scipy",
   "score_entities",
   "score_rows",
+  "setexpan_contributions",
+  "setexpan_fit",
+  "setexpan_score",
   "statistics",
   "statistics_from_scipy",
   "vae",
+  "word2vecf_contributions",
+  "word2vecf_fit",
+  "word2vecf_score",
 ]
 
 init = jax.jit(autoencoder.init, static_argnames="config")
@@ -129,3 +162,13 @@ decoder_rationale = jax.jit(rationale.decoder_rationale)
 chances = jax.jit(_chances)
 fit_chances = jax.jit(_fit_chances)
 expected_cut = jax.jit(_expected_cut)
+bm25_score = jax.jit(bm25.score)
+bm25_contributions = jax.jit(bm25.contributions)
+bayesian_sets_score = jax.jit(bayesian_sets.score)
+bayesian_sets_contributions = jax.jit(bayesian_sets.contributions)
+lsa_score = jax.jit(lsa.score)
+lsa_contributions = jax.jit(lsa.contributions)
+word2vecf_score = jax.jit(word2vecf.score)
+word2vecf_contributions = jax.jit(word2vecf.contributions)
+setexpan_score = jax.jit(setexpan.score)
+setexpan_contributions = jax.jit(setexpan.contributions)

@@ -295,10 +295,18 @@ def weigh(
   return counts
 
 
-def bm25_weights(counts: Any, idf: Any, length: Any, mean_length: Any) -> Any:
+def bm25_weights(
+  counts: Any,
+  idf: Any,
+  length: Any,
+  mean_length: Any,
+  k1: Any = _K1,
+  b: Any = _B,
+) -> Any:
   """BM25's weights of counts, of their shape; arguments as in `weigh`."""
-  norm = _K1 * (1 - _B + _B * length / mean_length)
-  return idf * counts * (_K1 + 1) / (counts + norm)
+  norm = k1 * (1 - b + b * length / mean_length)
+  # The least number keeps 0 / 0 out and changes no other quotient.
+  return idf * (k1 + 1) * (counts / (counts + norm + 1e-30))
 
 
 def init(

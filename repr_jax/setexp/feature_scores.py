@@ -110,6 +110,16 @@ def clean_entries(
   )
 
 
+def distinct_features(entries: Entries, features: int) -> jax.Array:
+  """Features of `clean_entries`, each once, [n]; F for repeats and padding."""
+  place = jnp.arange(entries.feature.shape[0])
+  first = jnp.full(features, place.shape[0])
+  first = first.at[entries.feature].min(place, mode="drop")
+  inside = jnp.minimum(entries.feature, features - 1)
+  chosen = (first[inside] == place) & (entries.feature < features)
+  return jnp.where(chosen, inside, features)
+
+
 @chosen_products
 def probabilities(
   config: autoencoder.Config, decoder: jax.Array, concept: jax.Array
@@ -164,12 +174,8 @@ def merged_mean(
   total = total.at[entries.feature].add(signed, mode="drop")
   # A negative weight takes away what is there, and no more.
   total = jnp.clip(total, 0, 1e30)
-  place = jnp.arange(entries.feature.shape[0])
-  first = jnp.full(features, place.shape[0])
-  first = first.at[entries.feature].min(place, mode="drop")
-  inside = jnp.minimum(entries.feature, features - 1)
-  chosen = (first[inside] == place) & (entries.feature < features)
-  row = Rows(jnp.where(chosen, inside, features), total[inside])
+  distinct = distinct_features(entries, features)
+  row = Rows(distinct, total[jnp.minimum(distinct, features - 1)])
   posterior = autoencoder.encode(config, params, inputs, row)
   return posterior.mean
 

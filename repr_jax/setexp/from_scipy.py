@@ -5,7 +5,7 @@ are compiled.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -229,8 +229,38 @@ def pad_queries(
   Returns:
     The queries on the host, with a leading axis.
   """
+
+  def encode(rows: sp.csr_array) -> gaussian.Natural:
+    return encode_rows(model.config, model.params, model.inputs, rows)
+
+  return pad_members(
+    queries, encode, size=size, members=members, entries=entries
+  )
+
+
+def pad_members(
+  queries: Sequence[Query],
+  encode: Callable[[sp.csr_array], Any] | None = None,
+  *,
+  size: int | None = None,
+  members: int = 4,
+  entries: int = 64,
+) -> PaddedQuery:
+  """Queries in fixed shapes, for any system.
+
+  Args:
+    queries: one or more.
+    encode: arrays of new members with one row for each, from their features
+      [r, F]; None for a system that reads features alone.
+    size: see `pad_queries`.
+    members: see `pad_queries`.
+    entries: see `pad_queries`.
+
+  Returns:
+    The queries on the host, with a leading axis.
+  """
   n = max(len(queries), size or 0)
-  features = model.params.decoder.shape[0]
+  features = queries[0].rows.shape[1]
   q = padded_length(max((len(x.ids) for x in queries), default=1), members)
   while entries < max((x.rows.nnz for x in queries), default=1):
     entries *= 4
@@ -241,7 +271,7 @@ def pad_queries(
     np.full((n, entries), features, np.int32),
     np.zeros((n, entries), np.float32),
   )
-  new: list[tuple[int, np.ndarray, gaussian.Natural]] = []
+  new: list[tuple[int, np.ndarray, Any]] = []
   for i, query in enumerate(queries):
     own, nnz = len(query.ids), query.rows.nnz
     ids[i, :own], weights[i, :own] = query.ids, query.weights
@@ -250,19 +280,19 @@ def pad_queries(
     held.feature[i, :nnz] = query.rows.indices
     held.count[i, :nnz] = query.rows.data
     outside = np.flatnonzero(query.ids < 0)
-    if outside.size:
-      rows = sp.csr_array(query.rows[outside])
-      encoded = encode_rows(model.config, model.params, model.inputs, rows)
-      new.append((i, outside, encoded))
+    if outside.size and encode is not None:
+      new.append((i, outside, encode(sp.csr_array(query.rows[outside]))))
   if not new:
     return PaddedQuery(ids, weights, held, None)
-  fields: list[Any] = [
-    np.ones((n, q, model.config.dim), np.float32) for _ in range(2)
-  ]
-  for i, outside, encoded in new:
-    for field, x in zip(fields, encoded):
-      field[i, outside] = x
-  return PaddedQuery(ids, weights, held, gaussian.Natural(*fields))
+
+  def field(*parts: np.ndarray) -> np.ndarray:
+    whole = np.ones((n, q, parts[0].shape[1]), np.float32)
+    for (i, outside, _), part in zip(new, parts):
+      whole[i, outside] = part
+    return whole
+
+  encoded = jax.tree.map(field, *(x for _, _, x in new))
+  return PaddedQuery(ids, weights, held, encoded)
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -61,6 +61,8 @@ class SetExpander:
     self, names: Sequence[str], weights: Sequence[float] | None = None
   ) -> Query:
     """The query of named entities; an unknown name is an `InputError`."""
+    if isinstance(names, str):
+      raise InputError(f"names must be a list of names, not the text {names!r}")
     if self.table is not None:
       return make_query(self.counts, resolve_names(self.table, names), weights)
     places = {name: i for i, name in enumerate(self.names)}

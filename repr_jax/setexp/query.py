@@ -123,19 +123,6 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
   return rows[scores[rows] > -np.inf]
 
 
-def query_features(query: Query) -> np.ndarray:
-  """Weighted sum of the members' features, sum_x tau_x f_x.
-
-  Args:
-    query: the query.
-
-  Returns:
-    The sum, float32 [F], cut off where it is too large to be multiplied.
-  """
-  total = query.rows.T @ query.weights.astype(np.float64)
-  return np.clip(total, -_LARGEST_COUNT, _LARGEST_COUNT).astype(np.float32)
-
-
 def _take(counts: sp.csr_array, ids: np.ndarray) -> sp.csr_array:
   """The rows of some entities, float32; scipy's own way takes thrice as long.
 

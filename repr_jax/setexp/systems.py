@@ -5,11 +5,13 @@ All score, explain and are asked in the same way.
 """
 
 import dataclasses
+import functools
 import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
@@ -76,16 +78,34 @@ class RankingConfig:
     )
 
 
+class Shape(NamedTuple):
+  """Least sizes that queries are padded to, so that few are compiled.
+
+  Attributes:
+    members: of a query.
+    entries: counts of all members of a query.
+    row_width: features of a row that is not in the table.
+  """
+
+  members: int = 4
+  entries: int = 64
+  row_width: int = 32
+
+
+_SHAPE = Shape()
+
+
 class System(NamedTuple):
   """A fitted system.
 
   Attributes:
     name: how tables call it.
-    score_batch: scores [n, X] of n queries.
+    score_batch: scores [n, X] of n queries; [0, 0] of none.
     score_rows: scores [s] of rows [s, F] for a query.
     contributions: parts that sum to the score, of each entity in a list of
       rows, for a query.
     rationale: weights of features [F] for a query, whatever the entity.
+    features: names of its features; None for those of the table.
   """
 
   name: str
@@ -93,6 +113,7 @@ class System(NamedTuple):
   score_rows: Callable[[Query, sp.csr_array], np.ndarray]
   contributions: Callable[[Query, Sequence[int]], list[Contributions]]
   rationale: Callable[[Query], np.ndarray]
+  features: Sequence[str] | None = None
 
 
 def find_baseline(name: str) -> Baseline:
@@ -119,6 +140,7 @@ def baseline(
   counts: sp.csr_array,
   seed: int = 0,
   vectors: word2vecf.Model | None = None,
+  shape: Shape = _SHAPE,
 ) -> System:
   """Fits a baseline.
 
@@ -127,75 +149,60 @@ def baseline(
     counts: [X, F].
     seed: of those that draw.
     vectors: trained vectors of word2vecf, which take longest to fit.
+    shape: see `bind`.
 
   Returns:
     The system.
   """
   chosen = find_baseline(name)
   if name == "word2vecf" and vectors is not None:
-    return bind(chosen, vectors)
-  return bind(chosen, chosen.fit(counts, seed))
+    return bind(chosen, vectors, shape)
+  return bind(chosen, chosen.fit(counts, seed), shape)
 
 
-def bind(baseline: Baseline, model: Any) -> System:
-  """A baseline with its fitted model."""
-
-  def score_batch(queries: Sequence[Query]) -> np.ndarray:
-    return np.stack([baseline.score(model, query) for query in queries])
-
-  def contributions(
-    query: Query, entities: Sequence[int]
-  ) -> list[Contributions]:
-    return [baseline.contributions(model, query, x) for x in entities]
-
-  return System(
-    baseline.name,
-    score_batch,
-    lambda query, rows: baseline.score_rows(model, query, rows),
-    contributions,
-    lambda query: baseline.rationale(model, query),
-  )
-
-
-def nvse(
-  model: expansion.Model,
-  ranking: RankingConfig,
-  *,
-  relative: bool = False,
-  members: int = 4,
-  entries: int = 64,
-  row_width: int = 32,
+def bind(
+  baseline: Baseline,
+  model: Any,
+  shape: Shape = _SHAPE,
 ) -> System:
-  """The autoencoder as a system.
+  """A baseline with its fitted model; its functions are compiled.
 
   Args:
-    model: the model with its entities.
-    ranking: how it ranks.
-    relative: of the rationale; see `rationale.decoder_rationale`.
-    members: least number of members that a query is padded to.
-    entries: least number of counts that a query is padded to.
-    row_width: least number of features that a new row is padded to.
+    baseline: the functions.
+    model: from `baseline.fit`.
+    shape: least sizes of queries and rows.
 
   Returns:
     The system.
   """
-  how = ranking.traced()
+  model = jax.tree.map(jnp.asarray, model)
+  programs = _programs(baseline)
+  encode = None
+  if baseline.encode is not None:
+    encode = functools.partial(baseline.encode, model)
+  pad = functools.partial(
+    from_scipy.pad_members,
+    encode=encode,
+    members=shape.members,
+    entries=shape.entries,
+  )
 
   def score_batch(queries: Sequence[Query]) -> np.ndarray:
-    blocks = [np.zeros((0, model.side.constants.shape[1]), np.float32)]
+    if not queries:
+      return np.zeros((0, 0), np.float32)
+    if len(queries) == 1 or not baseline.batched:
+      scores = [programs.score(model, one(query)) for query in queries]
+      return np.stack([np.asarray(x) for x in scores])
+    blocks = []
     for start in range(0, len(queries), _BLOCK):
       block = queries[start : start + _BLOCK]
-      size = 1 if len(queries) == 1 else _BLOCK
-      padded = from_scipy.pad_queries(
-        model, block, size=size, members=members, entries=entries
-      )
-      scores = _score_batch(model, padded, how)
+      scores = programs.score_batch(model, pad(block, size=_BLOCK))
       blocks.append(np.asarray(scores)[: len(block)])
     return np.concatenate(blocks)
 
   def score_rows(query: Query, rows: sp.csr_array) -> np.ndarray:
-    padded = from_scipy.padded_rows(rows, shortest=row_width)
-    scores = _score_rows(model, one(query), how, padded)
+    padded = from_scipy.padded_rows(rows, shortest=shape.row_width)
+    scores = programs.score_rows(model, one(query), padded)
     return np.asarray(scores)[: rows.shape[0]]
 
   def contributions(
@@ -206,20 +213,82 @@ def nvse(
       block = np.zeros(_ENTITIES, np.int32)
       own = entities[start : start + _ENTITIES]
       block[: len(own)] = own
-      fields = map(np.asarray, _contributions(model, padded, block, how))
+      fields = map(np.asarray, programs.contributions(model, padded, block))
       parts += [Contributions(*x) for x in zip(*fields)][: len(own)]
     return parts
 
-  def rationale(query: Query) -> np.ndarray:
-    return np.asarray(_rationale(model, one(query), relative))
-
   def one(query: Query) -> expansion.PaddedQuery:
-    padded = from_scipy.pad_queries(
-      model, [query], members=members, entries=entries
-    )
-    return jax.tree.map(lambda x: x[0], padded)
+    return jax.tree.map(lambda x: x[0], pad([query]))
 
-  return System("nvse", score_batch, score_rows, contributions, rationale)
+  return System(
+    baseline.name,
+    score_batch,
+    score_rows,
+    contributions,
+    lambda query: np.asarray(programs.rationale(model, one(query))),
+  )
+
+
+def nvse(
+  model: expansion.Model,
+  ranking: RankingConfig,
+  *,
+  relative: bool = False,
+  shape: Shape = _SHAPE,
+) -> System:
+  """The autoencoder as a system.
+
+  Args:
+    model: the model with its entities.
+    ranking: how it ranks.
+    relative: of the rationale; see `rationale.decoder_rationale`.
+    shape: see `bind`.
+
+  Returns:
+    The system.
+  """
+  return bind(
+    _NVSE,
+    _Ranked(model, ranking.traced(), np.bool_(relative)),
+    shape,
+  )
+
+
+def with_features(
+  system: System, counts: sp.csr_array, names: Sequence[str]
+) -> System:
+  """A system that knows entities by other features than the table's.
+
+  Members that are new have none of them and are left out; rows of the table's
+  features have a score of 0.
+
+  Args:
+    system: fitted on `counts`.
+    counts: the other features, [X, C].
+    names: their names, C of them.
+
+  Returns:
+    The system, to be asked with queries of the table.
+  """
+
+  def of(query: Query) -> Query:
+    known = query.ids >= 0
+    if not query.weights[known].any():
+      raise InputError(
+        f"{system.name} knows the entities of the corpus only: name one"
+      )
+    ids = query.ids[known]
+    rows = sp.csr_array(counts[ids], dtype=np.float32)
+    return Query(rows, query.weights[known], ids)
+
+  return System(
+    system.name,
+    lambda queries: system.score_batch([of(x) for x in queries]),
+    lambda query, rows: np.zeros(rows.shape[0], np.float32),
+    lambda query, entities: system.contributions(of(query), entities),
+    lambda query: system.rationale(of(query)),
+    names,
+  )
 
 
 def ablations(model: expansion.Model, pooling: str) -> list[System]:
@@ -308,11 +377,50 @@ def _moments(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   return wide.mean(axis=1), np.where(spread > 0, spread, 1.0)
 
 
-_score_batch = jax.jit(
-  jax.vmap(expansion.score_entities, in_axes=(None, 0, None))
+class _Ranked(NamedTuple):
+  """The autoencoder and how it ranks."""
+
+  model: expansion.Model
+  ranking: expansion.Ranking
+  relative: Any
+
+
+def _never(counts: sp.csr_array, seed: int) -> Any:
+  raise InputError("the autoencoder is trained by `setexp.fit`")
+
+
+_NVSE = Baseline(
+  "nvse",
+  _never,
+  lambda x, query: expansion.score_entities(x.model, query, x.ranking),
+  lambda x, query, rows: expansion.score_rows(x.model, query, x.ranking, rows),
+  lambda x, query, entity: expansion.contributions(
+    x.model, query, entity, x.ranking
+  ),
+  lambda x, query: decoder_rationale(x.model, query, x.relative),
+  lambda x, rows: from_scipy.encode_rows(
+    x.model.config, x.model.params, x.model.inputs, rows
+  ),
 )
-_score_rows = jax.jit(expansion.score_rows)
-_contributions = jax.jit(
-  jax.vmap(expansion.contributions, in_axes=(None, None, 0, None))
-)
-_rationale = jax.jit(decoder_rationale)
+
+
+class _Programs(NamedTuple):
+  """Compiled functions of a baseline."""
+
+  score: Callable[..., Any]
+  score_batch: Callable[..., Any]
+  score_rows: Callable[..., Any]
+  contributions: Callable[..., Any]
+  rationale: Callable[..., Any]
+
+
+@functools.cache  # models of one kind share their programs
+def _programs(baseline: Baseline) -> _Programs:
+  each = jax.vmap(baseline.contributions, in_axes=(None, None, 0))
+  return _Programs(
+    jax.jit(baseline.score),
+    jax.jit(jax.vmap(baseline.score, in_axes=(None, 0))),
+    jax.jit(baseline.score_rows),
+    jax.jit(each),
+    jax.jit(baseline.rationale),
+  )

@@ -244,7 +244,7 @@ def test_more_queries_than_a_block(model, world):
   np.testing.assert_allclose(
     scores[68], _scores(model, queries[68], "features"), rtol=1e-4
   )
-  assert system.score_batch([]).shape == (0, 100)
+  assert len(system.score_batch([])) == 0
 
 
 @pytest.mark.parametrize("name", ["xi", "features"])

@@ -11,35 +11,35 @@ from repr_jax.setexp import systems
 from repr_jax.setexp.query import make_query
 
 _FILE = """
-import numpy as np
+import jax.numpy as jnp
 
-from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.setexp.baselines import baseline
 
 
 def fit(counts, seed):
-  return counts.tocsr()
+  return jnp.asarray(counts.toarray())
 
 
-def weights(query):
-  return query.weights @ query.rows
+def weights(model, query):
+  return baseline.query_counts(query, model.shape[1])[1]
 
 
 def score(model, query):
-  return model @ weights(query)
+  return model @ weights(model, query)
 
 
 def score_rows(model, query, rows):
-  return rows @ weights(query)
+  rows = baseline.clean_rows(rows, model.shape[1])
+  return (rows.counts * weights(model, query)[rows.indices]).sum(axis=-1)
 
 
 def contributions(model, query, entity):
-  row = model[[entity]]
-  return of_features(row.indices, row.data * weights(query)[row.indices])
+  parts = model[entity] * weights(model, query)
+  return baseline.of_features(jnp.arange(len(parts)), parts)
 
 
-COUNTING = Baseline(
-  "counting", fit, score, score_rows, contributions,
-  lambda model, query: weights(query),
+COUNTING = baseline.Baseline(
+  "counting", fit, score, score_rows, contributions, weights
 )
 """
 

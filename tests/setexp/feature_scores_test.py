@@ -126,7 +126,8 @@ def test_the_own_share_smooths_the_members_counts(model, counts):
   # One member without the decoder is BM25, up to scale.
   one = make_query(counts, [4])
   members = _score(model, one, 1.0, share=1.0)
-  lexical = bm25.score(bm25.fit(counts, positive=True), one)
+  index = bm25.fit(counts, positive=True)
+  (lexical,) = systems.bind(bm25.BM25, index).score_batch([one])
   length = counts[[4]].sum()
   np.testing.assert_allclose(members * length, lexical, rtol=1e-4)
   only_away = make_query(counts, [4], [-1.0])

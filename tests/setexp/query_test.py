@@ -23,7 +23,7 @@ def test_members_come_from_the_table_then_new(counts):
   np.testing.assert_array_equal(query.ids, [3, 0, -1])
   assert query.rows.dtype == np.float32 and query.ids.dtype == np.int32
   np.testing.assert_allclose(
-    query_lib.query_features(query), [-1.0, 3.5, -2.5], rtol=1e-6
+    query.weights @ query.rows, [-1.0, 3.5, -2.5], rtol=1e-6
   )
 
 

@@ -14,9 +14,9 @@ with features independent given parameters that have a conjugate prior:
 For every form the score is a sum over features of h_j(f_x[j]). It is split as
 sum_j h_j(0) plus h_j(f) - h_j(0) where f is not zero, so that no [X, F] array
 is ever made. Counts take few distinct values, hence h is evaluated once for
-each pair of feature and value (a "level"). What features that no member has
-contribute depends on the query's total weight alone; it is kept for the usual
-totals, and a query then reads only the postings of its own features.
+each pair of feature and value (a "level"). The part of features that no member
+has depends on the query's total weight alone; it is kept for the usual totals,
+and a query then reads only the postings of its own features.
 
 Weights multiply a member's part in the sufficient statistics (a likelihood
 raised to the weight): 2 is the same as naming the entity twice. Members of
@@ -25,50 +25,75 @@ each is a proper posterior, so that no weight can give a logarithm of a
 negative number.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
+from jax import lax
 
-from repr_jax.errors import InputError
+from repr_jax.ops.precision import enable_x64
+from repr_jax.setexp import feature_scores
 from repr_jax.setexp.baselines import conjugate
-from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.setexp.baselines import postings as posting_lib
+from repr_jax.setexp.baselines.baseline import (
+  Baseline,
+  clean_rows,
+  of_features,
+  read_counts,
+)
+from repr_jax.setexp.baselines.postings import Postings
+from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
-from repr_jax.setexp.query import Query
+from repr_jax.setexp.rows import Rows
+
+_LEVELS = (512, 2)  # Most features have few levels.
 
 
-class Model(NamedTuple):
-  """What a query needs.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Model:
+  """A prior, and the entities by level.
 
   Attributes:
     prior: the form and its prior, fields [F].
-    features: feature of each level, int32 [L], sorted.
-    values: transformed count of each level, float64 [L].
-    postings: which entities are at a level, ones, float32 [L, X].
-    starts: where the levels of each feature start, int64 [F + 1].
+    features: feature of each level, int32 [L], ascending.
+    values: transformed count of each level, [L].
+    starts: where the levels of each feature start, int32 [F + 1].
+    postings: entities of each feature with their levels, [F, X].
+    rows: levels of each entity, [X, L].
     totals: total weights whose base is kept, [m].
     bases: score of each entity as if no member had a feature, [m, X].
   """
 
   prior: conjugate.Prior
-  features: np.ndarray
-  values: np.ndarray
-  postings: sp.csr_array
-  starts: np.ndarray
-  totals: np.ndarray
-  bases: np.ndarray
+  features: Any
+  values: Any
+  starts: Any
+  postings: Postings
+  rows: Postings
+  totals: Any
+  bases: Any
 
 
 def fit(
-  counts: sp.csr_array,
+  counts: Any,
   form: str = "bernoulli",
   *,
   spread: float = 0.5,
   concentration: float = 2.0,
   totals: Sequence[float] = (1.0, 2.0, 3.0, 4.0, 5.0),
 ) -> Model:
-  """Sets the prior from the counts and arranges them by level.
+  """Sets the prior from the counts and arranges them by level, on the host.
+
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [1.0, 3.0]])
+  >>> setexp.bayesian_sets_fit(counts, "poisson").values.tolist()
+  [1.0, 2.0, 1.0, 3.0]
 
   Args:
     counts: feature counts, [X, F], not negative.
@@ -82,173 +107,241 @@ def fit(
   Returns:
     The model.
   """
-  table = sp.csc_array(counts, dtype=np.float64)
-  table.sum_duplicates()
-  table.eliminate_zeros()
-  if not np.isfinite(table.data).all() or (table.data < 0).any():
-    raise InputError("Bayesian Sets need counts that are finite, 0 or more")
-  if table.nnz == 0:
-    raise InputError("no entity has any feature: there is nothing to score")
+  read = read_counts(counts, "Bayesian Sets")
+  table = sp.csc_array(read, dtype=np.float64)
   prior = conjugate.make_prior(table, form, spread, concentration)
   size, width = table.shape
   columns = np.repeat(np.arange(width), np.diff(table.indptr))
-  values = conjugate.transform(prior, columns, table.data)
+  with enable_x64():
+    held = jnp.asarray(columns), jnp.asarray(table.data)
+    values = np.asarray(conjugate.transform(prior, *held))
   order = np.lexsort((values, columns))
-  columns, values = columns[order], values[order]
-  new = np.append(True, (np.diff(columns) > 0) | (np.diff(values) != 0))
-  first = np.flatnonzero(new)
-  postings = sp.csr_array(
-    (
-      np.ones(table.nnz, np.float32),
-      table.indices[order].astype(np.int32),
-      np.append(first, table.nnz),
-    ),
-    (len(first), size),
+  new = np.append(
+    True, (np.diff(columns[order]) > 0) | (np.diff(values[order]) != 0)
   )
+  first = order[np.flatnonzero(new)]
+  level = np.empty(table.nnz, np.int32)
+  level[order] = np.cumsum(new) - 1
+  by_feature = sp.csr_array((level, table.indices, table.indptr), (width, size))
+  shape = (size, len(first))
+  by_entity = sp.coo_array((level, (table.indices, level)), shape)
   features = columns[first].astype(np.int32)
-  model = Model(
-    prior,
-    features,
-    values[first],
-    postings,
-    np.searchsorted(features, np.arange(width + 1)),
-    np.asarray(totals, np.float64),
-    np.zeros((0, size)),
-  )
-  bases = [_base(model, float(total)) for total in totals]
-  return model._replace(bases=np.reshape(bases, (len(totals), size)))
+  starts = np.searchsorted(features, np.arange(width + 1)).astype(np.int32)
+  with enable_x64():
+    model = Model(
+      jax.tree.map(jnp.asarray, prior),
+      jnp.asarray(features),
+      jnp.asarray(values[first]),
+      jnp.asarray(starts),
+      posting_lib.from_scipy(by_feature),
+      posting_lib.from_scipy(by_entity.tocsr()),
+      jnp.asarray(totals, np.float64),
+      jnp.zeros((0, size)),
+    )
+    bases = [np.asarray(_base(model, jnp.float64(x))) for x in totals]
+
+  def single(x: jax.Array) -> jax.Array:
+    return jnp.asarray(
+      np.float32(x) if x.dtype == np.float64 else np.asarray(x)
+    )
+
+  kept = np.reshape(bases, (len(totals), size))
+  return jax.tree.map(single, dataclasses.replace(model, bases=kept))
 
 
-def score(model: Model, query: Query) -> np.ndarray:
+def score(model: Model, query: PaddedQuery) -> jax.Array:
   """The log-ratio log p(x | Q) / p(x) of all entities.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+  >>> model = setexp.bayesian_sets_fit(counts)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> int(setexp.bayesian_sets_score(model, query).argmax())
+  0
 
   Args:
     model: from `fit`.
     query: members with weights.
 
   Returns:
-    Scores, float32 [X].
+    Scores, [X].
   """
-  scores = np.zeros(model.postings.shape[1])
-  for sign, statistics in _sides(model.prior, query):
-    kept = np.flatnonzero(model.totals == statistics.total)
-    base = model.bases[kept[0]] if kept.size else _base(model, statistics.total)
-    scores += sign * (base + _own_features(model, statistics))
-  return _finite(scores)
+
+  def add_side(scores, sign):
+    weights = jnp.maximum(sign * jnp.asarray(query.weights), 0)
+    added = lax.cond(
+      jnp.any(weights > 0),
+      lambda: scores + sign * _score_side(model, query, weights),
+      lambda: scores,
+    )
+    return added, None
+
+  nothing = jnp.zeros(model.bases.shape[1], model.bases.dtype)
+  signs = jnp.asarray([1, -1], model.bases.dtype)
+  return _finite(lax.scan(add_side, nothing, signs)[0])
 
 
-def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
+def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
   """The log-ratio of rows that are not in the table, such as sentences.
 
   Args:
     model: from `fit`.
     query: the query.
-    rows: feature counts, [s, F].
+    rows: feature counts, fields [s, m].
 
   Returns:
-    Scores, float32 [s].
+    Scores, [s].
   """
-  rows = sp.csr_array(rows, dtype=np.float64)
-  values = conjugate.transform(model.prior, rows.indices, rows.data)
-  scores = np.zeros(rows.shape[0])
-  for sign, statistics in _sides(model.prior, query):
+  rows = clean_rows(rows, model.prior.zero.shape[0])
+  values = conjugate.transform(model.prior, rows.indices, rows.counts)
+  every = jnp.arange(model.prior.zero.shape[0])
+  scores = jnp.zeros(rows.indices.shape[0], model.bases.dtype)
+  for sign, statistics in _sides(model, query):
     added = conjugate.added(model.prior, statistics, rows.indices, values)
-    each = sp.csr_array((added, rows.indices, rows.indptr), rows.shape)
-    constant = conjugate.at_zero(model.prior, statistics).sum()
-    scores += sign * (constant + each.sum(axis=1))
+    constant = conjugate.at_zero(model.prior, statistics, every).sum()
+    sums = jnp.where(rows.counts > 0, added, 0).sum(axis=-1)
+    scores += sign * jnp.where(statistics.total > 0, constant + sums, 0)
   return _finite(scores)
 
 
-def contributions(model: Model, query: Query, entity: int) -> Contributions:
-  """What each feature, present or absent, added to the score of an entity.
+def contributions(
+  model: Model, query: PaddedQuery, entity: jax.Array
+) -> Contributions:
+  """Splits the score of an entity over features, present or absent.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+  >>> model = setexp.bayesian_sets_fit(counts)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> parts = setexp.bayesian_sets_contributions(model, query, 2)
+  >>> score = setexp.bayesian_sets_score(model, query)[2]
+  >>> bool(jnp.isclose(parts.total, score, rtol=1e-4))
+  True
 
   Args:
     model: from `fit`.
     query: the query.
-    entity: its row.
+    entity: its row, int32 [].
 
   Returns:
     h_j(f_x[j]) of all features: a sum over features, [F].
   """
-  places = np.flatnonzero(model.postings.indices == entity)
-  levels = np.searchsorted(model.postings.indptr, places, side="right") - 1
-  features, values = model.features[levels], model.values[levels]
-  parts = np.zeros(len(model.starts) - 1)
-  for sign, statistics in _sides(model.prior, query):
-    parts += sign * conjugate.at_zero(model.prior, statistics)
-    parts[features] += sign * conjugate.added(
-      model.prior, statistics, features, values
+  size = model.prior.zero.shape[0]
+  every = jnp.arange(size)
+  levels = posting_lib.take_row(model.rows, entity).indices
+  inside = jnp.minimum(levels, model.features.shape[0] - 1)
+  features, values = model.features[inside], model.values[inside]
+  place = jnp.where(levels < model.features.shape[0], features, size)
+  parts = jnp.zeros(size, model.bases.dtype)
+  for sign, statistics in _sides(model, query):
+    own = conjugate.at_zero(model.prior, statistics, every)
+    own = own.at[place].add(
+      conjugate.added(model.prior, statistics, features, values), mode="drop"
     )
-  return of_features(np.arange(len(parts)), parts)
+    parts += sign * jnp.where(statistics.total > 0, own, 0)
+  return of_features(every, parts)
 
 
-def rationale(model: Model, query: Query) -> np.ndarray:
-  """What having each feature (once, unless binary) adds to the score.
+def rationale(model: Model, query: PaddedQuery) -> jax.Array:
+  """Score that each feature adds where it is present (once, unless binary).
 
   Args:
     model: from `fit`.
     query: the query.
 
   Returns:
-    Weights, float32 [F]; in the Bernoulli form the vector that the binary
-    features are multiplied with.
+    Weights, [F]; in the Bernoulli form the vector that the binary features
+    are multiplied with.
   """
-  features = np.arange(len(model.starts) - 1)
-  one = conjugate.transform(model.prior, features, np.ones(len(features)))
-  if model.prior.form == "bernoulli":
-    one = np.ones(len(features))
-  weights = np.zeros(len(features))
-  for sign, statistics in _sides(model.prior, query):
-    weights += sign * conjugate.added(model.prior, statistics, features, one)
+  features = jnp.arange(model.prior.zero.shape[0])
+  one = jnp.ones(len(features), model.bases.dtype)
+  if model.prior.form != "bernoulli":
+    one = conjugate.transform(model.prior, features, one)
+  weights = jnp.zeros(len(features), model.bases.dtype)
+  for sign, statistics in _sides(model, query):
+    own = conjugate.added(model.prior, statistics, features, one)
+    weights += sign * jnp.where(statistics.total > 0, own, 0)
   return _finite(weights)
 
 
-def _sides(
-  prior: conjugate.Prior, query: Query
-) -> list[tuple[float, conjugate.Statistics]]:
+def _sides(model, query):
   """Statistics of the members of positive and of negative weight."""
   sides = []
-  for sign in (1.0, -1.0):
-    chosen = np.flatnonzero(query.weights * sign > 0)
-    if chosen.size:
-      weights = np.abs(query.weights[chosen]).astype(np.float64)
-      rows = sp.csr_array(query.rows[chosen], dtype=np.float64)
-      sides.append((sign, conjugate.statistics(prior, rows, weights)))
+  for sign in (1, -1):
+    weights = jnp.maximum(sign * jnp.asarray(query.weights), 0)
+    entries = feature_scores.clean_entries(
+      query.entries, weights, model.prior.zero.shape[0]
+    )
+    sides.append((sign, conjugate.statistics(model.prior, entries, weights)))
   return sides
 
 
-def _base(model: Model, total: float) -> np.ndarray:
+def _score_side(model, query, weights):
+  """Scores for members of these weights, 0 or more, [X]."""
+  prior, size = model.prior, model.prior.zero.shape[0]
+  entries = feature_scores.clean_entries(query.entries, weights, size)
+  statistics = conjugate.statistics(prior, entries, weights)
+  none = conjugate.empty_statistics(prior, statistics.total)
+  base = _known_base(model, statistics.total)
+  own = feature_scores.distinct_features(entries, size)
+
+  def change(function, features, *values):
+    with_members = function(prior, statistics, features, *values)
+    return with_members - function(prior, none, features, *values)
+
+  def fill(changes, row, level, used):
+    del row
+    values = change(conjugate.added, model.features[level], model.values[level])
+    place = jnp.where(used, level, changes.shape[0])
+    return changes.at[place].set(values, mode="drop")
+
+  changes = posting_lib.walk(
+    model.starts, own, fill, jnp.zeros_like(model.values), _LEVELS
+  )
+
+  def add(scores, row, place, used):
+    del row
+    entity = jnp.where(used, model.postings.items[place], scores.shape[0])
+    level = model.postings.values[place]
+    return scores.at[entity].add(changes[level], mode="drop")
+
+  inside = jnp.minimum(own, size - 1)
+  at_zero = jnp.where(own < size, change(conjugate.at_zero, inside), 0)
+  start = base + at_zero.sum()
+  return posting_lib.walk(model.postings.starts, own, add, start)
+
+
+def _known_base(model, total):
+  """The base of a total weight: kept, or by a pass over all levels, [X]."""
+  if not model.totals.shape[0]:
+    return _base(model, total)
+  same = model.totals == total
+  return lax.cond(
+    jnp.any(same),
+    lambda: model.bases[jnp.argmax(same)],
+    lambda: _base(model, total),
+  )
+
+
+@jax.jit
+def _base(model, total):
   """Scores for a query of this total weight without any feature, [X]."""
-  none = conjugate.empty_statistics(total)
+  none = conjugate.empty_statistics(model.prior, total)
   added = conjugate.added(model.prior, none, model.features, model.values)
-  # Summed in double precision: it is the larger part of the score.
-  each = np.repeat(added, np.diff(model.postings.indptr))
-  sums = np.bincount(model.postings.indices, each, model.postings.shape[1])
-  return conjugate.at_zero(model.prior, none).sum() + sums
+  every = jnp.arange(model.prior.zero.shape[0])
+  constant = conjugate.at_zero(model.prior, none, every).sum()
+  sums = jnp.zeros(model.postings.width, added.dtype)
+  sums = sums.at[model.postings.items].add(added[model.postings.values])
+  return constant + sums
 
 
-def _own_features(
-  model: Model, statistics: conjugate.Statistics
-) -> np.ndarray | float:
-  """What the features that members have change in the base, [X]."""
-  if statistics.features.size == 0:
-    return 0.0
-  none = conjugate.empty_statistics(statistics.total)
-  own = statistics.features
-  change = conjugate.at_zero(model.prior, statistics, own)
-  change -= conjugate.at_zero(model.prior, none, own)
-  lo, hi = model.starts[own], model.starts[own + 1]
-  rows = np.concatenate([np.arange(a, b) for a, b in zip(lo, hi)])
-  features, values = model.features[rows], model.values[rows]
-  added = conjugate.added(model.prior, statistics, features, values)
-  added -= conjugate.added(model.prior, none, features, values)
-  chosen = model.postings[rows]
-  return change.sum() + chosen.T @ added.astype(np.float32)
-
-
-def _finite(scores: np.ndarray) -> np.ndarray:
-  limit = np.finfo(np.float32).max
-  return np.clip(scores, -limit, limit).astype(np.float32)
+def _finite(scores):
+  limit = np.finfo(scores.dtype).max
+  return jnp.clip(scores, -limit, limit)
 
 
 def _baseline(form: str) -> Baseline:
@@ -259,6 +352,7 @@ def _baseline(form: str) -> Baseline:
     score_rows,
     contributions,
     rationale,
+    batched=False,
   )
 
 

@@ -5,10 +5,7 @@
 
 where f_Q = sum of tau_x f_x over the query. All but f_Q is known beforehand,
 so the index holds the product for every feature of every entity ("eager"
-scores), by feature; a query adds up the postings of its own features. This
-runs on the host: it touches few, scattered numbers, and XLA's scatter-add is
-slower there. On an accelerator the feature score of `expansion` with a member
-share of 1 is the same search.
+scores), by feature; a query adds up the postings of its own features.
 
 IDF[i] = log((X - DF + .5) / (DF + .5)) is negative for a feature that more
 than half of the entities have; sharing it would count against an entity. Such
@@ -18,50 +15,64 @@ in half of them; `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead,
 which keeps such features and the order among all of them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
-from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.ops.precision import chosen_products
+from repr_jax.setexp.autoencoder import bm25_weights
+from repr_jax.setexp.baselines import postings as posting_lib
+from repr_jax.setexp.baselines.baseline import (
+  Baseline,
+  clean_rows,
+  of_features,
+  query_counts,
+  read_counts,
+)
+from repr_jax.setexp.baselines.postings import Postings
+from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
-from repr_jax.setexp.query import Query, query_features
+from repr_jax.setexp.rows import Rows
 
 
 class Index(NamedTuple):
-  """Eager scores by feature; plain arrays, one index for each field.
+  """Eager scores by feature.
 
   Attributes:
-    starts: where the postings of each feature start, int64 [F + 1].
-    entities: entities that have the feature, int32 [nnz].
-    values: what a unit of query weight adds to their scores, float32 [nnz].
-    idf: inverse document frequency with its floor, float32 [F].
-    average: mean total count of an entity.
-    k1: how soon more of the same feature stops to count.
-    b: how much long entities are discounted, 0 to 1.
-    size: the number of entities X.
+    postings: score that a unit of a feature's weight adds to each entity,
+      [F, X].
+    idf: inverse document frequency with its floor, [F].
+    average: mean total count of an entity, [].
+    k1: how soon more of the same feature stops to count, [].
+    b: how much long entities are discounted, 0 to 1, [].
   """
 
-  starts: np.ndarray
-  entities: np.ndarray
-  values: np.ndarray
-  idf: np.ndarray
-  average: float
-  k1: float
-  b: float
-  size: int
+  postings: Postings
+  idf: Any
+  average: Any
+  k1: Any
+  b: Any
 
 
 def fit(
-  counts: sp.csr_array,
+  counts: Any,
   *,
   k1: float = 1.5,
   b: float = 0.75,
   floor: float = 0.0,
   positive: bool = False,
 ) -> Index:
-  """Builds the index.
+  """Builds the index, on the host.
+
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+  >>> bool(setexp.bm25_fit(counts).idf[1] == 0)  # most entities have it
+  True
 
   Args:
     counts: feature counts of the entities, [X, F], not negative.
@@ -77,122 +88,140 @@ def fit(
     raise InputError(
       f"BM25 needs k1 of 0 or more and b from 0 to 1, not {k1} and {b}"
     )
-  table = sp.csr_array(counts, dtype=np.float32)
-  if not np.isfinite(table.data).all() or (table.data < 0).any():
-    raise InputError("BM25 needs counts that are finite and not negative")
+  table = read_counts(counts, "BM25")
   total = float(table.sum(dtype=np.float64))
-  if total == 0:
-    raise InputError("no entity has any feature: there is nothing to index")
   size = table.shape[0]
-  postings = table.tocsc()
-  postings.eliminate_zeros()
-  frequency = np.diff(postings.indptr)
+  by_feature = sp.csr_array(table.T)
+  frequency = np.diff(by_feature.indptr)
   odds = (size - frequency + 0.5) / (frequency + 0.5)
   idf = np.log1p(odds) if positive else np.log(odds)
-  index = Index(
-    starts=postings.indptr.astype(np.int64),
-    entities=postings.indices.astype(np.int32),
-    values=np.zeros(0, np.float32),
-    idf=np.maximum(idf, floor).astype(np.float32),
-    average=total / size,
-    k1=k1,
-    b=b,
-    size=size,
-  )
-  features = np.repeat(np.arange(len(idf)), frequency)
-  length = table.sum(axis=1, dtype=np.float64)[index.entities]
-  return index._replace(values=_eager(index, features, postings.data, length))
+  idf = np.maximum(idf, floor).astype(np.float32)
+  length = table.sum(axis=1, dtype=np.float64)[by_feature.indices]
+  scale = np.repeat(idf, frequency)
+  by_feature.data = _eager(by_feature.data, scale, length, total / size, k1, b)
+  numbers = (np.float32(x) for x in (total / size, k1, b))
+  return Index(posting_lib.from_scipy(by_feature), jnp.asarray(idf), *numbers)
 
 
-def score(index: Index, query: Query) -> np.ndarray:
+def score(index: Index, query: PaddedQuery) -> jax.Array:
   """Scores all entities.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [1.0, 3.0]])
+  >>> index = setexp.bm25_fit(counts, positive=True)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> setexp.bm25_score(index, query).argsort().tolist()
+  [1, 2, 0]
 
   Args:
     index: from `fit`.
     query: members with weights; negative ones count against what they have.
 
   Returns:
-    Scores, float32 [X].
+    Scores, [X].
   """
-  weights = query_features(query)
-  features = np.flatnonzero(weights)
-  return score_features(index, features, weights[features])
+  features, total = query_counts(query, index.idf.shape[0])
+  return score_features(index, features, total[features])
 
 
 def score_features(
-  index: Index, features: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
+  index: Index, features: jax.Array, weights: jax.Array
+) -> jax.Array:
   """Scores all entities for features with weights, the way of text queries.
 
   Args:
     index: from `fit`.
-    features: columns, int [m].
-    weights: of each, float32 [m].
+    features: columns, int32 [m]; F for padding.
+    weights: of each, [m].
 
   Returns:
-    Scores, float32 [X].
+    Scores, [X].
   """
-  scores = np.zeros(index.size, np.float32)
-  for feature, weight in zip(features, np.asarray(weights, np.float32)):
-    lo, hi = index.starts[feature], index.starts[feature + 1]
-    np.add.at(scores, index.entities[lo:hi], index.values[lo:hi] * weight)
-  return scores
+  return posting_lib.add_rows(
+    index.postings, features, weights.astype(index.idf.dtype)
+  )
 
 
-def score_rows(index: Index, query: Query, rows: sp.csr_array) -> np.ndarray:
+@chosen_products
+def score_rows(index: Index, query: PaddedQuery, rows: Rows) -> jax.Array:
   """Scores rows that are not in the index, such as sentences.
 
   Args:
     index: from `fit`.
     query: the query.
-    rows: feature counts, [s, F].
+    rows: feature counts, fields [s, m].
 
   Returns:
-    Scores, float32 [s]; a row without features gets 0.
+    Scores, [s]; a row without features gets 0.
   """
-  eager = weigh_rows(index, rows)
-  return np.asarray(eager @ query_features(query), np.float32)
+  _, total = query_counts(query, index.idf.shape[0])
+  rows = weigh(index, rows)
+  return jnp.sum(rows.counts * total[rows.indices], axis=-1)
 
 
-def weigh_rows(index: Index, rows: sp.csr_array) -> sp.csr_array:
-  """What each feature of a row adds to its score, for a unit of query weight.
+def weigh(index: Index, rows: Rows) -> Rows:
+  """Scores that the features of rows add for a unit of query weight.
 
   Args:
     index: from `fit`.
-    rows: feature counts, [s, F].
+    rows: feature counts, fields [..., m].
 
   Returns:
-    CSR float32 [s, F].
+    The rows, padding at feature 0 with 0.
   """
+  rows = clean_rows(rows, index.idf.shape[0])
+  length = rows.counts.sum(axis=-1, keepdims=True)
+  weights = bm25_weights(
+    rows.counts, index.idf[rows.indices], length, index.average, index.k1,
+    index.b,
+  )  # fmt: skip
+  return Rows(rows.indices, jnp.where(rows.counts > 0, weights, 0))
+
+
+def weigh_rows(index: Index, rows: sp.csr_array) -> sp.csr_array:
+  """`weigh` of sparse rows [s, F] on the host, in double precision."""
   rows = sp.csr_array(rows, dtype=np.float32)
   length = np.repeat(rows.sum(axis=1, dtype=np.float64), np.diff(rows.indptr))
-  values = _eager(index, rows.indices, rows.data, length)
+  idf = np.asarray(index.idf)[rows.indices]
+  numbers = (float(x) for x in (index.average, index.k1, index.b))
+  values = _eager(rows.data, idf, length, *numbers)
   return sp.csr_array((values, rows.indices, rows.indptr), rows.shape)
 
 
-def contributions(index: Index, query: Query, entity: int) -> Contributions:
-  """What each feature of the query added to the score of an entity.
+def contributions(
+  index: Index, query: PaddedQuery, entity: jax.Array
+) -> Contributions:
+  """Splits the score of an entity over the query's features.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])
+  >>> index = setexp.bm25_fit(counts, positive=True)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> parts = setexp.bm25_contributions(index, query, 2)
+  >>> bool(jnp.isclose(parts.total, setexp.bm25_score(index, query)[2]))
+  True
 
   Args:
     index: from `fit`.
     query: the query.
-    entity: its row.
+    entity: its row, int32 [].
 
   Returns:
     f_Q[i] times the value of feature i in the index: a sum over features.
   """
-  weights = query_features(query)
-  features, parts = [], []
-  for feature in np.flatnonzero(weights):
-    lo, hi = index.starts[feature], index.starts[feature + 1]
-    place = lo + np.searchsorted(index.entities[lo:hi], entity)
-    if place < hi and index.entities[place] == entity:
-      features.append(feature)
-      parts.append(index.values[place] * weights[feature])
-  return of_features(np.array(features, np.int64), np.array(parts, np.float32))
+  features, total = query_counts(query, index.idf.shape[0])
+  values = posting_lib.look_up(index.postings, features, entity)
+  inside = jnp.minimum(features, index.idf.shape[0] - 1)
+  return of_features(features, values * total[inside])
 
 
-def rationale(index: Index, query: Query, *, idf: bool = True) -> np.ndarray:
+def rationale(
+  index: Index, query: PaddedQuery, *, idf: bool = True
+) -> jax.Array:
   """The weight of each feature in a query, whatever the entity.
 
   Args:
@@ -202,20 +231,17 @@ def rationale(index: Index, query: Query, *, idf: bool = True) -> np.ndarray:
       for the thesis' f_Q[i] (4.3.1).
 
   Returns:
-    float32 [F].
+    [F].
   """
-  weights = query_features(query)
-  return weights * index.idf if idf else weights
+  _, total = query_counts(query, index.idf.shape[0])
+  return total * index.idf if idf else total
 
 
-def _eager(
-  index: Index, features: np.ndarray, counts: np.ndarray, length: np.ndarray
-) -> np.ndarray:
-  """What each count adds to a score, for a unit of query weight, [nnz]."""
-  norm = index.k1 * (1 - index.b + index.b * length / index.average)
-  counts = counts.astype(np.float64)
-  kept = counts / np.maximum(counts + norm, np.finfo(np.float64).tiny)
-  return (index.idf[features] * (index.k1 + 1) * kept).astype(np.float32)
+def _eager(counts, idf, length, average, k1, b) -> np.ndarray:
+  """Scores for a unit of query weight, float32 [nnz], on the host."""
+  wide = np.asarray(counts, np.float64)
+  weights = bm25_weights(wide, idf, length, average, k1, b)
+  return np.where(wide > 0, weights, 0).astype(np.float32)
 
 
 BM25 = Baseline(
@@ -225,4 +251,5 @@ BM25 = Baseline(
   score_rows,
   contributions,
   rationale,
+  batched=False,
 )

@@ -21,14 +21,21 @@ import scipy.sparse as sp
 from repr_jax import ops
 from repr_jax.errors import InputError
 from repr_jax.ops.precision import chosen_products
-from repr_jax.setexp.baselines.baseline import Baseline, of_features
-from repr_jax.setexp.baselines.bm25 import Index, weigh_rows
-from repr_jax.setexp.baselines.bm25 import fit as fit_index
+from repr_jax.setexp.baselines import bm25
+from repr_jax.setexp.baselines import postings as posting_lib
+from repr_jax.setexp.baselines.baseline import (
+  Baseline,
+  member_vectors,
+  of_features,
+  read_counts,
+)
+from repr_jax.setexp.baselines.postings import Postings
+from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
-from repr_jax.setexp.query import Query
+from repr_jax.setexp.from_scipy import padded_rows
+from repr_jax.setexp.rows import Rows
 
 RANK, POWER = 100, 1.0
-_MEMBERS = 128  # Queries are padded to it, so that few shapes are compiled.
 _TOLERANCE = 1e-2  # of the singular values; cosines change in the 4th digit
 
 
@@ -37,17 +44,17 @@ class Model(NamedTuple):
 
   Attributes:
     weighting: statistics that weigh new rows.
-    rows: the entities' weighted rows of length 1, CSR [X, F].
-    projection: P, a numpy array [F, r].
+    rows: the entities' weighted rows of length 1, [X, F].
+    projection: P, [F, r].
     entities: unit vectors of the entities, [X, r]; 0 for one without features.
     lengths: |z_x|, [X]; 1 for an entity without features.
   """
 
-  weighting: Index
-  rows: sp.csr_array
-  projection: np.ndarray
+  weighting: bm25.Index
+  rows: Postings
+  projection: Any
   entities: Any
-  lengths: np.ndarray
+  lengths: Any
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -70,42 +77,20 @@ def factor(
   return svd.v * s ** (power - 1), svd.u * s**power
 
 
-@jax.jit
-@chosen_products
-def score_vectors(
-  entities: jax.Array, members: jax.Array, weights: jax.Array
-) -> jax.Array:
-  """Cosine of entities to the weighted sum of members.
-
-  Args:
-    entities: unit vectors, [X, r].
-    members: unit vectors, [q, r].
-    weights: signed, [q].
-
-  Returns:
-    [X]; 0 for an entity of length 0.
-  """
-  return entities @ query_vector(members, weights)
-
-
-@chosen_products
-def query_vector(members: Any, weights: Any) -> jax.Array:
-  """The weighted sum of members [q, r], scaled to length 1, [r]."""
-  total = weights @ members
-  return total / jnp.maximum(jnp.linalg.norm(total), 1e-30)
-
-
-_query_vector = jax.jit(query_vector)
-
-
 def fit(
-  counts: sp.csr_array,
+  counts: Any,
   *,
   rank: int = RANK,
   power: float = POWER,
   seed: int = 0,
 ) -> Model:
   """Factors the table.
+
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])
+  >>> setexp.lsa_fit(counts, rank=1).entities.shape
+  (3, 1)
 
   Args:
     counts: feature counts, [X, F], not negative.
@@ -120,104 +105,137 @@ def fit(
     raise InputError(f"LSA needs a rank of 1 or more, not {rank}")
   if not np.isfinite(power):
     raise InputError(f"LSA needs a finite power, not {power}")
-  index = fit_index(counts, positive=True)
-  rows = _unit_rows(weigh_rows(index, counts))
+  counts = read_counts(counts, "LSA")
+  index = bm25.fit(counts, positive=True)
+  rows = _unit_rows(bm25.weigh_rows(index, counts))
   rank = min(rank, *rows.shape)
   projection, latent = factor(
     ops.from_scipy(rows), rank, power, jax.random.key(seed)
   )
-  latent, lengths = _unit(np.asarray(latent) * _nonempty(rows))
-  projection = np.asarray(projection)
-  return Model(index, rows, projection, jnp.asarray(latent), lengths)
+  nonempty = (np.diff(rows.indptr) > 0)[:, None]
+  latent, lengths = _unit(jnp.where(nonempty, latent, 0))
+  # Only the statistics weigh new rows; the postings are not read.
+  none = posting_lib.from_scipy(sp.csr_array((rows.shape[1], rows.shape[0])))
+  return Model(
+    index._replace(postings=none),
+    posting_lib.from_scipy(rows),
+    projection,
+    latent,
+    lengths,
+  )
 
 
-def score(model: Model, query: Query) -> np.ndarray:
+@chosen_products
+def score(model: Model, query: PaddedQuery) -> jax.Array:
   """Scores all entities.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [1.0, 0.5]])
+  >>> model = setexp.lsa_fit(counts, rank=2)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> setexp.lsa_score(model, query).argsort().tolist()
+  [1, 2, 0]
 
   Args:
     model: from `fit`.
-    query: members with weights; new ones are projected.
+    query: members with weights; new ones are projected (`encode`).
 
   Returns:
-    Cosines, float32 [X].
+    Cosines, [X].
   """
-  return np.asarray(score_vectors(model.entities, *_members(model, query)))
+  return model.entities @ query_vector(model, query)
 
 
-def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
+@chosen_products
+def query_vector(model: Model, query: PaddedQuery) -> jax.Array:
+  """The weighted sum of the members, scaled to length 1, [r]."""
+  members = member_vectors(query, model.entities)
+  weights = jnp.asarray(query.weights).astype(members.dtype)
+  # Scaled first, so that no square overflows.
+  weights = weights / jnp.maximum(jnp.max(jnp.abs(weights)), 1e-30)
+  total = weights @ members
+  return total / jnp.maximum(jnp.linalg.norm(total), 1e-30)
+
+
+@chosen_products
+def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
   """Scores rows that are not in the table, such as sentences.
 
   Args:
     model: from `fit`.
     query: the query.
-    rows: feature counts, [s, F].
+    rows: feature counts, fields [s, m].
 
   Returns:
-    Cosines, float32 [s].
+    Cosines, [s].
   """
   latent, _ = _unit(project(model, rows))
-  return np.asarray(score_vectors(latent, *_members(model, query)))
+  return latent @ query_vector(model, query)
 
 
-def project(model: Model, rows: sp.csr_array) -> np.ndarray:
-  """Vectors z of rows of feature counts [s, F], float32 [s, r]."""
-  weighted = _unit_rows(weigh_rows(model.weighting, rows))
-  return np.asarray(weighted @ model.projection, np.float32)
+@chosen_products
+def project(model: Model, rows: Rows) -> jax.Array:
+  """Vectors z of rows of feature counts, fields [s, m], [s, r]."""
+  rows = bm25.weigh(model.weighting, rows)
+  weights, _ = _unit(rows.counts)
+
+  def one(row):
+    return row[1] @ model.projection[row[0]]
+
+  # One row at a time: all at once would gather [s, m, r].
+  return jax.lax.map(one, (rows.indices, weights))
 
 
-def contributions(model: Model, query: Query, entity: int) -> Contributions:
+def encode(model: Model, rows: sp.csr_array) -> np.ndarray:
+  """Unit vectors of new entities from their features [s, F], [s, r]."""
+  latent, _ = _unit(_project(model, padded_rows(rows)))
+  return np.asarray(latent)[: rows.shape[0]]
+
+
+def contributions(
+  model: Model, query: PaddedQuery, entity: jax.Array
+) -> Contributions:
   """Splits the cosine of an entity over its features.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 0.0], [0.0, 1.0], [1.0, 0.5]])
+  >>> model = setexp.lsa_fit(counts, rank=2)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> parts = setexp.lsa_contributions(model, query, 2)
+  >>> score = setexp.lsa_score(model, query)[2]
+  >>> bool(jnp.isclose(parts.total, score, rtol=1e-2))
+  True
 
   Args:
     model: from `fit`.
     query: the query.
-    entity: its row.
+    entity: its row, int32 [].
 
   Returns:
     a_x[i] (P[i] . q) / |z_x|: a sum over the entity's features.
   """
-  start, end = model.rows.indptr[entity : entity + 2]
-  features = model.rows.indices[start:end]
-  own = np.asarray(model.projection[features]) @ _direction(model, query)
-  parts = model.rows.data[start:end] * own / model.lengths[entity]
-  return of_features(features, parts)
+  row = posting_lib.take_row(model.rows, entity)
+  inside = jnp.minimum(row.indices, model.projection.shape[0] - 1)
+  own = jnp.sum(model.projection[inside] * query_vector(model, query), axis=1)
+  return of_features(row.indices, row.counts * own / model.lengths[entity])
 
 
-def rationale(model: Model, query: Query) -> np.ndarray:
-  """How far each feature lies in the query's direction, [F].
+@chosen_products
+def rationale(model: Model, query: PaddedQuery) -> jax.Array:
+  """How far each feature lies in the query's direction.
 
   Args:
     model: from `fit`.
     query: the query.
 
   Returns:
-    P[i] . q: what a unit of the feature's weight adds.
+    P[i] . q, [F]: the score that a unit of the feature's weight adds.
   """
-  return np.asarray(model.projection) @ _direction(model, query)
-
-
-def _direction(model: Model, query: Query) -> np.ndarray:
-  return np.asarray(_query_vector(*_members(model, query)))
-
-
-def _members(model: Model, query: Query) -> tuple[np.ndarray, np.ndarray]:
-  """Unit vectors of the members, [q, r], and weights, 0 for padding, [q]."""
-  size = len(query.ids)
-  room = max(1, -(-size // _MEMBERS)) * _MEMBERS
-  # Indexing on the device would compile a program for each number of members.
-  known = np.asarray(model.entities)
-  vectors = np.zeros((room, known.shape[1]), np.float32)
-  vectors[:size] = known[np.maximum(query.ids, 0)]
-  new = np.flatnonzero(query.ids < 0)
-  if new.size:
-    vectors[new] = _unit(project(model, query.rows[new]))[0]
-  weights = np.zeros(room, np.float32)
-  weights[:size] = query.weights
-  return vectors, weights
-
-
-def _nonempty(rows: sp.csr_array) -> np.ndarray:
-  return (np.diff(rows.indptr) > 0)[:, None]
+  return model.projection @ query_vector(model, query)
 
 
 def _unit_rows(rows: sp.csr_array) -> sp.csr_array:
@@ -229,12 +247,14 @@ def _unit_rows(rows: sp.csr_array) -> sp.csr_array:
   )
 
 
-def _unit(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Vectors of length 1, [X, r], and their lengths before, [X]."""
-  lengths = np.linalg.norm(vectors, axis=1)
-  lengths = np.where(lengths > 0, lengths, 1).astype(np.float32)
-  return (vectors / lengths[:, None]).astype(np.float32), lengths
+def _unit(vectors: jax.Array) -> tuple[jax.Array, jax.Array]:
+  """Vectors of length 1, [X, r], and their lengths before, [X]; 1 for 0."""
+  lengths = jnp.linalg.norm(vectors, axis=1)
+  lengths = jnp.where(lengths > 0, lengths, 1)
+  return vectors / lengths[:, None], lengths
 
+
+_project = jax.jit(project)
 
 LSA = Baseline(
   "lsa",
@@ -243,4 +263,5 @@ LSA = Baseline(
   score_rows,
   contributions,
   rationale,
+  encode,
 )

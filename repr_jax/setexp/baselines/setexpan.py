@@ -20,22 +20,34 @@ Weights multiply a member's part in the strengths and in the mean similarity
 feature has a positive strength, as in a query of negative weights alone, the
 largest strengths by magnitude are kept.
 
-Features can be any columns of counts; `skip_grams` makes the original ones.
+Features can be any columns of counts; `repr_jax.data.entities.skip_grams`
+makes the original ones. Rounds run in one program: the number of entities that
+can join has a bound, as reciprocal ranks of a subset sum to a harmonic number.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+import dataclasses
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
+from jax import lax
 
 from repr_jax.errors import InputError
-from repr_jax.setexp.baselines.baseline import Baseline, of_features
+from repr_jax.setexp import feature_scores
+from repr_jax.setexp.baselines import postings as posting_lib
+from repr_jax.setexp.baselines import setexpan_round as rounds
+from repr_jax.setexp.baselines.baseline import (
+  Baseline,
+  clean_rows,
+  of_features,
+  read_counts,
+)
+from repr_jax.setexp.baselines.postings import Postings
+from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
-from repr_jax.setexp.query import Query, best
-
-_WINDOWS = ((1, 1), (2, 1), (3, 1), (1, 3), (2, 2), (1, 2))
-_DEPTH = 256  # lower ranks add less than 1/256 to a mean reciprocal rank
+from repr_jax.setexp.rows import Rows
 
 
 class Config(NamedTuple):
@@ -64,106 +76,63 @@ class Config(NamedTuple):
 _DEFAULT = Config()
 
 
-class Model(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Model:
   """Weighted features by entity and by feature.
 
   Attributes:
-    weights: f_ec, float32 [X, F].
-    postings: the same by feature, float32 [F, X].
-    idf: log X - log of a feature's total count, 0 or more, float32 [F].
-    config: settings.
+    rows: f_ec, [X, F].
+    postings: the same by feature, [F, X].
+    idf: log X - log of a feature's total count, 0 or more, [F].
+    subset: features in a subset, of the number that is kept, int32 [k + 1].
+    key: random key of the subsets.
+    config: settings, static.
   """
 
-  weights: sp.csr_array
-  postings: sp.csr_array
-  idf: np.ndarray
-  config: Config
+  rows: Postings
+  postings: Postings
+  idf: Any
+  subset: Any
+  key: jax.Array
+  config: Config = dataclasses.field(metadata={"static": True})
+
+  @property
+  def newcomers(self) -> int:
+    """Entities that can join in a round, at most."""
+    depth = min(rounds.DEPTH, self.config.candidates, self.postings.width)
+    harmonic = float((1 / np.arange(1, depth + 1)).sum())
+    most = int(self.config.rank * harmonic)
+    return max(1, min(most, self.config.candidates, self.postings.width))
 
 
-class _Expansion(NamedTuple):
-  """Where the last round ended."""
+class _State(NamedTuple):
+  """A set that grows, and the last round."""
 
-  scores: np.ndarray  # [X]
-  strengths: np.ndarray  # of the kept features [k]
-  kept: np.ndarray  # int [k]
-  members: np.ndarray  # weighted features of the set [m, k]
-  trust: np.ndarray  # their weights [m]
-  part_features: np.ndarray  # features of the watched entity's parts [p]
-  parts: np.ndarray  # what they added to its score [p]
-  constant: float  # what its round added
-
-
-def skip_grams(
-  tokens: Sequence[str],
-  start: int,
-  end: int,
-  windows: Iterable[tuple[int, int]] = _WINDOWS,
-) -> Iterator[str]:
-  """Contexts of one mention: words before and after, the mention left out.
-
-  Args:
-    tokens: the sentence.
-    start: first token of the mention.
-    end: one past its last token.
-    windows: words to the left and right of each context.
-
-  Yields:
-    A context such as "is a __ of the"; one that the sentence has no room for
-    on either side is cut there, and each text is given once.
-  """
-  if not 0 <= start <= end <= len(tokens):
-    raise InputError(
-      f"a mention of tokens {start} to {end} lies outside a sentence of "
-      f"{len(tokens)} tokens"
-    )
-  if start == end:
-    return  # a sentence about the entity that does not name it
-  seen = set()
-  for left, right in windows:
-    before = tokens[max(start - left, 0) : start]
-    after = tokens[end : end + right]
-    text = " ".join([*before, "__", *after])
-    if text != "__" and text not in seen:
-      seen.add(text)
-      yield text
+  turn: jax.Array  # rounds so far
+  done: jax.Array
+  joined: jax.Array  # scores of entities that joined, 0 for others [X]
+  outside: jax.Array  # whether an entity is not in the set [X]
+  new: jax.Array  # entities that joined, -1 for none [c]
+  ranks: jax.Array  # mean reciprocal ranks [X]
+  similar: jax.Array  # similarity on all kept features [X]
+  kept: jax.Array  # features, F for none [k]
+  strengths: jax.Array  # of these [k]
+  members: jax.Array  # weighted kept features of the set [m, k]
+  trust: jax.Array  # weights of the set [m]
+  part_features: jax.Array  # features of the watched entity's parts [k]
+  parts: jax.Array  # parts of its score [k]
+  constant: jax.Array  # part of its round
 
 
-def skip_gram_counts(
-  mentions: Iterable[tuple[int, Sequence[str], int, int]],
-  size: int,
-  *,
-  min_entities: int = 2,
-  windows: Sequence[tuple[int, int]] = _WINDOWS,
-) -> tuple[sp.csr_array, list[str]]:
-  """Counts skip-grams of all mentions.
+def fit(counts: Any, config: Config = _DEFAULT) -> Model:
+  """Weighs the features, on the host.
 
-  Args:
-    mentions: entity's row, tokens of the sentence, start and end of the
-      mention in it.
-    size: the number of entities X.
-    min_entities: entities that must share a context for it to be kept.
-    windows: see `skip_grams`.
-
-  Returns:
-    Counts, float32 [X, C], and the contexts, sorted.
-  """
-  ids: dict[str, int] = {}
-  rows, columns = [], []
-  for entity, tokens, start, end in mentions:
-    for text in skip_grams(tokens, start, end, windows):
-      rows.append(entity)
-      columns.append(ids.setdefault(text, len(ids)))
-  table = sp.coo_array(
-    (np.ones(len(rows), np.float32), (rows, columns)), (size, len(ids))
-  ).tocsc()
-  texts = np.array(list(ids), dtype=object)
-  kept = np.flatnonzero(np.diff(table.indptr) >= min_entities)
-  order = kept[np.argsort(texts[kept])] if kept.size else kept
-  return sp.csr_array(table[:, order]), texts[order].tolist()
-
-
-def fit(counts: sp.csr_array, config: Config = _DEFAULT) -> Model:
-  """Weighs the features.
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+  >>> setexp.setexpan_fit(counts).idf.round(2).tolist()
+  [0.40..., 0.0]
 
   Args:
     counts: context counts, [X, F], not negative.
@@ -172,240 +141,212 @@ def fit(counts: sp.csr_array, config: Config = _DEFAULT) -> Model:
   Returns:
     The model.
   """
-  counts = sp.csr_array(counts, dtype=np.float32)
-  if not np.isfinite(counts.data).all() or (counts.data < 0).any():
-    raise InputError("SetExpan needs counts that are finite, 0 or more")
-  if not counts.data.any():
-    raise InputError("no entity has any feature: there is nothing to expand")
-  if not _usable(config):
-    raise InputError(f"SetExpan cannot work with {config}")
+  counts = read_counts(counts, "SetExpan")
+  check(config)
   total = counts.sum(axis=0, dtype=np.float64)
   idf = np.log(counts.shape[0]) - np.log(np.maximum(total, 1e-30))
   shared = np.bincount(counts.indices, minlength=counts.shape[1]) >= 2
   # A negative weight has no minimum over maximum: such features tell nothing.
   idf = (np.maximum(idf, 0) * shared * (total > 0)).astype(np.float32)
-  weights = _weigh(counts, idf)
-  return Model(weights, sp.csr_array(weights.T), idf, config)
+  values = np.log1p(counts.data) * idf[counts.indices]
+  weights = sp.csr_array(
+    (values, counts.indices, counts.indptr), counts.shape, copy=True
+  )
+  weights.eliminate_zeros()
+  if not weights.nnz:
+    # No feature tells entities apart; postings need one number.
+    weights = sp.csr_array(([0.0], ([0], [0])), counts.shape, np.float32)
+  size = min(config.features, counts.shape[1])
+  subset = np.ceil(config.ratio * np.arange(size + 1)).astype(np.int32)
+  return Model(
+    posting_lib.from_scipy(weights),
+    posting_lib.from_scipy(sp.csr_array(weights.T)),
+    jnp.asarray(idf),
+    jnp.asarray(subset),
+    jax.random.key(config.seed),
+    config._replace(seed=0, ratio=0.0),
+  )
 
 
-def score(model: Model, query: Query) -> np.ndarray:
+def check(config: Config) -> None:
+  """Raises `InputError` for settings that cannot be."""
+  whole = (
+    config.features, config.samples, config.iterations, config.candidates
+  )  # fmt: skip
+  if min(whole) < 1 or not 0 < config.ratio <= 1 or not config.rank >= 1:
+    raise InputError(f"SetExpan cannot work with {config}")
+
+
+def score(model: Model, query: PaddedQuery) -> jax.Array:
   """Scores all entities by when they joined and by reciprocal rank.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+  >>> model = setexp.setexpan_fit(counts)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> setexp.setexpan_score(model, query).tolist()
+  [5.0, 4.0, -1.0]
 
   Args:
     model: from `fit`.
     query: members with weights.
 
   Returns:
-    Scores, float32 [X]: above 1 for entities that joined the set, in (0, 1]
-    for ranked ones, in [-2, 0] for others; members of the query lead.
+    Scores, [X]: above 1 for entities that joined the set, in (0, 1] for
+    ranked ones, in [-2, 0] for others; members of the query lead.
   """
-  return _expand(model, query).scores
+  last = _expand(model, query, jnp.int32(-1))
+  scores = jnp.where(last.ranks > 0, last.ranks, last.similar - 1)
+  scores = jnp.where(last.joined > 0, last.joined, scores)
+  return _put_members(scores, query, model.config.iterations + 2)
 
 
-def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
+def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
   """Similarity of rows outside the table to the set that the query grew to.
 
   Args:
     model: from `fit`.
     query: the query.
-    rows: context counts, [s, F].
+    rows: context counts, fields [s, m].
 
   Returns:
-    Mean similarities on the last round's features, float32 [s].
+    Mean similarities on the last round's features, [s].
   """
-  last = _expand(model, query)
-  rows = sp.csr_array(rows, dtype=np.float32)
-  table = _weigh(rows, model.idf)[:, last.kept].toarray()
-  everything = np.ones((last.kept.size, 1), np.float32)
-  return _similarity(table, last.members, last.trust, everything)[:, 0]
+  last = _expand(model, query, jnp.int32(-1))
+  rows = clean_rows(rows, model.idf.shape[0])
+  values = jnp.log1p(rows.counts) * model.idf[rows.indices]
+  slot = rounds.slots(last.kept, model.idf.shape[0])[rows.indices]
+  place = jnp.where(values > 0, slot, len(last.kept))
+  table = jnp.zeros((len(values), len(last.kept)), model.idf.dtype)
+  table = table.at[jnp.arange(len(values))[:, None], place].add(
+    values.astype(table.dtype), mode="drop"
+  )
+  every = (last.kept < model.idf.shape[0]).astype(table.dtype)[:, None]
+  return rounds.similarity(table, last.members, last.trust, every)[:, 0]
 
 
-def contributions(model: Model, query: Query, entity: int) -> Contributions:
-  """What each feature added to the score of an entity.
+def contributions(
+  model: Model, query: PaddedQuery, entity: jax.Array
+) -> Contributions:
+  """Splits the score of an entity over features.
+
+  >>> import jax.numpy as jnp, scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+  >>> model = setexp.setexpan_fit(counts)
+  >>> rows = setexp.rows_from_dense(counts.toarray())
+  >>> query = setexp.query_of_rows(rows, jnp.array([0]), jnp.array([1.0]))
+  >>> float(setexp.setexpan_contributions(model, query, 1).total)
+  4.0
 
   Args:
     model: from `fit`.
     query: the query.
-    entity: its row.
+    entity: its row, int32 [].
 
   Returns:
     The reciprocal rank in each subset, divided among the subset's features in
-    proportion to what they add to the similarity; for an entity of no rank
-    its similarity less 1. The round in which it joined is the constant.
+    proportion to their parts of the similarity; for an entity of no rank its
+    similarity less 1. The round in which it joined is the constant.
   """
-  last = _expand(model, query, entity)
+  last = _expand(model, query, jnp.asarray(entity))
   return of_features(last.part_features, last.parts)._replace(
-    constant=np.float64(last.constant)
+    constant=last.constant
   )
 
 
-def rationale(model: Model, query: Query) -> np.ndarray:
+def rationale(model: Model, query: PaddedQuery) -> jax.Array:
   """Strengths of the features that the last round kept, 0 elsewhere, [F]."""
-  last = _expand(model, query)
-  weights = np.zeros(len(model.idf), np.float32)
-  weights[last.kept] = last.strengths
-  return weights
+  last = _expand(model, query, jnp.int32(-1))
+  weights = jnp.zeros_like(model.idf)
+  return weights.at[last.kept].set(last.strengths, mode="drop")
 
 
-def _usable(config: Config) -> bool:
-  whole = (
-    config.features, config.samples, config.iterations, config.candidates
-  )  # fmt: skip
-  return min(whole) >= 1 and 0 < config.ratio <= 1 and config.rank >= 1
+def _put_members(values, query, value):
+  """Values [X] in which the query's members have another."""
+  ids, weights = jnp.asarray(query.ids), jnp.asarray(query.weights)
+  own = jnp.where((ids >= 0) & (weights != 0), ids, values.shape[0])
+  return values.at[own].set(value, mode="drop")
 
 
-def _weigh(counts: sp.csr_array, idf: np.ndarray) -> sp.csr_array:
-  """log(1 + count) times idf, without the features of no weight."""
-  values = np.log1p(counts.data) * idf[counts.indices]
-  weights = sp.csr_array((values, counts.indices, counts.indptr), counts.shape)
-  weights = weights.copy()
-  weights.eliminate_zeros()
-  return weights
-
-
-def _expand(
-  model: Model, query: Query, watched: int | None = None
-) -> _Expansion:
-  config, size = model.config, model.weights.shape[0]
-  rng = np.random.default_rng(config.seed)
-  members = _weigh(sp.csr_array(query.rows), model.idf)
-  trust = query.weights.astype(np.float32)
-  joined, outside = np.zeros(size, np.float32), np.ones(size, bool)
-  outside[query.ids[query.ids >= 0]] = False
-  part_features, parts = np.zeros(0, np.int64), np.zeros(0)
-  constant = config.iterations + 2.0  # of members
-  for turn in range(config.iterations):
-    kept, strengths = _select(members, trust, config.features)
-    table = members[:, kept].toarray()
-    looking = watched is not None and outside[watched]
-    ranks, last, shares = _rank(
-      model, kept, table, trust, outside, rng, watched if looking else None
-    )
-    if looking:
-      part_features, parts = kept, shares
-      constant = 0.0 if ranks[watched] > 0 else -1.0
-    new = np.flatnonzero(ranks > 1 / config.rank)
-    if turn + 1 == config.iterations or not new.size:
-      break
-    joined[new] = config.iterations - turn + ranks[new]
-    if watched in new:
-      constant = float(config.iterations - turn)
-    outside[new] = False
-    members = sp.csr_array(sp.vstack([members, model.weights[new]]))
-    trust = np.append(trust, np.ones(new.size, np.float32))
-  scores = np.where(ranks > 0, ranks, last - 1)
-  scores = np.where(joined > 0, joined, scores)
-  scores[query.ids[query.ids >= 0]] = config.iterations + 2
-  return _Expansion(
-    scores.astype(np.float32), strengths, kept, table, trust, part_features,
-    parts, constant,
+def _expand(model: Model, query: PaddedQuery, watched: jax.Array) -> _State:
+  """Runs all rounds; parts of the score of the watched entity, -1 for none."""
+  config, size = model.config, model.postings.width
+  features, dtype = model.idf.shape[0], model.idf.dtype
+  weights = jnp.asarray(query.weights).astype(dtype)
+  entries = feature_scores.clean_entries(query.entries, weights, features)
+  inside = jnp.minimum(entries.feature, features - 1)
+  values = jnp.log1p(entries.count.astype(dtype)) * model.idf[inside]
+  k = model.subset.shape[0] - 1
+  turns = config.iterations
+  capacity = model.newcomers * max(turns - 1, 1)
+  outside = _put_members(jnp.ones(size, bool), query, False)
+  zeros = jnp.zeros(size, dtype)
+  state = _State(
+    jnp.int32(0), jnp.bool_(False), zeros, outside,
+    jnp.full(capacity, -1, jnp.int32), zeros, zeros,
+    jnp.full(k, features, jnp.int32), jnp.zeros(k, dtype),
+    jnp.zeros((len(weights) + capacity, k), dtype),
+    jnp.zeros(len(weights) + capacity, dtype),
+    jnp.full(k, features, jnp.int32), jnp.zeros(k, dtype),
+    jnp.asarray(turns + 2, dtype),
   )  # fmt: skip
 
-
-def _select(
-  members: sp.csr_array, trust: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-  """The strongest features of the current set, and their strengths."""
-  strengths = np.asarray(members.T @ trust)
-  order = strengths if (strengths > 0).any() else np.abs(strengths)
-  kept = np.argsort(-order, kind="stable")[:count]
-  kept = np.sort(kept[order[kept] > 0])
-  return kept, strengths[kept]
-
-
-def _rank(
-  model: Model,
-  kept: np.ndarray,
-  members: np.ndarray,
-  trust: np.ndarray,
-  outside: np.ndarray,
-  rng: np.random.Generator,
-  watched: int | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Mean reciprocal rank over subsets, and similarity on all features, [X].
-
-  Last comes what each kept feature added for the watched entity, [k].
-  """
-  config = model.config
-  ranks = np.zeros(outside.size)
-  last = _overall(model.postings[kept], members, trust)
-  rows = best(np.where(outside & (last > 0), last, -np.inf), config.candidates)
-  shares = np.zeros(kept.size)
-  if watched is not None:
-    row = model.weights[[watched]][:, kept].toarray()[0]
-    every = np.ones((kept.size, 1), np.float32)
-    shares = _similarity_parts(row, members, trust, every)[:, 0]
-  if not rows.size:
-    return ranks, last, shares
-  table = model.weights[rows][:, kept].toarray()
-  size = int(np.ceil(config.ratio * kept.size))
-  draws = rng.random((config.samples, kept.size)).argsort(axis=1)
-  masks = (draws < size).T.astype(np.float32)
-  reciprocal: list[dict[int, float]] = []
-  for column in _similarity(table, members, trust, masks).T:
-    top = best(np.where(column > 0, column, -np.inf), _DEPTH)
-    ranks[rows[top]] += 1 / np.arange(1, top.size + 1)
-    places = 1 / np.arange(1.0, top.size + 1)
-    reciprocal.append(dict(zip(rows[top].tolist(), places)))
-  ranks = ranks / config.samples
-  if watched is not None and ranks[watched] > 0:
-    parts = _similarity_parts(row, members, trust, masks)
-    own = [x.get(watched, 0.0) / config.samples for x in reciprocal]
-    totals = parts.sum(axis=0)
-    shares = parts @ np.divide(
-      own, totals, out=np.zeros(len(own)), where=totals > 0
+  def one_round(state: _State) -> _State:
+    joined = (state.new >= 0).astype(dtype)
+    trust = jnp.concatenate([weights, joined])
+    kept, strengths = rounds.select(
+      model, entries, weights[entries.member] * values, state.new
     )
-  return ranks, last, shares
+    slots = rounds.slots(kept, features)
+    members = jnp.zeros_like(state.members)
+    members = members.at[entries.member, slots[inside]].add(
+      jnp.where(entries.feature < features, values, 0), mode="drop"
+    )
 
+    def place_row(members, row, place, used):
+      slot = jnp.where(used, slots[model.rows.items[place]], k)
+      return members.at[len(weights) + row, slot].set(
+        model.rows.values[place], mode="drop"
+      )
 
-def _overall(
-  postings: sp.csr_array, members: np.ndarray, trust: np.ndarray
-) -> np.ndarray:
-  """Similarity of all entities on all kept features, by postings, [X]."""
-  size = postings.shape[1]
-  feature = np.repeat(np.arange(postings.shape[0]), np.diff(postings.indptr))
-  sums = np.bincount(postings.indices, postings.data, size)
-  total = np.zeros(size)
-  for member, weight in zip(members, trust):
-    shared = np.minimum(postings.data, member[feature])
-    # What the member lacks adds nothing: most entries, in a set that grew.
-    some = np.flatnonzero(shared)
-    low = np.bincount(postings.indices[some], shared[some], size)
-    total += weight * low / np.maximum(sums + member.sum() - low, 1e-30)
-  return total / np.abs(trust).sum()
+    members = posting_lib.walk(model.rows.starts, state.new, place_row, members)
+    key = jax.random.fold_in(model.key, state.turn)
+    ranks, similar, parts = rounds.rank(
+      model, kept, members, trust, state.outside, key, watched
+    )
+    looking = (watched >= 0) & state.outside[watched]
+    new = ranks > 1 / config.rank
+    stop = (state.turn + 1 == turns) | ~jnp.any(new)
+    left = (turns - state.turn).astype(dtype)
+    joins = new & ~stop
+    rank = jnp.where(ranks[watched] > 0, 0, -1)
+    constant = jnp.where(joins[watched], left, rank).astype(dtype)
+    chosen = jnp.nonzero(joins, size=model.newcomers, fill_value=-1)[0]
+    start = jnp.minimum(state.turn * model.newcomers, capacity)
+    more = lax.dynamic_update_slice(
+      state.new, chosen.astype(jnp.int32), (start,)
+    )
+    return _State(
+      state.turn + 1,
+      stop,
+      jnp.where(joins, left + ranks, state.joined),
+      state.outside & ~joins,
+      jnp.where(stop, state.new, more),
+      ranks,
+      similar,
+      kept,
+      strengths,
+      members,
+      trust,
+      jnp.where(looking, kept, state.part_features),
+      jnp.where(looking, parts, state.parts),
+      jnp.where(looking, constant, state.constant),
+    )
 
-
-def _similarity(
-  table: np.ndarray, members: np.ndarray, trust: np.ndarray, masks: np.ndarray
-) -> np.ndarray:
-  """Weighted mean of min over max, on each subset of features.
-
-  Args:
-    table: candidates, [n, k].
-    members: the set, [m, k].
-    trust: signed weights of the set, [m].
-    masks: one column of zeros and ones for each subset, [k, t].
-
-  Returns:
-    Similarities, [n, t].
-  """
-  total = np.zeros((len(table), masks.shape[1]), np.float32)
-  sums = table @ masks
-  for member, weight in zip(members, trust):
-    low = np.minimum(table, member) @ masks
-    high = sums + member @ masks - low
-    total += weight * low / np.maximum(high, 1e-30)
-  return total / np.abs(trust).sum()
-
-
-def _similarity_parts(
-  row: np.ndarray, members: np.ndarray, trust: np.ndarray, masks: np.ndarray
-) -> np.ndarray:
-  """What each feature adds to `_similarity` of one candidate [k], [k, t]."""
-  low = np.minimum(row, members).astype(np.float64)
-  high = row @ masks + members @ masks - low @ masks
-  share = trust[:, None] / np.maximum(high, 1e-30) / np.abs(trust).sum()
-  return low.T @ share * masks
+  return lax.while_loop(lambda state: ~state.done, one_round, state)
 
 
 SETEXPAN = Baseline(
@@ -415,4 +356,5 @@ SETEXPAN = Baseline(
   score_rows,
   contributions,
   rationale,
+  batched=False,
 )

@@ -12,49 +12,64 @@ An entity that was not trained on, or a sentence, is folded in from the
 vectors of its contexts (`fold_in`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
-from scipy import special
+from jax import lax
 
 from repr_jax.errors import InputError
+from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.baselines import sgns
-from repr_jax.setexp.baselines.baseline import Baseline
+from repr_jax.setexp.baselines.baseline import (
+  Baseline,
+  clean_rows,
+  member_vectors,
+  read_counts,
+)
+from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
-from repr_jax.setexp.query import Query
+from repr_jax.setexp.from_scipy import padded_rows
+from repr_jax.setexp.rows import Rows
 
 _DEFAULT = sgns.Config()
 _NOISE = 512
 _RIDGE = 1.0
+_STEPS = 50
 
 
 class Model(NamedTuple):
-  """Trained vectors on the host.
+  """Trained vectors.
 
   Attributes:
-    entities: unit vectors, float32 [X, d]; zero for one without features.
-    contexts: vectors of contexts, float32 [F, d].
-    noise: contexts drawn as negatives, for `fold_in`, float32 [n, d].
-    negatives: K of the training.
+    entities: unit vectors, [X, d]; zero for one without features.
+    contexts: vectors of contexts, [F, d].
+    noise: contexts drawn as negatives, for `fold_in`, [n, d].
+    negatives: K of the training, [].
   """
 
-  entities: np.ndarray
-  contexts: np.ndarray
-  noise: np.ndarray
-  negatives: int
+  entities: Any
+  contexts: Any
+  noise: Any
+  negatives: Any
 
 
 def fit(
-  counts: sp.csr_array,
+  counts: Any,
   config: sgns.Config = _DEFAULT,
   *,
   epochs: int = 100,
   seed: int = 0,
 ) -> Model:
   """Trains vectors of all entities and contexts.
+
+  >>> import scipy.sparse
+  >>> from repr_jax import setexp
+  >>> counts = scipy.sparse.csr_array([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])
+  >>> setexp.word2vecf_fit(counts, epochs=1).entities.shape
+  (3, 100)
 
   Args:
     counts: feature counts, [X, F].
@@ -66,11 +81,7 @@ def fit(
   Returns:
     The model.
   """
-  counts = sp.csr_array(counts, dtype=np.float32)
-  if not np.isfinite(counts.data).all() or (counts.data < 0).any():
-    raise InputError("word2vecf needs counts that are finite, 0 or more")
-  if not counts.data.any():
-    raise InputError("no entity has any feature: word2vecf has no pair")
+  counts = read_counts(counts, "word2vecf")
   if counts.data.max() > 1e6:
     raise InputError("word2vecf makes a pair of each count: one is over 1e6")
   frequency = counts.sum(axis=0, dtype=np.float64) ** config.power
@@ -95,15 +106,15 @@ def fit(
   vectors = vectors * (np.diff(counts.indptr) > 0)[:, None]
   table, share = np.asarray(state.contexts), frequency / frequency.sum()
   return Model(
-    _unit(vectors),
+    np.asarray(_unit(vectors)),
     table,
     table[rng.choice(len(table), _NOISE, p=share)],
     config.num_negatives,
   )
 
 
-def fold_in(model: Model, rows: sp.csr_array, steps: int = 50) -> np.ndarray:
-  """Unit vectors of entities from their features alone.
+def fold_in(model: Model, row: Rows, steps: int = _STEPS) -> jax.Array:
+  """The unit vector of an entity from its features alone.
 
   The training loss of a row is convex in its own vector while contexts stay
   as they are; from zero, `steps` steps of gradient descent are taken, each of
@@ -113,79 +124,114 @@ def fold_in(model: Model, rows: sp.csr_array, steps: int = 50) -> np.ndarray:
 
   Args:
     model: from `fit`.
-    rows: feature counts, [s, F].
+    row: feature counts, fields [m].
     steps: of gradient descent.
 
   Returns:
-    Unit vectors, float32 [s, d]; zero for a row without features.
+    [d]; zero for a row without features.
   """
-  rows = sp.csr_array(rows, dtype=np.float32)
-  owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-  total = np.maximum(rows.sum(axis=1, dtype=np.float64), 1e-30)
-  share = (rows.data / total[owner]).astype(np.float32)
-  contexts, noise = model.contexts[rows.indices], model.noise
-  ratio = model.negatives / len(noise)
-  ridge = (_RIDGE / np.maximum(total, 1))[:, None].astype(np.float32)
-  curvature = (
-    np.bincount(owner, share * (contexts**2).sum(axis=1), rows.shape[0])
-    + ratio * (noise**2).sum()
-  )
-  length = (1 / (curvature[:, None] / 4 + ridge)).astype(np.float32)
-  vectors = np.zeros((rows.shape[0], contexts.shape[1]), np.float32)
-  for _ in range(steps):
-    pull = share * special.expit(-(vectors[owner] * contexts).sum(axis=1))
-    near = sp.csr_array((pull, rows.indices, rows.indptr), rows.shape)
-    slope = near @ model.contexts - ridge * vectors
-    slope -= ratio * special.expit(vectors @ noise.T) @ noise
-    vectors += length * slope
-  return _unit(vectors * (np.diff(rows.indptr) > 0)[:, None])
+  row = clean_rows(row, model.contexts.shape[0])
+  contexts, noise = model.contexts[row.indices], model.noise
+  # Scaled first, so that sums of the largest counts are finite.
+  largest = jnp.max(row.counts)
+  scaled = row.counts / jnp.where(largest > 0, largest, 1)
+  share = (scaled / jnp.maximum(scaled.sum(), 1e-30)).astype(noise.dtype)
+  total = jnp.maximum(scaled.sum() * largest, 1).astype(noise.dtype)
+  ratio = jnp.asarray(model.negatives, noise.dtype) / noise.shape[0]
+  ridge = _RIDGE / total
+  curvature = share @ (contexts**2).sum(axis=1) + ratio * (noise**2).sum()
+  length = 1 / (curvature / 4 + ridge)
+
+  def step(_, vector):
+    pull = share * jax.nn.sigmoid(-(contexts @ vector))
+    slope = pull @ contexts - ridge * vector
+    slope -= ratio * jax.nn.sigmoid(noise @ vector) @ noise
+    return vector + length * slope
+
+  vector = lax.fori_loop(0, steps, step, jnp.zeros_like(noise[0]))
+  return _unit(jnp.where(largest > 0, vector, 0))
 
 
-def score(model: Model, query: Query) -> np.ndarray:
+@chosen_products
+def score(model: Model, query: PaddedQuery) -> jax.Array:
   """Minus the weighted squared distance to the members.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> vectors = jnp.eye(3)
+  >>> model = setexp.Word2vecf(vectors, vectors, vectors, 5)
+  >>> rows = setexp.rows_from_dense(vectors)
+  >>> query = setexp.query_of_rows(rows, jnp.array([1]), jnp.array([1.0]))
+  >>> setexp.word2vecf_score(model, query).tolist()
+  [-2.0, 0.0, -2.0]
 
   Args:
     model: from `fit`.
-    query: members with weights; new ones are folded in.
+    query: members with weights; new ones are folded in (`encode`).
 
   Returns:
-    Scores of all entities, float32 [X].
+    Scores of all entities, [X].
   """
-  return _score(model.entities, _members(model, query), query.weights)
+  return _score(model, query, model.entities)
 
 
-def score_rows(model: Model, query: Query, rows: sp.csr_array) -> np.ndarray:
+@chosen_products
+def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
   """Scores rows that are not in the table, such as sentences.
 
   Args:
     model: from `fit`.
     query: the query.
-    rows: feature counts, [s, F].
+    rows: feature counts, fields [s, m].
 
   Returns:
-    Scores, float32 [s].
+    Scores, [s].
   """
-  return _score(fold_in(model, rows), _members(model, query), query.weights)
+  return _score(model, query, jax.vmap(lambda x: fold_in(model, x))(rows))
 
 
-def contributions(model: Model, query: Query, entity: int) -> Contributions:
-  """What each dimension of the vectors added to the score of an entity.
+def encode(model: Model, rows: sp.csr_array) -> np.ndarray:
+  """Unit vectors of new entities from their features [s, F], [s, d]."""
+  folded = _fold_in(model, padded_rows(rows))
+  return np.asarray(folded)[: rows.shape[0]]
+
+
+def contributions(
+  model: Model, query: PaddedQuery, entity: jax.Array
+) -> Contributions:
+  """Splits the score of an entity over the dimensions of the vectors.
+
+  >>> import jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> vectors = jnp.eye(3)
+  >>> model = setexp.Word2vecf(vectors, vectors, vectors, 5)
+  >>> rows = setexp.rows_from_dense(vectors)
+  >>> query = setexp.query_of_rows(rows, jnp.array([1]), jnp.array([1.0]))
+  >>> float(setexp.word2vecf_contributions(model, query, 0).total)
+  -2.0
 
   Args:
     model: from `fit`.
     query: the query.
-    entity: its row.
+    entity: its row, int32 [].
 
   Returns:
     -sum_q tau_q (v_x[j] - v_q[j])^2: a sum over dimensions, [d].
   """
-  apart = model.entities[entity] - _members(model, query)
-  parts = -query.weights.astype(np.float64) @ apart.astype(np.float64) ** 2
-  none = np.zeros(0, np.int64)
-  return Contributions(none, np.zeros(0), parts, np.zeros(()))
+  members, vector = (
+    member_vectors(query, model.entities),
+    model.entities[entity],
+  )
+  weights = jnp.asarray(query.weights).astype(vector.dtype)
+  parts = -jnp.sum(weights[:, None] * (vector - members) ** 2, axis=0)
+  none = jnp.zeros(0, parts.dtype)
+  return Contributions(
+    jnp.zeros(0, jnp.int32), none, parts, jnp.zeros((), parts.dtype)
+  )
 
 
-def rationale(model: Model, query: Query) -> np.ndarray:
+@chosen_products
+def rationale(model: Model, query: PaddedQuery) -> jax.Array:
   """How much each context goes with the query's vectors, u_c . mean v_q.
 
   Args:
@@ -193,34 +239,28 @@ def rationale(model: Model, query: Query) -> np.ndarray:
     query: the query.
 
   Returns:
-    Weights of all features, float32 [F].
+    Weights of all features, [F].
   """
-  mean = query.weights @ _members(model, query) / np.abs(query.weights).sum()
-  return np.asarray(model.contexts @ mean, np.float32)
+  members, weights = member_vectors(query, model.entities), query.weights
+  mean = weights @ members / jnp.maximum(jnp.sum(jnp.abs(weights)), 1e-30)
+  return model.contexts @ mean
 
 
-def _members(model: Model, query: Query) -> np.ndarray:
-  """Unit vectors of the members, [q, d]."""
-  vectors = np.array(model.entities[np.maximum(query.ids, 0)])
-  new = np.flatnonzero(query.ids < 0)
-  if new.size:
-    vectors[new] = fold_in(model, query.rows[new])
-  return vectors
-
-
-def _score(
-  vectors: np.ndarray, members: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
+def _score(model: Model, query: PaddedQuery, vectors: jax.Array) -> jax.Array:
   # ||a - b||^2 by products: one pass over the table.
+  members = member_vectors(query, model.entities)
+  weights = jnp.asarray(query.weights).astype(members.dtype)
   squares = (vectors**2).sum(axis=1)
   scores = 2 * vectors @ (weights @ members) - weights.sum() * squares
-  return (scores - weights @ (members**2).sum(axis=1)).astype(np.float32)
+  return scores - weights @ (members**2).sum(axis=1)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-  norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-  return (vectors / np.maximum(norms, 1e-30)).astype(np.float32)
+def _unit(vectors: jax.Array) -> jax.Array:
+  norms = jnp.linalg.norm(vectors, axis=-1, keepdims=True)
+  return vectors / jnp.maximum(norms, 1e-30)
 
+
+_fold_in = jax.jit(jax.vmap(fold_in, in_axes=(None, 0)))
 
 WORD2VECF = Baseline(
   "word2vecf",
@@ -229,4 +269,5 @@ WORD2VECF = Baseline(
   score_rows,
   contributions,
   rationale,
+  encode,
 )

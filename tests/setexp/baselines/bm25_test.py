@@ -2,19 +2,36 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
+from repr_jax.setexp import from_scipy, systems
 from repr_jax.setexp.baselines import bm25
 from repr_jax.setexp.query import (
   best,
   exclude,
   make_query,
-  query_features,
 )
+
+
+def _ask(model):
+  return systems.bind(bm25.BM25, model)
+
+
+def _score(model, query):
+  return _ask(model).score_batch([query])[0]
+
+
+def _score_rows(model, query, rows):
+  return _ask(model).score_rows(query, rows)
+
+
+def _rationale(model, query):
+  return _ask(model).rationale(query)
 
 
 def _counts(seed=0, entities=30, features=12):
@@ -47,13 +64,12 @@ def test_scores_are_the_formula(k1, b, floor):
   query = make_query(counts, [0, 5, 9], [1.0, 2.0, -0.5, 1.5], new)
   dense = counts.toarray().tolist()
   wanted = [
-    _formula(dense, query_features(query), row, k1, b, floor) for row in dense
+    _formula(dense, query.weights @ query.rows, row, k1, b, floor)
+    for row in dense
   ]
+  np.testing.assert_allclose(_score(index, query), wanted, rtol=2e-5, atol=1e-5)
   np.testing.assert_allclose(
-    bm25.score(index, query), wanted, rtol=2e-5, atol=1e-5
-  )
-  np.testing.assert_allclose(
-    bm25.score_rows(index, query, counts), wanted, rtol=2e-5, atol=1e-5
+    _score_rows(index, query, counts), wanted, rtol=2e-5, atol=1e-5
   )
 
 
@@ -77,16 +93,17 @@ def test_both_conventions_of_the_rationale():
   index = bm25.fit(counts)
   query = make_query(counts, [0, 5], [1.0, -0.5])
   plain = counts[[0]].toarray()[0] - 0.5 * counts[[5]].toarray()[0]
-  np.testing.assert_allclose(bm25.rationale(index, query, idf=False), plain)
-  np.testing.assert_allclose(bm25.rationale(index, query), plain * index.idf)
+  one = jax.tree.map(lambda x: x[0], from_scipy.pad_members([query]))
+  np.testing.assert_allclose(bm25.rationale(index, one, idf=False), plain)
+  np.testing.assert_allclose(_rationale(index, query), plain * index.idf)
 
 
 def test_a_negative_member_is_a_difference():
   counts = _counts()
   index = bm25.fit(counts)
-  both = bm25.score(index, make_query(counts, [0, 5], [1.0, -1.0]))
-  first = bm25.score(index, make_query(counts, [0]))
-  second = bm25.score(index, make_query(counts, [5]))
+  both = _score(index, make_query(counts, [0, 5], [1.0, -1.0]))
+  first = _score(index, make_query(counts, [0]))
+  second = _score(index, make_query(counts, [5]))
   np.testing.assert_allclose(both, first - second, atol=1e-4)
 
 
@@ -94,9 +111,9 @@ def test_clusters_are_recovered():
   world = synthetic_corpora.entity_sets(np.random.default_rng(0))
   index = bm25.fit(world.counts)
   query = make_query(world.counts, [0, 1, 2])
-  found = best(exclude(bm25.score(index, query), query), 10)
+  found = best(exclude(_score(index, query), query), 10)
   assert (world.cluster[found] == world.cluster[0]).mean() >= 0.9
-  top = np.argsort(-bm25.rationale(index, query))[:10]
+  top = np.argsort(-_rationale(index, query))[:10]
   assert (world.feature_cluster[top] == world.cluster[0]).mean() >= 0.8
 
 
@@ -106,16 +123,16 @@ def test_extreme_counts_stay_finite():
   counts = sp.csr_array(counts)
   for k1 in (0.0, 1.5):
     index = bm25.fit(counts, k1=k1)
-    assert np.isfinite(bm25.score(index, make_query(counts, [1, 2]))).all()
+    assert np.isfinite(_score(index, make_query(counts, [1, 2]))).all()
   empty = sp.csr_array((1, 12), dtype=np.float32)
-  assert bm25.score_rows(index, make_query(counts, [1]), empty).tolist() == [0]
+  assert _score_rows(index, make_query(counts, [1]), empty).tolist() == [0]
 
 
 @pytest.mark.parametrize(
   "counts, options, message",
   [
-    (np.zeros((2, 3)), {}, "nothing to index"),
-    (-np.ones((2, 3)), {}, "not negative"),
+    (np.zeros((2, 3)), {}, "cannot be fitted"),
+    (-np.ones((2, 3)), {}, "0 or more"),
     (np.full((2, 3), np.nan), {}, "finite"),
     (np.ones((2, 3)), {"k1": -1.0}, "k1 of 0"),
     (np.ones((2, 3)), {"b": 1.5}, "b from 0"),

@@ -8,8 +8,25 @@ import scipy.sparse as sp
 
 from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
+from repr_jax.setexp import systems
 from repr_jax.setexp.baselines import setexpan
 from repr_jax.setexp.query import best, exclude, make_query
+
+
+def _ask(model):
+  return systems.bind(setexpan.SETEXPAN, model)
+
+
+def _score(model, query):
+  return _ask(model).score_batch([query])[0]
+
+
+def _score_rows(model, query, rows):
+  return _ask(model).score_rows(query, rows)
+
+
+def _rationale(model, query):
+  return _ask(model).rationale(query)
 
 
 def _counts(seed=0, entities=25, features=14):
@@ -47,13 +64,15 @@ def test_one_round_with_all_features_is_a_ranking_by_similarity():
   )
   model = setexpan.fit(counts, config)
   weights = _weights(counts.toarray())
-  np.testing.assert_allclose(model.weights.toarray(), weights, rtol=1e-5)
+  rows = model.rows
+  table = sp.csr_array((rows.values, rows.items, rows.starts), (25, 14))
+  np.testing.assert_allclose(table.toarray(), weights, rtol=1e-5)
   members = [2, 3, 4]
   query = make_query(counts, members, [1.0, 2.0, -0.5])
   strength = np.array([1.0, 2.0, -0.5]) @ weights[members]
   kept = np.argsort(-strength, kind="stable")[:6]
   kept = kept[strength[kept] > 0]
-  found = setexpan.rationale(model, query)
+  found = _rationale(model, query)
   np.testing.assert_allclose(found[kept], strength[kept], rtol=1e-5)
   assert np.count_nonzero(found) == kept.size
   similarity = np.array(
@@ -67,9 +86,9 @@ def test_one_round_with_all_features_is_a_ranking_by_similarity():
     ]
   )
   np.testing.assert_allclose(
-    setexpan.score_rows(model, query, counts), similarity, atol=1e-5
+    _score_rows(model, query, counts), similarity, atol=1e-5
   )
-  scores = setexpan.score(model, query)
+  scores = _score(model, query)
   others = [e for e in range(25) if e not in members]
   order = sorted(others, key=lambda e: -similarity[e])
   positive = [e for e in order if similarity[e] > 1e-7]
@@ -85,11 +104,11 @@ def test_the_set_grows_and_early_members_lead():
   world = synthetic_corpora.entity_sets(np.random.default_rng(0))
   model = setexpan.fit(world.counts)
   query = make_query(world.counts, [0, 1, 2])
-  scores = exclude(setexpan.score(model, query), query)
+  scores = exclude(_score(model, query), query)
   found = best(scores, 10)
   assert (world.cluster[found] == world.cluster[0]).mean() >= 0.9
   assert (scores > 1).any(), "nobody joined"
-  top = np.argsort(-setexpan.rationale(model, query))[:10]
+  top = np.argsort(-_rationale(model, query))[:10]
   assert (world.feature_cluster[top] == world.cluster[0]).mean() >= 0.8
 
 
@@ -99,9 +118,7 @@ def test_the_seed_decides():
   )
   query = make_query(world.counts, [0, 1, 2])
   first, again, other = (
-    setexpan.score(
-      setexpan.fit(world.counts, setexpan.Config(seed=seed)), query
-    )
+    _score(setexpan.fit(world.counts, setexpan.Config(seed=seed)), query)
     for seed in (0, 0, 1)
   )
   np.testing.assert_array_equal(first, again)
@@ -115,49 +132,19 @@ def test_scores_are_finite(weights):
   counts = sp.csr_array(counts)
   model = setexpan.fit(counts)
   query = make_query(counts, [2, 3], weights)
-  assert np.isfinite(setexpan.score(model, query)).all()
+  assert np.isfinite(_score(model, query)).all()
 
 
 def test_a_member_without_shared_features():
   counts = sp.csr_array(np.eye(4, dtype=np.float32))
-  scores = setexpan.score(setexpan.fit(counts), make_query(counts, [1]))
+  scores = _score(setexpan.fit(counts), make_query(counts, [1]))
   assert np.isfinite(scores).all() and scores.argmax() == 1
-
-
-def test_skip_grams_leave_the_mention_out():
-  tokens = ["the", "great", "city", "of", "paris", "is", "in", "france"]
-  found = set(setexpan.skip_grams(tokens, 4, 5))
-  assert found == {
-    "of __ is",
-    "city of __ is",
-    "great city of __ is",
-    "of __ is in france",
-    "city of __ is in",
-    "of __ is in",
-  }
-  assert list(setexpan.skip_grams(["paris"], 0, 1)) == []
-  assert list(setexpan.skip_grams(["a", "b"], 1, 1)) == []
-  assert list(setexpan.skip_grams(["in", "paris"], 1, 2)) == ["in __"]
-  with pytest.raises(InputError, match="outside"):
-    list(setexpan.skip_grams(tokens, 7, 9))
-
-
-def test_skip_gram_counts_keep_what_is_shared():
-  mentions = [
-    (0, ["i", "saw", "anna", "today"], 2, 3),
-    (1, ["i", "saw", "bert", "today"], 2, 3),
-    (1, ["i", "saw", "bert", "today"], 2, 3),
-    (2, ["nobody", "knows", "carl"], 2, 3),
-  ]
-  counts, contexts = setexpan.skip_gram_counts(mentions, 3)
-  assert contexts == ["i saw __ today", "saw __ today"]
-  np.testing.assert_array_equal(counts.toarray(), [[1, 1], [2, 2], [0, 0]])
 
 
 @pytest.mark.parametrize(
   "counts, config, message",
   [
-    (np.zeros((2, 3)), setexpan.Config(), "nothing to expand"),
+    (np.zeros((2, 3)), setexpan.Config(), "cannot be fitted"),
     (-np.ones((2, 3)), setexpan.Config(), "0 or more"),
     (np.ones((2, 3)), setexpan.Config(ratio=0.0), "cannot work"),
     (np.ones((2, 3)), setexpan.Config(iterations=0), "cannot work"),

@@ -1,0 +1,109 @@
+"""Flags of the systems that set expansion is compared with."""
+
+import dataclasses
+
+from experiments.run import config
+from repr_jax.setexp.baselines import lsa, setexpan, sgns
+
+ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
+
+
+@dataclasses.dataclass(frozen=True)
+class BaselineConfig:
+  """Settings of word2vecf, SetExpan and LSA."""
+
+  word2vecf_epochs: int = config.flag(
+    100,
+    "Passes of word2vecf over all pairs (thesis: 100).",
+    minimum=0,
+    only=ASKED,
+  )
+  word2vecf_dim: int = config.flag(
+    100, "Numbers in a vector of word2vecf.", minimum=1, only=ASKED
+  )
+  word2vecf_num_negatives: int = config.flag(
+    5, "Negatives of each pair in word2vecf.", minimum=1, only=ASKED
+  )
+  word2vecf_shared: int = config.flag(
+    64, "Negatives that a batch of word2vecf draws.", minimum=1, only=ASKED
+  )
+  word2vecf_batch_size: int = config.flag(
+    256, "Pairs in a step of word2vecf.", minimum=1, only=ASKED
+  )
+  word2vecf_learning_rate: float = config.flag(
+    0.1, "First learning rate of word2vecf.", minimum=0, only=ASKED
+  )
+  word2vecf_power: float = config.flag(
+    0.75,
+    "Exponent of the contexts' frequencies for negatives of word2vecf.",
+    minimum=0,
+    only=ASKED,
+  )
+  setexpan_contexts: str = config.flag(
+    "auto",
+    "Features of SetExpan: skip_grams, the words around a mention (as in its "
+    "paper); features, those of all systems; auto, skip_grams if more than "
+    "half of the entities have some.",
+    choices=("auto", "skip_grams", "features"),
+    only=ASKED,
+  )
+  setexpan_features: int = config.flag(
+    150, "Features that a round of SetExpan keeps.", minimum=1, only=ASKED
+  )
+  setexpan_samples: int = config.flag(
+    60, "Subsets of the features in SetExpan.", minimum=1, only=ASKED
+  )
+  setexpan_ratio: float = config.flag(
+    0.6, "Share of the features in a subset.", minimum=0, maximum=1, only=ASKED
+  )
+  setexpan_rank: float = config.flag(
+    5.0,
+    "Mean rank that an entity must beat to join the set of SetExpan.",
+    minimum=1,
+    only=ASKED,
+  )
+  setexpan_iterations: int = config.flag(
+    3, "Rounds of SetExpan at most.", minimum=1, only=ASKED
+  )
+  setexpan_candidates: int = config.flag(
+    1000, "Entities that a round of SetExpan ranks.", minimum=1, only=ASKED
+  )
+  word2vecf_contexts: str = config.flag(
+    "words",
+    "Contexts of word2vecf: words, the tokens of sentences (thesis), or all, "
+    "documents and links too.",
+    choices=("words", "all"),
+    only=ASKED,
+  )
+  lsa_rank: int = config.flag(
+    lsa.RANK, "Singular vectors of lsa.", minimum=1, only=ASKED
+  )
+  lsa_power: float = config.flag(
+    lsa.POWER, "Exponent of the singular values in lsa.", only=ASKED
+  )
+
+  def check_baselines(self) -> None:
+    """Raises `InputError` for settings that cannot be."""
+    setexpan.check(self.setexpan_config())
+
+  def setexpan_config(self) -> setexpan.Config:
+    """Settings of SetExpan."""
+    return setexpan.Config(
+      self.setexpan_features,
+      self.setexpan_samples,
+      self.setexpan_ratio,
+      self.setexpan_rank,
+      self.setexpan_iterations,
+      self.setexpan_candidates,
+    )
+
+  def word2vecf_config(self) -> sgns.Config:
+    """How word2vecf trains."""
+    return sgns.Config(
+      self.word2vecf_dim,
+      self.word2vecf_num_negatives,
+      self.word2vecf_shared,
+      self.word2vecf_batch_size,
+      self.word2vecf_learning_rate,
+      self.word2vecf_power,
+    )
