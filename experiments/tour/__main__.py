@@ -5,8 +5,8 @@ python -m experiments.tour
 Fits word vectors, expands a set of composers, teaches a rule to a knowledge
 base and links mentions of Wikipedia, each by one function that the page shows.
 The page, `tour.html` in the work directory, has a question, an answer, a
-picture and a table for each stop, and needs no other file. It takes about ten
-minutes on two cores.
+picture and a table for each stop, and needs no other file. It takes less than
+ten minutes on two cores.
 """
 
 import html

