@@ -317,8 +317,8 @@ class Config:
   json: bool = config.flag(False, "Print the answers as JSON.", only=_ASK)
   mesh: str | None = config.flag(
     None,
-    "Devices, as batch:8, that share each batch in training and the entities "
-    "in ranking; all of them or one.",
+    "Devices, as batch:8, that share each batch and the entities; all of them "
+    "or one.",
     only=_LINK,
   )
   seed: int = 0

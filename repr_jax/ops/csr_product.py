@@ -4,6 +4,22 @@ On a CPU it is a call of the routine that jaxlib brings for this. Elsewhere, and
 where a jaxlib has none, rows of the dense matrix are gathered by entry and
 summed by sorted segments: elementwise products and sums, which no device
 rounds. Gradients come from gathers and scatters on every platform.
+
+Designs of X'X Q compiled for one TPU v5e, with 128 columns of Q, in 4 blocks of
+rows. GB read and written by the compiler's count, for X of 12,500 x 1,792 with
+1.1M entries and of 100,000 x 14,336 with 9M:
+
+| design | GB | GB |
+|---|---|---|
+| segments, rows of entries by binary search | 9.67 | |
+| segments, rows of entries by a running sum (here) | .34 | 2.78 |
+| the same by `jnp.cumsum`, eight times as long to compile | .24 | 1.91 |
+| segments, rows of entries stored (8 more bytes an entry) | .13 | |
+| a seventh of the columns dense, the rest by binary search | 1.58 | |
+| all of X dense | .55 | |
+
+The compiler gathers, multiplies and sums in one kernel, with Q and a block of
+the result in fast memory, so that almost all of the traffic was the search.
 """
 
 import importlib
@@ -13,6 +29,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 _TARGET = "cpu_csr_sparse_dense_ffi"
+_WIDTH = 512  # numbers that a running sum takes at once
 
 
 def _register() -> bool:
@@ -42,7 +59,19 @@ def row_of_entries(indptr: Array, capacity: int) -> Array:
   # Each row but the first adds 1 from its start on.
   starts = jnp.zeros(capacity, indptr.dtype)
   starts = starts.at[indptr[1:-1]].add(1, mode="drop", indices_are_sorted=True)
-  return jnp.cumsum(starts)
+  return _running_sum(starts)
+
+
+def _running_sum(x: Array) -> Array:
+  """`jnp.cumsum` of one axis in two levels, which a TPU's compiler is fast on.
+
+  655,360 numbers: 1.5 CPU seconds to compile, `jnp.cumsum` 18.
+  """
+  size = x.shape[0]
+  parts = jnp.pad(x, (0, -size % _WIDTH)).reshape(-1, _WIDTH)
+  inner = jnp.cumsum(parts, axis=1)
+  before = jnp.cumsum(inner[:, -1]) - inner[:, -1]
+  return (inner + before[:, None]).reshape(-1)[:size]
 
 
 @jax.custom_vjp
