@@ -276,11 +276,13 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
         group.attempt(i, execute, group.runs[i], asked)
         group.finish(i)
       return group.failures
-    # Files are the same for all seeds; WordNet's held-out facts are not.
+    # Files are the same for all seeds; WordNet's held-out facts and random
+    # splits are not.
+    same = bool(common.train) and not common.split
     kbs: dict[int, data.KnowledgeBase] = {}
     ready: dict[int, vmapped_train.Member] = {}
     for i, asked in each.items():
-      seed = 0 if common.train else asked.seed
+      seed = 0 if same else asked.seed
       if seed not in kbs:
         kbs[seed] = data.load(asked)
       training = group.attempt(i, train.prepare, kbs[seed], asked)
