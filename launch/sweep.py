@@ -58,8 +58,8 @@ _ROOT = flags.DEFINE_string(
 _GROUP_SIZE = flags.DEFINE_integer(
   "group_size",
   8,
-  "Runs in one process at most, for experiments with VMAP_OVER; 1 for a process "
-  "each.",
+  "Runs in one process at most, for experiments with VMAP_OVER; 1 for a "
+  "process each.",
   lower_bound=1,
 )
 _BEST = flags.DEFINE_string(
