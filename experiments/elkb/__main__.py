@@ -24,6 +24,7 @@ python -m experiments.elkb ... --combine_with=runs/elkb_t
     that has ended is not trained again for it
 """
 
+import functools
 import json
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
@@ -343,27 +344,26 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   common = elkb_config.from_flags(runlib.SEED.value)
   if common.task == "serve":
     raise errors.InputError("--mode=serve runs alone, not in a sweep")
-  each = [config.from_mapping(Config, member.flags) for member in members]
   with vmapped_runs.Group("elkb", members, _VOLATILE, _EXTENDABLE) as group:
-    if common.task == "puzzle":
-      for i in group.active():  # the compiled program serves all of them
-        group.attempt(i, _puzzle, group.runs[i], each[i])
+    each = group.prepare(functools.partial(config.from_mapping, Config))
+    if common.task in ("puzzle", "mine"):
+      execute = _puzzle if common.task == "puzzle" else mining.mine
+      for i, asked in each.items():  # the compiled program serves all of them
+        group.attempt(i, execute, group.runs[i], asked)
         group.finish(i)
       return group.failures
-    if common.task == "mine":
-      for i in group.active():
-        group.attempt(i, mining.mine, group.runs[i], each[i])
-        group.finish(i)
-      return group.failures
-    # Files are the same for all seeds; WordNet's held-out facts are not.
-    seeds = [each[0].seed if common.train else x.seed for x in each]
-    kbs = {seed: data.load(each[seeds.index(seed)]) for seed in set(seeds)}
+    # Files are the same for all seeds; WordNet's held-out facts and random
+    # splits are not.
+    same = bool(common.train) and not common.split
+    kbs: dict[int, data.KnowledgeBase] = {}
     ready: dict[int, vmapped_train.Member] = {}
-    for i in group.active():
-      kb = kbs[seeds[i]]
-      training = group.attempt(i, train.prepare, kb, each[i])
+    for i, asked in each.items():
+      seed = 0 if same else asked.seed
+      if seed not in kbs:
+        kbs[seed] = data.load(asked)
+      training = group.attempt(i, train.prepare, kbs[seed], asked)
       if training is not None:
-        ready[i] = vmapped_train.Member(kb, training)
+        ready[i] = vmapped_train.Member(kbs[seed], training)
     trained = vmapped_train.train(group, ready)
     for i, params in trained.items():
       kb, training = ready[i]

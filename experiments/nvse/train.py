@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.nvse import data
 from experiments.nvse.config import VOLATILE, Config
 from experiments.nvse.learner import MODEL, Learner, Trained
 from experiments.run import expander, memory, runlib

@@ -43,7 +43,7 @@ def test_setexpan_ranks_by_the_contexts_of_mentions(config, table):
     table,
     None,
     setexpan_config=config.setexpan_config(),
-    contexts=lambda: data.contexts(config, table),
+    contexts=lambda: data.skip_gram_contexts(config, table),
   )
   system = opened.system("setexpan")
   assert set(system.features) >= {"context:live __ of", "context:in __ near"}
@@ -59,13 +59,13 @@ def test_setexpan_ranks_by_the_contexts_of_mentions(config, table):
   with pytest.raises(InputError, match="entities of the corpus only"):
     system.score_batch([new])
   # They are counted once.
-  again = data.contexts(config, table)
+  again = data.skip_gram_contexts(config, table)
   assert [f"context:{x}" for x in again.names] == system.features
 
 
 def test_the_tables_features_are_taken_on_demand(config, table):
   plain = dataclasses.replace(config, setexpan_contexts="features")
-  assert data.contexts(plain, table) is None
+  assert data.skip_gram_contexts(plain, table) is None
 
 
 def test_few_contexts_are_not_taken(config, tmp_path):
@@ -80,9 +80,9 @@ def test_few_contexts_are_not_taken(config, tmp_path):
     config, corpus=(str(path),), store=str(tmp_path / "store")
   )
   table = data.open_table(other)
-  assert data.contexts(other, table) is None
+  assert data.skip_gram_contexts(other, table) is None
   forced = dataclasses.replace(other, setexpan_contexts="skip_grams")
-  assert "live __ of" in data.contexts(forced, table).names
+  assert "live __ of" in data.skip_gram_contexts(forced, table).names
 
 
 def test_settings_of_setexpan_are_checked():

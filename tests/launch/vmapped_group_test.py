@@ -186,3 +186,14 @@ def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
   assert seen == [3, 4] and runlib.SEED.value == 0
   results = json.loads((tmp_path / "1" / "results.json").read_text())
   assert results["rows"][0]["value"] == 4.5
+
+
+def test_each_seed_has_its_own_random_split(tmp_path, facts):
+  common = {**facts, **_PAIRS, "epochs": 1, "eval_every": 1, "patience": 5}
+  for name in ("valid", "test"):
+    del common[name]
+  common["split"] = ["0.8", "0.1", "0.1"]
+  changes = [{"seed": 0}, {"seed": 1}]
+  assert _run_group(tmp_path / "all", common, changes) == [None] * 2
+  _alone(tmp_path / "alone", {**common, **changes[1]})
+  _assert_same(tmp_path / "all" / "1", tmp_path / "alone")
