@@ -115,12 +115,6 @@ def opened(world, config):
   return _expander(world / "run", config)
 
 
-def test_concepts_are_lines_of_features():
-  decoder = np.array([[2.0, 0.0, 0.1], [-1.0, 3.0, 0.0], [0.0, -2.0, 0.0]])
-  text = querying.concepts_text(decoder, ["word:a", "word:b", "doc:c"], 1)
-  assert text.splitlines() == ["+e_0: a", "-e_0: b", "+e_1: b", "-e_1: doc:c"]
-
-
 def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   world, config, opened, monkeypatch
 ):
@@ -402,22 +396,6 @@ def test_bad_input_is_refused_before_training(
   asked = dataclasses.replace(config, mode="evaluate", **changes)
   with pytest.raises(InputError, match=message):
     evaluate.prepare(asked, opened.table)
-
-
-def test_linked_documents_are_a_corpus(config, tmp_path):
-  path = tmp_path / "documents.jsonl"
-  text = "Bach wrote fugues. Nobody came. Krebs wrote fugues."
-  places = ((0, 4, "bach"), (32, 37, "krebs"))
-  mentions = [
-    {"start": a, "end": b, "wikipedia_title": name} for a, b, name in places
-  ]
-  record = {"doc_id": "d", "text": text, "mentions": mentions}
-  path.write_text(json.dumps(record) + "\n")
-  changed = dataclasses.replace(
-    config, corpus=(str(path),), drop_most_frequent=0, min_count=1,
-    store=str(tmp_path),
-  )  # fmt: skip
-  assert data.open_table(changed).entities == ["Bach", "Krebs"]
 
 
 def test_bad_corpora_and_config_are_refused(config, tmp_path):
