@@ -81,6 +81,11 @@ def prepare(config: Config, table: features.FeatureTable) -> Prepared:
       table, sets, config.sizes, config.per_set, seed=config.seed,
       unit=config.unit,
     )  # fmt: skip
+    if config.chances and not all(figures.halves(gold)):
+      raise InputError(
+        "--chances needs queries in both halves: give more gold sets, or "
+        "--unit=query"
+      )
     if config.negatives:
       seeds = negatives.pairs(table, sets, seed=config.seed)
       if not seeds:

@@ -1,7 +1,9 @@
-"""The example files of the page for analysts are what their readers take."""
+"""Files that analysts bring: the examples of their page, linked documents."""
 
+import json
 import pathlib
 
+import numpy as np
 import pytest
 
 from experiments.nvse import data, query
@@ -56,3 +58,24 @@ def test_each_example_is_described():
   for path in _EXAMPLES.iterdir():
     assert f"`{path.name}`" in page
   assert corpus_files.form_of(str(_EXAMPLES / "sentences.jsonl")) == "sentences"
+
+
+def test_concepts_are_lines_of_features():
+  decoder = np.array([[2.0, 0.0, 0.1], [-1.0, 3.0, 0.0], [0.0, -2.0, 0.0]])
+  text = query.concepts_text(decoder, ["word:a", "word:b", "doc:c"], 1)
+  assert text.splitlines() == ["+e_0: a", "-e_0: b", "+e_1: b", "-e_1: doc:c"]
+
+
+def test_linked_documents_are_a_corpus(tmp_path):
+  path = tmp_path / "documents.jsonl"
+  text = "Bach wrote fugues. Nobody came. Krebs wrote fugues."
+  places = ((0, 4, "bach"), (32, 37, "krebs"))
+  mentions = [
+    {"start": a, "end": b, "wikipedia_title": name} for a, b, name in places
+  ]
+  record = {"doc_id": "d", "text": text, "mentions": mentions}
+  path.write_text(json.dumps(record) + "\n")
+  changed = Config(
+    corpus=(str(path),), drop_most_frequent=0, min_count=1, store=str(tmp_path)
+  )
+  assert data.open_table(changed).entities == ["Bach", "Krebs"]

@@ -115,12 +115,6 @@ def opened(world, config):
   return _expander(world / "run", config)
 
 
-def test_concepts_are_lines_of_features():
-  decoder = np.array([[2.0, 0.0, 0.1], [-1.0, 3.0, 0.0], [0.0, -2.0, 0.0]])
-  text = querying.concepts_text(decoder, ["word:a", "word:b", "doc:c"], 1)
-  assert text.splitlines() == ["+e_0: a", "-e_0: b", "+e_1: b", "-e_1: doc:c"]
-
-
 def test_training_leaves_a_log_and_a_model_and_is_not_repeated(
   world, config, opened, monkeypatch
 ):
@@ -328,6 +322,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
     per_set=6,
     variants=("beta=0.5:epochs=2",),
     systems=("bm25", "poisson"),
+    chances=True,
   )
   prepared = evaluate.prepare(asked, opened.table)
   with train.open_run(world / "run", asked) as run:
@@ -355,6 +350,19 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
   assert ("judged: nvse less bm25", "p, recip_rank") in values
   assert ("training", "epochs") in values  # from the training before
   assert (folder / "runs" / "gold-nvse_bm25.run.gz").exists()
+  chances = expander.read_chances(world / "run", opened.ranking)
+  members = parse_members(opened.table, "River 1, River 2, River 3", 9)
+  answered = querying.answer(
+    opened.table, opened.system("nvse"), members, results=12,
+    chances=chances["nvse"],
+  )  # fmt: skip
+  assert (
+    values["chances: nvse", "F1, cut"] <= values["chances: nvse", "F1, best"]
+  )
+  assert answered.results[0].chance > answered.results[-1].chance
+  assert f"about {answered.size} more" in querying.to_text(answered)
+  other = dataclasses.replace(opened.ranking, score="xi")
+  assert "nvse" not in expander.read_chances(world / "run", other)
   # The same evaluation is not made again.
   with train.open_run(world / "run", asked) as run:
     assert evaluate.evaluate(run, opened, prepared) == {}
@@ -370,36 +378,24 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
     ({"systems": ("cosine",)}, "no system 'cosine'"),
     ({"variants": ("beta=x",)}, "beta"),
     ({"gold": "missing"}, "missing"),
+    ({"gold": "one", "chances": True, "unit": "set"}, "both halves"),
+    ({"gold": "one", "negatives": True}, "no two of the gold sets"),
   ],
 )
 def test_bad_input_is_refused_before_training(
   opened, config, tmp_path, changes, message
 ):
   (tmp_path / "gold").write_text('{"c": ["x1", "x2"]}')
+  rivers = [f"river{i}" for i in range(12)]
+  (tmp_path / "one").write_text(json.dumps({"river": rivers}))
   (tmp_path / "judged").write_text(json.dumps(_OTHER) + "\n")
   changes = {
-    name: str(tmp_path / value) if isinstance(value, str) else value
+    name: str(tmp_path / value) if name in ("gold", "judged") else value
     for name, value in changes.items()
   }
   asked = dataclasses.replace(config, mode="evaluate", **changes)
   with pytest.raises(InputError, match=message):
     evaluate.prepare(asked, opened.table)
-
-
-def test_linked_documents_are_a_corpus(config, tmp_path):
-  path = tmp_path / "documents.jsonl"
-  text = "Bach wrote fugues. Nobody came. Krebs wrote fugues."
-  places = ((0, 4, "bach"), (32, 37, "krebs"))
-  mentions = [
-    {"start": a, "end": b, "wikipedia_title": name} for a, b, name in places
-  ]
-  record = {"doc_id": "d", "text": text, "mentions": mentions}
-  path.write_text(json.dumps(record) + "\n")
-  changed = dataclasses.replace(
-    config, corpus=(str(path),), drop_most_frequent=0, min_count=1,
-    store=str(tmp_path),
-  )  # fmt: skip
-  assert data.open_table(changed).entities == ["Bach", "Krebs"]
 
 
 def test_bad_corpora_and_config_are_refused(config, tmp_path):
