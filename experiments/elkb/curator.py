@@ -220,16 +220,21 @@ class Curator:
       return verdicts
     for line, text in enumerate(files.open_text(self._path), 1):
       fields = text.rstrip("\n").split("\t")
-      where = {"path": self._path, "line": line}
       if len(fields) != 4 or fields[3] not in VERDICTS:
         raise InputError(
-          "expected head<TAB>relation<TAB>tail<TAB>accept or reject", **where
+          "expected head<TAB>relation<TAB>tail<TAB>accept or reject",
+          path=self._path,
+          line=line,
         )
       head, relation, tail, verdict = fields
       if not {head, tail} <= self._places.keys():
-        raise InputError("names an entity that the run has not", **where)
+        raise InputError(
+          "names an entity that the run has not", path=self._path, line=line
+        )
       if relation not in self._relations:
-        raise InputError("names a relation that the run has not", **where)
+        raise InputError(
+          "names a relation that the run has not", path=self._path, line=line
+        )
       fact = self._places[head], self._relations[relation], self._places[tail]
       verdicts[fact] = verdict
     return verdicts

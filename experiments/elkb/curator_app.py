@@ -114,8 +114,8 @@ def _decision(body: bytes) -> tuple[tuple[int, int, int], str | None]:
   except ValueError:
     raise HTTPException(400, "the body is not JSON") from None
   fact = value.get("fact") if isinstance(value, dict) else None
-  whole = isinstance(fact, list) and all(type(x) is int for x in fact)
-  if not whole or len(fact) != 3:
+  fact = fact if isinstance(fact, list) else []
+  if len(fact) != 3 or not all(type(x) is int for x in fact):
     raise InputError("fact is a list of three whole numbers")
   verdict = value.get("verdict")
   if verdict is not None and not isinstance(verdict, str):

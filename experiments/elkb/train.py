@@ -111,7 +111,9 @@ def prepare(
   facts: np.ndarray | query_loss.QueryBatch = kb.splits.train.array
   kind = "facts"
   if config.group_answers:
-    facts = query_loss.group_queries(facts, config.group_answers, config.seed)
+    facts = query_loss.group_queries(
+      kb.splits.train.array, config.group_answers, config.seed
+    )
     count, kind = len(facts.given), "questions"
   if config.trainer == "candidate_softmax" and config.batch_size > count:
     raise errors.InputError(

@@ -99,7 +99,7 @@ class Conditions(NamedTuple):
 
 
 def bound_product(
-  a: tuple[Sequence, Sequence], b: tuple[Sequence, Sequence], cap: float
+  a: tuple[list, list], b: tuple[list, list], cap: float
 ) -> list[tuple[Sequence, Sequence, float]]:
   """Linear conditions a >= 0, b >= 0, a + b >= cap.
 

@@ -84,7 +84,8 @@ def disjoint_product(ids: Sequence[int], config: RuleConfig) -> Conditions:
     The conditions.
   """
   r, s = ids
-  a, b = (([(-1, (r, part)), (-1, (s, part))], []) for part in (0, 1))
+  a: tuple[list, list] = ([(-1, (r, 0)), (-1, (s, 0))], [])
+  b: tuple[list, list] = ([(-1, (r, 1)), (-1, (s, 1))], [])
   return Conditions(
     orthant=True, box=True, linear=bound_product(a, b, 2 * config.cap)
   )

@@ -11,7 +11,7 @@ one row of scores per question. Its gradient reads the matrix of exp(score) once
 for the entities and once for the queries, and writes no other matrix.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,10 +38,10 @@ class QueryBatch(NamedTuple):
     answers: entities, int32 [Q, A]; negative beyond a question's last.
   """
 
-  given: jax.Array
-  relations: jax.Array
-  sides: jax.Array
-  answers: jax.Array
+  given: Any
+  relations: Any
+  sides: Any
+  answers: Any
 
 
 def group_queries(

@@ -225,6 +225,7 @@ class _Builder:
     last = order
     if not conditions.bilinear:
       last = _consequents_first(order, rows)
+    margin: Any = np.float64(0 if last is order else 8)
     turned = [(b, a, c) for a, b, c in linear + bounds if b]
     return Constraints(
       model=self.model,
@@ -232,7 +233,7 @@ class _Builder:
       factor=ties.factor,
       floor=floor if floors else None,
       order=_system(last),
-      margin=np.float64(0 if last is order else 8),
+      margin=margin,
       relation_rows=_system(order + rows),
       entity_rows=_system(turned),
       joint_rows=_system(order + self._joint(linear) + self._joint(bounds)),
@@ -390,7 +391,7 @@ def _consequents_first(order, rows):
   alone = [row for row in rows if not row[1]]
   if not alone:
     return order
-  turned = []
+  turned: list = []
   for terms, _, bound in order + alone:
     terms = sorted(terms, key=lambda term: -term[0])
     if terms[0][0] <= 0:
