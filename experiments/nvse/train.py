@@ -236,6 +236,7 @@ def expander_of(
   config: Config, table: features.FeatureTable, model: expansion.Model
 ) -> expander.Expander:
   """A model with how the configuration ranks."""
+  plain = config.setexpan_contexts == "features"
   return expander.Expander(
     table,
     model,
@@ -249,7 +250,7 @@ def expander_of(
     lsa_power=config.lsa_power,
     word2vecf_config=config.word2vecf_config(),
     setexpan_config=config.setexpan_config(),
-    contexts=lambda: data.contexts(config, table),
+    contexts=None if plain else lambda: data.contexts(config, table),
   )
 
 
