@@ -162,6 +162,7 @@ def expander_of(
   chances: dict[str, np.ndarray] | None = None,
 ) -> expander.Expander:
   """A model with how the configuration ranks, and chances if there are any."""
+  plain = config.setexpan_contexts == "features"
   return expander.Expander(
     table,
     model,
@@ -176,7 +177,7 @@ def expander_of(
     chances=chances or {},
     word2vecf_config=config.word2vecf_config(),
     setexpan_config=config.setexpan_config(),
-    contexts=lambda: data.skip_gram_contexts(config, table),
+    contexts=None if plain else lambda: data.skip_gram_contexts(config, table),
   )
 
 
