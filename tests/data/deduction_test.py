@@ -64,3 +64,17 @@ def test_a_proof_goes_back_to_given_facts():
 def test_unknown_names_are_refused():
   with pytest.raises(errors.InputError, match="unknown 'r9'"):
     deduction.deduce(_facts(0), [Rule("Symm", ("r9",))], _R, _E)
+
+
+def test_denied_heads_derive_nothing_and_are_broken_by_facts():
+  rules = [Rule("RelImp", ("r", "s")), Rule("Disj", ("s", "t"))]
+  names = rules, ["r", "s", "t"], ["a", "b"]
+  facts = np.array([[0, 0, 1], [0, 2, 1], [1, 2, 0]])
+  made = deduction.deduce(facts, *names)
+  assert made.derived.tolist() == [[0, 1, 1]]
+  ((place, row, because),) = deduction.breaches(made, *names)
+  assert place == 1
+  assert made.facts[row].tolist() == [0, 2, 1]
+  assert made.facts[because].tolist() == [[0, 1, 1]]
+  clean = deduction.deduce(facts[2:], *names)
+  assert deduction.breaches(clean, *names) == []

@@ -9,11 +9,12 @@ from absl import flags
 from absl.testing import flagsaver
 
 from experiments.elkb import __main__ as elkb
-from experiments.elkb import data, evaluate
+from experiments.elkb import data, evaluate, puzzle
 from experiments.elkb import train as kb_train
 from experiments.elkb.config import Config
 from repr_jax import errors
 from repr_jax.data.rules import Rule
+from repr_jax.kb import puzzle as deduction
 
 if not flags.FLAGS.is_parsed():
   flags.FLAGS(["elkb_rules_test"])
@@ -142,3 +143,14 @@ def test_rules_of_other_programs_are_read(tmp_path, capsys):
   pathlib.Path(paths["rules"]).write_text("a,b\t1\n")
   with pytest.raises(errors.InputError, match="no rule of this file"):
     data.read(*paths.values())
+
+
+def test_paired_tests_of_the_puzzle():
+  rng = np.random.default_rng(0)
+  low, high = rng.uniform(size=(2, 10)) * 0.1
+  same = np.full(10, 0.2)
+  before = deduction.Metrics(np.zeros(10), low, same, low)
+  after = deduction.Metrics(same, high + 0.5, same, high)
+  values = puzzle.paired_tests(before, after)
+  assert values["P@10"] == 0 and values["MAP"] == 1
+  assert 0 < values["MRR"] < 1e-6
