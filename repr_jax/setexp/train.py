@@ -20,7 +20,7 @@ from jax import lax
 
 from repr_jax.ops import gaussian
 from repr_jax.ops.precision import chosen_products
-from repr_jax.setexp import autoencoder, softmax
+from repr_jax.setexp import autoencoder, batch_rows, softmax
 from repr_jax.setexp.batches import Batch
 from repr_jax.setexp.rows import Rows
 
@@ -280,10 +280,10 @@ def batch_terms(
     The terms, fields [b].
   """
   parts = _Parts(
-    _take(params.table, batch.features),
+    batch_rows.take(params.table, batch.features),
     params.encoder,
     params.decoder,
-    _take(params.decoder, batch.features),
+    batch_rows.take(params.decoder, batch.features),
     jnp.zeros((0, params.decoder.shape[1]), params.decoder.dtype),
   )
   hyper = Hyper(prior_variance=prior_variance)
@@ -315,11 +315,11 @@ def step(
   """
   exact = config.sampled == 0
   width = config.hidden[0]
-  gathered = _take(state.rows, batch.features)
+  gathered = batch_rows.take(state.rows, batch.features)
   rows = gathered[:, :width]
   drawn = jnp.concatenate([batch.features, batch.samples], axis=-1)
-  touched = _take(state.decoder, drawn)
-  targets, samples = _split(touched, batch.features.shape)
+  touched = batch_rows.take(state.decoder, drawn)
+  targets, samples = batch_rows.split(touched, batch.features.shape)
   decoder = state.decoder if exact else None
   parts = _Parts(rows, state.encoder, decoder, targets, samples)
   slopes, info = jax.grad(
@@ -327,10 +327,12 @@ def step(
     has_aux=True,
   )(parts)
   if exact:
-    slope = _add(slopes.decoder, batch.features, slopes.targets)
+    slope = batch_rows.add(slopes.decoder, batch.features, slopes.targets)
     stepped = state.decoder
   else:
-    slope = _join(slopes.targets, slopes.samples, batch.features.shape)
+    slope = batch_rows.join(
+      slopes.targets, slopes.samples, batch.features.shape
+    )
     stepped = touched
   params = autoencoder.Params(rows, state.encoder, stepped)
   gradient = autoencoder.Params(slopes.rows, slopes.encoder, slope)
@@ -346,7 +348,7 @@ def step(
       start = end
     else:
       whole = next(others)
-      leaves.append(_take(whole, drawn) if late else whole)
+      leaves.append(batch_rows.take(whole, drawn) if late else whole)
   change, memory = transform.update(
     gradient, jax.tree.unflatten(jax.tree.structure(form), leaves), params
   )
@@ -355,16 +357,18 @@ def step(
   flat = [
     x.reshape(rows.shape[0], -1) for x, k in zip(leaves, kinds) if k == "row"
   ]
-  all_rows = _put(
+  all_rows = batch_rows.put(
     state.rows, batch.features, jnp.concatenate([params.table, *flat], axis=1)
   )
   kept = [(x, y) for x, y, k in zip(leaves, lazy, kinds) if k != "row"]
   memory = tuple(
-    _put(old, drawn, new) if late else new
+    batch_rows.put(old, drawn, new) if late else new
     for old, (new, late) in zip(state.optimizer, kept)
   )
   decoder = (
-    params.decoder if exact else _put(state.decoder, drawn, params.decoder)
+    params.decoder
+    if exact
+    else batch_rows.put(state.decoder, drawn, params.decoder)
   )
   new = State(all_rows, params.encoder, decoder, memory, state.inputs)
   # Under x64 an optimizer's scalars are float64 and would widen its state.
@@ -442,11 +446,11 @@ def _terms(config, inputs, parts, batch, noise, hyper, key=None):
     smoothing = jnp.asarray(smoothing, parts.targets.dtype)
   if prior_variance is None:
     prior_variance = config.prior_variance
-  counts = _counts(batch, parts.targets.dtype)
+  counts = batch_rows.counts(batch, parts.targets.dtype)
   b = counts.shape[0]
   length = counts.sum(axis=1, keepdims=True)
   features = batch.features.reshape(-1)
-  idf = _take(inputs.idf, features).astype(counts.dtype)
+  idf = batch_rows.take(inputs.idf, features).astype(counts.dtype)
   mean_length = jnp.asarray(inputs.mean_length, counts.dtype)
   weighted = autoencoder.weigh(config, counts, idf, length, mean_length)
   weighted = weighted.astype(counts.dtype)
@@ -480,83 +484,6 @@ def _loss(config, inputs, parts, batch, noise, hyper, key):
   beta, gain = (jnp.asarray(x, kl.dtype) for x in given)
   loss = beta * kl - gain * reconstruction
   return loss, Info(loss, reconstruction, kl)
-
-
-def _counts(batch, dtype):
-  """The matrix of counts, [b, u]."""
-  b, u = batch.weights.shape[0], batch.features.size
-  values = batch.counts.astype(dtype)
-  if batch.features.ndim == 1:
-    counts = jnp.zeros(b * u, dtype)
-    counts = counts.at[batch.cells].set(
-      values, mode="drop", unique_indices=True
-    )
-    return counts.reshape(b, u)
-  # Entities go over one axis of the mesh and features over the other.
-  place = batch.cells // u, batch.cells % u
-  return (
-    jnp.zeros((b, u), dtype)
-    .at[place]
-    .set(values, mode="drop", unique_indices=True)
-  )
-
-
-def _by_shard(table, ids):
-  """The table in parts [S, F / S, ...], and the rows of each, [S, u]."""
-  shards = ids.shape[0]
-  rows = table.shape[0] // shards
-  parts = table.reshape(shards, rows, *table.shape[1:])
-  return parts, ids - rows * jnp.arange(shards, dtype=ids.dtype)[:, None]
-
-
-def _take(table, ids):
-  # The barrier keeps the gather from being repeated inside its users.
-  def own(table, ids):
-    return table.at[ids].get(mode="clip", unique_indices=True)
-
-  table = jnp.asarray(table)
-  if ids.ndim == 1:
-    return lax.optimization_barrier(own(table, ids))
-  rows = lax.optimization_barrier(jax.vmap(own)(*_by_shard(table, ids)))
-  return rows.reshape(ids.size, *table.shape[1:])
-
-
-def _put(table, ids, rows):
-  def own(table, ids, rows):
-    return table.at[ids].set(rows, mode="drop", unique_indices=True)
-
-  return _write(own, table, ids, rows)
-
-
-def _add(table, ids, rows):
-  def own(table, ids, rows):
-    return table.at[ids].add(
-      rows, mode="drop", unique_indices=True, indices_are_sorted=True
-    )
-
-  return _write(own, table, ids, rows)
-
-
-def _write(own, table, ids, rows):
-  if ids.ndim == 1:
-    return own(table, ids, rows)
-  rows = rows.reshape(*ids.shape, *rows.shape[1:])
-  return jax.vmap(own)(*_by_shard(table, ids), rows).reshape(table.shape)
-
-
-def _split(rows, shape):
-  """Rows of features of a shape, and of the samples of each shard."""
-  parts = rows.reshape(*shape[:-1], -1, rows.shape[1])
-  first, second = jnp.split(parts, [shape[-1]], axis=-2)
-  width = rows.shape[1]
-  return first.reshape(-1, width), second.reshape(-1, width)
-
-
-def _join(first, second, shape):
-  """Undoes `_split`."""
-  width = first.shape[1]
-  parts = [x.reshape(*shape[:-1], -1, width) for x in (first, second)]
-  return jnp.concatenate(parts, axis=-2).reshape(-1, width)
 
 
 def _like(new, old):

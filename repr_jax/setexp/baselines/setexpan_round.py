@@ -46,6 +46,7 @@ def select(
   return jnp.where(values > 0, kept, model.idf.shape[0]).astype(jnp.int32), own
 
 
+@chosen_products
 def rank(
   model: Any,
   kept: jax.Array,

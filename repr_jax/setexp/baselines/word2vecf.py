@@ -113,6 +113,7 @@ def fit(
   )
 
 
+@chosen_products
 def fold_in(model: Model, row: Rows, steps: int = _STEPS) -> jax.Array:
   """The unit vector of an entity from its features alone.
 
@@ -246,6 +247,7 @@ def rationale(model: Model, query: PaddedQuery) -> jax.Array:
   return model.contexts @ mean
 
 
+@chosen_products
 def _score(model: Model, query: PaddedQuery, vectors: jax.Array) -> jax.Array:
   # ||a - b||^2 by products: one pass over the table.
   members = member_vectors(query, model.entities)
