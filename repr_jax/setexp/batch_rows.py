@@ -1,5 +1,6 @@
 """Rows of large tables that a batch reads and writes, whole or by shard."""
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -40,7 +41,7 @@ def _by_shard(table, ids):
   return parts, ids - rows * jnp.arange(shards, dtype=ids.dtype)[:, None]
 
 
-def take(table: jax.Array, ids: jax.Array) -> jax.Array:
+def take(table: chex.Array, ids: chex.Array) -> jax.Array:
   """Rows of a table.
 
   Args:
@@ -62,7 +63,7 @@ def take(table: jax.Array, ids: jax.Array) -> jax.Array:
   return rows.reshape(ids.size, *table.shape[1:])
 
 
-def put(table: jax.Array, ids: jax.Array, rows: jax.Array) -> jax.Array:
+def put(table: chex.Array, ids: chex.Array, rows: jax.Array) -> jax.Array:
   """The table with other rows; `ids` as in `take`, those beyond it dropped."""
 
   def own(table, ids, rows):
@@ -71,7 +72,7 @@ def put(table: jax.Array, ids: jax.Array, rows: jax.Array) -> jax.Array:
   return _write(own, table, ids, rows)
 
 
-def add(table: jax.Array, ids: jax.Array, rows: jax.Array) -> jax.Array:
+def add(table: chex.Array, ids: chex.Array, rows: jax.Array) -> jax.Array:
   """The table with rows added; `ids` as in `put`, ascending."""
 
   def own(table, ids, rows):

@@ -9,7 +9,7 @@ from repr_jax.setexp import batch_rows
 def _problem():
   rng = np.random.default_rng(0)
   table = jnp.asarray(rng.normal(size=(12, 3)).astype(np.float32))
-  ids = jnp.asarray([[0, 2], [4, 5], [7, 8]], jnp.int32)  # four rows a shard
+  ids = jnp.asarray([[0, 2], [4, 5], [8, 11]], jnp.int32)  # four rows a shard
   rows = jnp.asarray(rng.normal(size=(6, 3)).astype(np.float32))
   return table, ids, rows
 
