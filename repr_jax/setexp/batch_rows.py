@@ -64,7 +64,16 @@ def take(table: chex.Array, ids: chex.Array) -> jax.Array:
 
 
 def put(table: chex.Array, ids: chex.Array, rows: jax.Array) -> jax.Array:
-  """The table with other rows; `ids` as in `take`, those beyond it dropped."""
+  """The table with other rows.
+
+  Args:
+    table: [F, ...].
+    ids: as for `take`; those of F or more are dropped.
+    rows: [u, ...].
+
+  Returns:
+    The table, [F, ...].
+  """
 
   def own(table, ids, rows):
     return table.at[ids].set(rows, mode="drop", unique_indices=True)
@@ -73,7 +82,16 @@ def put(table: chex.Array, ids: chex.Array, rows: jax.Array) -> jax.Array:
 
 
 def add(table: chex.Array, ids: chex.Array, rows: jax.Array) -> jax.Array:
-  """The table with rows added; `ids` as in `put`, ascending."""
+  """The table with rows added.
+
+  Args:
+    table: [F, ...].
+    ids: as for `put`, ascending.
+    rows: [u, ...].
+
+  Returns:
+    The table, [F, ...].
+  """
 
   def own(table, ids, rows):
     return table.at[ids].add(
@@ -112,7 +130,16 @@ def split(
 def join(
   first: jax.Array, second: jax.Array, shape: tuple[int, ...]
 ) -> jax.Array:
-  """Undoes `split`."""
+  """Undoes `split`.
+
+  Args:
+    first: rows of the batch's own features, [u, h].
+    second: rows of the samples, [s, h].
+    shape: of the ids of the own features.
+
+  Returns:
+    The rows, [u + s, h].
+  """
   width = first.shape[1]
   parts = [x.reshape(*shape[:-1], -1, width) for x in (first, second)]
   return jnp.concatenate(parts, axis=-2).reshape(-1, width)

@@ -63,6 +63,8 @@ def test_the_document_agrees_with_what_is_taken(client):
         assert parameter["in"] == "query"
       fields = {x["name"]: x for x in operation["parameters"]}
       values = {k: _example(x["schema"]) for k, x in fields.items()}
+      if "id" in values:
+        values["id"] = "river1"
       assert client.get(path, params=values).status_code == 200
       for name, parameter in fields.items():
         without = {k: x for k, x in values.items() if k != name}

@@ -2,9 +2,9 @@
 
 import dataclasses
 
+import mvlsa_world
 import numpy as np
 import pytest
-from worlds import mvlsa_world
 
 from experiments.mvlsa import (
   baselines,

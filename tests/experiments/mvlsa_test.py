@@ -7,10 +7,10 @@ import pathlib
 import subprocess
 import sys
 
+import mvlsa_world
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from worlds import mvlsa_world
 
 from experiments import thesis
 from experiments.mvlsa import chapter as chapters

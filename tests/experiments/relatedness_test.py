@@ -97,11 +97,12 @@ def test_the_report_has_the_thesis_beside_queries_of_its_form(finished):
   assert (folder / "run" / "report.html").exists()
   text = (folder / "run" / "report.md").read_text().splitlines()
   lines = [[x.strip() for x in line.split("|")[1:-1]] for line in text]
-  first, second = (x for x in lines if x[:1] == ["vectors"])
+  short, first, second = (x for x in lines if x[:1] == ["vectors"])
+  assert short[1] == "NDCG@1" and short[-1] == "coverage"
   assert first[1:5] == ["NDCG@1", "thesis", "NDCG@5", "thesis"]
   assert second[1:3] == ["Spearman", "queries"]
   words = "untrained VAE, pages and mentions (U1, U2)"
-  labeled, ranked = (x for x in lines if x[:1] == [words])
+  _, labeled, ranked = (x for x in lines if x[:1] == [words])
   assert labeled[2] == "0.615" and labeled[-3:] == ["2", "1", "82%"]
   value = _value(rows, "kore.tsv: null U1+U2", "Spearman")["value"]
   assert float(ranked[1]) == pytest.approx(value, abs=6e-4)

@@ -11,8 +11,7 @@ import pytest
 
 import experiments
 from experiments.run import report
-from experiments.tour import __main__ as tour
-from experiments.tour import methods, stops
+from experiments.tour import methods, pages, stops
 
 _ROOT = pathlib.Path(experiments.__file__).parents[1]
 
@@ -25,7 +24,7 @@ def test_the_page_has_the_stops_in_order_and_escapes_them():
                table, "m", 5.0),
     stops.Stop("Two?", "7", "", chart, "", table, "m", 7.0),
   ]  # fmt: skip
-  text = tour.page(visited)
+  text = pages.page(visited)
   assert text.index("1. Why &lt;1&gt;?") < text.index("2. Two?")
   assert "5 &amp; 6" in text and "&lt;tag&gt;" in text
   assert ">A</td>" in text  # a word, not the code of a model

@@ -24,6 +24,9 @@ def _holds(kind, ids, facts, x, y, z):
       (x, a[3], a[4]),
     ),
     "Path": lambda: ([(x, a[0], y), (y, a[1], z)], (x, a[2], z)),
+    "Inter": lambda: ([(x, a[0], y), (x, a[1], y)], (x, a[2], y)),
+    # Forbids facts and derives none.
+    "Disj": lambda: ([(-1, -1, -1)], (x, a[0], y)),
   }
   body, head = cases[kind]()
   return not all(fact in facts for fact in body) or head in facts

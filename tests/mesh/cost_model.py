@@ -11,7 +11,7 @@ from repr_jax.ops import spectral
 _FLOAT = 4
 _BLOCKS = 16  # of rows, in a device's part of a sparse matrix
 _ENTRY = 16  # bytes that an entry is stored in: twice a value and an index
-_WEIGHTING = 28  # bytes an entry takes for a while when rows are weighted
+_WEIGHTING = 16  # bytes an entry takes for a while when rows are weighted
 _BASES = 2.5  # copies of a Krylov basis that are there at a time
 
 

@@ -16,7 +16,6 @@ from repr_jax.linking import entity_vectors, posterior_means
 from repr_jax.multiview import host_views
 from repr_jax.ops import pca, spectral, topk
 from repr_jax.setexp import autoencoder, fitting, systems
-from repr_jax.setexp.baselines import bayesian_sets, bm25, word2vecf
 from repr_jax.setexp.query import best
 
 _KEY = jax.random.key(0)
@@ -202,12 +201,19 @@ def _sets(rows: int) -> dict[str, Case]:
     "query.best": Case(
       lambda scores: scores[best(scores, 3)], {"scores": _normal(rows)}
     ),
-    "bm25.fit": Case(bm25.fit, {"counts": counts}),
-    "bayesian_sets.fit": Case(
-      lambda counts: bayesian_sets.fit(counts, "poisson"), {"counts": counts}
+    "setexp.bm25_fit": Case(setexp.bm25_fit, {"counts": counts}),
+    "setexp.bayesian_sets_fit": Case(
+      lambda counts: setexp.bayesian_sets_fit(counts, "poisson"),
+      {"counts": counts},
     ),
-    "word2vecf.fit": Case(
-      lambda counts: word2vecf.fit(counts, epochs=1), {"counts": counts}
+    "setexp.word2vecf_fit": Case(
+      lambda counts: setexp.word2vecf_fit(counts, epochs=1), {"counts": counts}
+    ),
+    "setexp.lsa_fit": Case(
+      lambda counts: setexp.lsa_fit(counts, rank=2), {"counts": counts}
+    ),
+    "setexp.setexpan_fit": Case(
+      lambda counts: setexp.setexpan_fit(counts).idf, {"counts": counts}
     ),
     "setexp.make_ranking": Case(
       lambda power, share: (

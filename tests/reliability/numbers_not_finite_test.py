@@ -84,12 +84,13 @@ _OTHERS = {
   "evaluation": "accuracy_by compare evaluate_expansion evaluate_linking "
   "first_places gold_queries grid held_out_ranks index_words leave_one_out "
   "pair_agreement rank_summary system_correlation",
-  "kb": "better candidate_softmax compile_rules fit known_facts merge_ranks "
-  "order_block per_relation rank reciprocal rescal summary",
-  "linking": "disambiguator fit index_mentions make_queries max_margin ranker",
+  "kb": "better candidate_softmax compile_rules fit group_queries known_facts "
+  "merge_ranks order_block per_relation rank reciprocal rescal summary",
+  "linking": "apply_kinds cross_kinds disambiguator fit fit_kinds index_fields "
+  "index_mentions kind_ranker make_queries max_margin ranker",
   "multiview": "",
   "ops": "to_scipy unit_rows",
-  "setexp": "pad_queries vae",
+  "setexp": "pad_queries place_model vae",
 }
 
 

@@ -39,7 +39,7 @@ def test_placed_batches_are_the_same(mesh):
   _, counts, _, _ = _state()
   packed = batches.pack(counts, np.array([[0, 2], [1, 3]]))
   noise = np.ones((2, 1, 2, 2), np.float32)
-  placed, same = sharding.place_batches(mesh, packed, noise)
+  placed, same = sharding.place_batches(mesh, packed, noise, 5)
   jax.tree.map(np.testing.assert_array_equal, placed, packed)
   np.testing.assert_array_equal(same, noise)
 

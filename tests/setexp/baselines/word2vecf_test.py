@@ -133,7 +133,7 @@ def test_an_entity_without_features_has_a_score(world):
 @pytest.mark.parametrize(
   "counts, message",
   [
-    (np.zeros((2, 3)), "word2vecf has no pair"),
+    (np.zeros((2, 3)), "no entity has any feature"),
     (np.full((2, 3), np.inf), "finite"),
     (np.full((2, 3), 1e9), "1e6"),
   ],
