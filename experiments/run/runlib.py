@@ -414,7 +414,7 @@ def launch(
       flags.FLAGS.register_key_flag_for_module(
         sys.argv[0], flags.FLAGS[holder.name]
       )
-    else:
+    elif holder.name in flags.FLAGS:  # not in a second launch of the process
       delattr(flags.FLAGS, holder.name)
 
   def guarded(argv: list[str]) -> Any:
