@@ -103,8 +103,10 @@ def _new_rows(seed, dtype):
   return *_ranked(seed, dtype), row
 
 
-def _over_one_device(model, queries, ranking):
-  mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("entities",))
+def _over_one_device(model, queries, ranking, device=None):
+  mesh = jax.sharding.Mesh(
+    np.array([device or jax.devices()[0]]), ("entities",)
+  )
   ranking = ranking._replace(scores=ranking.scores.at[0].set(0))
   return setexp.expand_sharded(model, mesh, queries, ranking, 3)
 

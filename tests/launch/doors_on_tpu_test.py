@@ -34,6 +34,8 @@ def _call(name, device):
   if name == "ops.sharded_top_k":  # its row has a mesh of the CPU
     mesh = Mesh(np.array([device]), ("items",))
     return functools.partial(repr_jax.ops.sharded_top_k, k=2, mesh=mesh)
+  if name == "setexp.expand_sharded":
+    return functools.partial(_DOORS[name].call, device=device)
   package, function, *_ = name.split(".")
   return _DOORS[name].call or getattr(getattr(repr_jax, package), function)
 

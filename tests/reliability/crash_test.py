@@ -32,7 +32,7 @@ import experiments
 from experiments.run import workdir
 
 _BEGINNING = (".lock", "flags.json", "metrics.jsonl", "group.json")
-_CORES = re.compile(rb"\d+ cores")
+_CORES = re.compile(rb"\d+ cores?")
 
 
 class _World(NamedTuple):
