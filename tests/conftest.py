@@ -199,3 +199,16 @@ def browser() -> Iterator[Any]:
     )
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> pathlib.Path:
+  """The file of axe-core; the test is skipped where there is none."""
+  folder = pathlib.Path(os.environ.get("AXE_CORE", "node_modules/axe-core"))
+  path = folder / "axe.min.js"
+  if not path.is_file():
+    pytest.skip(
+      f"no {path}: `npm install axe-core` in a folder of its own, and set "
+      "AXE_CORE to node_modules/axe-core in it"
+    )
+  return path

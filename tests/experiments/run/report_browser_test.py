@@ -1,7 +1,5 @@
 """The report in a real browser: it loads whole, and nothing sticks out."""
 
-import os
-import pathlib
 import re
 
 import pytest
@@ -173,8 +171,7 @@ def test_the_check_sees_what_sticks_out(browser, tmp_path):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_axe_has_no_serious_finding(browser, tmp_path, width, scheme):
-  axe = _axe()
+def test_axe_has_no_serious_finding(browser, tmp_path, axe, width, scheme):
   page, _ = _open(browser, tmp_path, width, scheme, bypass_csp=True)
   page.evaluate(_OPEN)
   page.add_script_tag(path=axe)
@@ -186,15 +183,3 @@ def test_axe_has_no_serious_finding(browser, tmp_path, width, scheme):
   ]
   assert serious == []
   page.context.close()
-
-
-def _axe() -> pathlib.Path:
-  """The file of axe-core; the test is skipped where there is none."""
-  folder = pathlib.Path(os.environ.get("AXE_CORE", "node_modules/axe-core"))
-  path = folder / "axe.min.js"
-  if not path.is_file():
-    pytest.skip(
-      f"no {path}: `npm install axe-core` in a folder of its own, and set "
-      "AXE_CORE to node_modules/axe-core in it"
-    )
-  return path
