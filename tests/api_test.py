@@ -76,7 +76,10 @@ _SLOW_STEPS = (
   "linking.disambiguate",
   "linking.disambiguator.update",
   "linking.max_margin.update",
+  "multiview.heldout_weights",
+  "multiview.label_weights",
   "ops.truncated_svd",
+  "setexp.setexpan_score",
   "setexp.vae.update",
 )
 

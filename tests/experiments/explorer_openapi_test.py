@@ -65,6 +65,9 @@ def test_the_document_agrees_with_what_is_taken(client):
       values = {k: _example(x["schema"]) for k, x in fields.items()}
       if "id" in values:
         values["id"] = "river1"
+      if path == "/api/document":  # the sentences of this model have none
+        assert client.get(path, params=values).status_code == 422
+        continue
       assert client.get(path, params=values).status_code == 200
       for name, parameter in fields.items():
         without = {k: x for k, x in values.items() if k != name}
