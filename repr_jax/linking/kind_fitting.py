@@ -15,6 +15,16 @@ _BATCH = 256  # mentions
 _features = jax.jit(jax.vmap(context_kinds.kind_features, (None, 0, 0, 0, 0)))
 
 
+def _check_links(arrays: KindArrays) -> None:
+  bad = np.argwhere(~np.isfinite(arrays.log_links) & np.asarray(arrays.mask))
+  if len(bad):
+    row, place = bad[0]
+    raise InputError(
+      f"log_links of mention {row}, candidate {place} is not finite: "
+      f"{np.asarray(arrays.log_links)[row, place]}"
+    )
+
+
 def fit_kinds(
   arrays: KindArrays,
   vocabulary: Vocabulary,
@@ -55,7 +65,12 @@ def fit_kinds(
 
   Returns:
     The weights, of members times dim numbers.
+
+  Raises:
+    InputError: no mention can be learned from, or a number of links is not
+      finite.
   """
+  _check_links(arrays)
   kept = (arrays.gold >= 0) & (arrays.mask.sum(axis=1) > 1)
   part = KindArrays(*(np.asarray(x)[kept] for x in arrays))
   count = len(part.gold)
@@ -117,7 +132,14 @@ def apply_kinds(params: KindParams, arrays: KindArrays) -> np.ndarray:
 
   Returns:
     Features, float32 [n, c, 3].
+
+  Raises:
+    InputError: a number of links or a weight is not finite.
   """
+  _check_links(arrays)
+  for name, values in params._asdict().items():
+    if not np.isfinite(values).all():
+      raise InputError(f"weights of kinds of titles are not finite: {name}")
   count, top = arrays.mask.shape
   made = np.zeros((count, top, len(context_kinds.NAMES)), np.float32)
   for low in range(0, count, _BATCH):

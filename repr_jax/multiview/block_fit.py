@@ -132,22 +132,15 @@ def fit_blocks(
   v = _positive(v)
   coordinates: list[Array] = []
   if projections and method == "memory":
-    coordinates = [
-      inside / np.sqrt(c) for inside, c in zip(combiner.inside(v), loss.weights)
-    ]
+    coordinates = _divide(combiner.inside(v), np.sqrt(loss.weights))
   elif projections:
     coordinates = _read_again(hosts, factors, ridges, place, v)
-  lengths = jnp.sum(v**2, axis=1)
-  shares = [
-    gcca.share(inside, place.weights[j] * place.scale, lengths)
-    for j, inside in enumerate(coordinates)
-  ]
-  combined = Combination(
-    v,
-    values,
-    tuple(coordinates),
-    jnp.stack(shares) if shares else jnp.zeros(0, values.dtype),
+  shares = (
+    _shares(coordinates, place.weights, place.scale, v)
+    if coordinates
+    else jnp.zeros(0, values.dtype)
   )
+  combined = Combination(v, values, tuple(coordinates), shares)
   return Done(
     combined, factors, ridges, place.weights, place.scale, lost, errors,
     place.gather,
@@ -173,6 +166,25 @@ class _Stream:
 _view_block = jax.jit(gcca.view_block)
 _stream_update = jax.jit(streaming.stream_update)
 _times = jax.jit(jnp.multiply)
+
+
+@jax.jit
+def _divide(arrays, divisors) -> list[Array]:
+  return [x / c for x, c in zip(arrays, divisors)]
+
+
+# One program for all views. Devices of a CPU that exchange data in many small
+# programs at once may wait for each other without end.
+@jax.jit
+def _shares(coordinates, weights, scale, v) -> Array:
+  """Explained share of each view, [J]."""
+  lengths = jnp.sum(v**2, axis=1)
+  return jnp.stack(
+    [
+      gcca.share(inside, present * scale, lengths)
+      for inside, present in zip(coordinates, weights)
+    ]
+  )
 
 
 @jax.jit

@@ -328,6 +328,43 @@ def _rankers(rows: int) -> dict[str, Case]:
   }
 
 
+def _kinds(rows: int) -> dict[str, Case]:
+  known = linking.Vocabulary({"x": 0}, {"a": 0, "b": 1})
+
+  def arrays(log_links):
+    count = len(log_links)  # mentions of two candidates
+    return linking.KindArrays(
+      np.zeros((count, 1), int),
+      np.tile([[0], [1]], (count, 1, 1)),
+      log_links,
+      np.ones((count, 2), bool),
+      np.ones(count, int),
+    )
+
+  def fit(log_links, **settings):
+    given = arrays(log_links)
+    return linking.fit_kinds(given, known, _KEY, dim=2, epochs=1, **settings)
+
+  links = _normal(rows, 2, 1)[..., 0]
+  settings = {"learning_rate": 1e-2, "decay": 0.1}
+  fitted = fit(links)
+  return {
+    "linking.fit_kinds": Case(fit, {"log_links": links, **settings}),
+    "linking.apply_kinds": Case(
+      lambda log_links, weights: linking.apply_kinds(
+        fitted._replace(contexts=weights), arrays(log_links)
+      ),
+      {"log_links": links, "weights": fitted.contexts},
+    ),
+    "linking.cross_kinds": Case(
+      lambda log_links: linking.cross_kinds(
+        arrays(log_links), known, np.arange(rows) % 2, _KEY
+      ),
+      {"log_links": links},
+    ),
+  }
+
+
 def _measures(rows: int) -> dict[str, Case]:
   ranked = (np.arange(rows) % 3 == 0).astype(float)
   one = {"ranked": ranked}
@@ -428,6 +465,6 @@ def _significance(rows: int) -> dict[str, Case]:
 
 
 GROUPS = (
-  *(_spectral, _bases, _sets, _vectors, _rankers, _measures, _beliefs),
+  *(_spectral, _bases, _sets, _vectors, _rankers, _kinds, _measures, _beliefs),
   _significance,
 )
