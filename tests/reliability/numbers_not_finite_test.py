@@ -86,7 +86,8 @@ _OTHERS = {
   "pair_agreement rank_summary system_correlation",
   "kb": "better candidate_softmax compile_rules fit group_queries known_facts "
   "merge_ranks order_block per_relation rank reciprocal rescal summary",
-  "linking": "disambiguator fit index_fields index_mentions kind_ranker make_queries max_margin ranker",
+  "linking": "disambiguator fit index_fields index_mentions kind_ranker "
+  "make_queries max_margin ranker",
   "multiview": "",
   "ops": "to_scipy unit_rows",
   "setexp": "pad_queries place_model vae",
