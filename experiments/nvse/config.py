@@ -51,7 +51,7 @@ class Config(BaselineConfig):
   )
   gazetteer: str | None = config.flag(
     None,
-    "File of names, one on each line: the entities to find in plain text.",
+    "File of further names to find in plain text, one on each line.",
     only=_TEXT,
   )
   ner: str | None = config.flag(
@@ -398,7 +398,7 @@ class Config(BaselineConfig):
         "--concepts reads no query: leave out --query and --new_entity"
       )
     if self.ner is not None and self.gazetteer is not None:
-      raise InputError("--ner and --gazetteer both choose names: give one")
+      raise InputError("--ner does not read --gazetteer: give one of them")
     if not self.validation < 1:
       raise InputError(f"--validation={self.validation}: must be below 1")
     if self.patience != 3 and not self.validation:
