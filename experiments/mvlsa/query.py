@@ -36,7 +36,7 @@ class Asked:
       self._folded.setdefault(word.casefold(), row)
 
   def row(self, word: str) -> int:
-    """The row of a word, in another case or spelling if need be.
+    """The row of a word; else of another case, else of the nearest spelling.
 
     Args:
       word: a word.

@@ -2,10 +2,10 @@
 
 python -m experiments.reproduce [--chapters=spectral] [--size=quick]
 
-Each chapter runs in its own process and directory; those that have finished
-are kept when the job is run again. The report, `report.html` and `report.md`
-in the work directory, is written even if a chapter fails and says which; the
-exit code is then 1.
+Each chapter runs in its own process and directory. A second run keeps finished
+chapters. The report, `report.html` and `report.md` in the work directory, is
+written even if a chapter fails. It then names the chapter, and the exit code
+is 1.
 """
 
 import contextlib
@@ -46,17 +46,15 @@ _THESIS = (
 )
 
 _CHAPTERS = flags.DEFINE_list(
-  "chapters", None, "Chapters to run, by name and comma; all by default."
+  "chapters", None, "Chapters to run, comma-separated; all by default."
 )
 _SIZE = flags.DEFINE_enum(
   "size",
   "quick",
   ["quick", "full"],
-  "quick: minutes on two cores; full: the sizes of the thesis where possible.",
+  "quick: minutes on two cores; full: the thesis' sizes where possible.",
 )
-_RERUN = flags.DEFINE_bool(
-  "rerun", False, "Run chapters again that have finished here before."
-)
+_RERUN = flags.DEFINE_bool("rerun", False, "Run finished chapters again.")
 
 
 def select(names: Sequence[str] | None, known: Mapping[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The stops of the tour: what is fitted, asked, drawn and measured."""
+"""The stops of the tour: each fits a model, asks it and draws the answer."""
 
 import inspect
 from typing import Any, NamedTuple
