@@ -164,8 +164,8 @@ def reproduce(
   minutes = sum(chapter.seconds or 0 for chapter in chapters.values()) / 60
   compared = sum(map(len, map(report_verdicts.comparable, chapters.values())))
   lead = (
-    f"Chapters of {_THESIS} on data that comes with the packages: "
-    f"{minutes:.1f} minutes on {machine}; {compared} figures can be compared "
+    f"This run repeats {_THESIS} on small data that pip installs. It took "
+    f"{minutes:.1f} minutes on {machine}. {compared} figures can be compared "
     "with the thesis."
   )
   report_page.write_report(chapters, directory, about, lead)

@@ -47,6 +47,8 @@ abbr { text-decoration: underline dotted 1px; text-underline-offset: 3px; }
 .findings ul { margin: 0; padding-left: 1.1rem; }
 .findings li { margin: .15rem 0; line-height: 1.35; font-size: .9rem; }
 .findings h2 { font-size: 1rem; margin: .5rem 0 .2rem; color: var(--tone); }
+.findings details { margin: .2rem 0 0; border: 0; }
+.findings summary { padding: .1rem 0; }
 .answer { font-size: 1.05rem; margin: .25rem 0; }
 .findings a { color: inherit; text-decoration-color: var(--line);
   text-underline-offset: 3px; }
@@ -138,10 +140,13 @@ STYLE += f"""
   body {{ max-width: none; padding: 0; }}
   .forest li, section > figure,
   section > table, tr, p, .error {{ break-inside: avoid; }}
-  .forest li {{ grid-template-columns: minmax(0, 17rem) minmax(0, 1fr) 6.5rem
-    8.7rem; }}
+  .forest li {{ grid-template-columns: minmax(0, 20rem) minmax(0, 1fr) 6rem
+    9rem; }}
   .forest li > * {{ order: 0; }}
   h2, h3, caption, .answer, .summary {{ break-after: avoid; }}
+  .findings summary, section > details:not([open]) {{ display: none; }}
+  .findings details::details-content {{ content-visibility: visible;
+    block-size: auto; }}
 }}
 """
 
