@@ -127,7 +127,7 @@ def run(
   path = folder / "vectors.npz"
   if not path.exists():
     raise InputError(
-      "no vectors; --mode=query asks a finished run, named by --workdir",
+      "there are no vectors; run mvlsa with this --workdir first",
       path=path,
     )
   if not questions:
