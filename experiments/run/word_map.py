@@ -38,7 +38,7 @@ def draw(
   places = _SIDE / 2 + (flat - (low + high) / 2) / span * (_SIDE - 2 * _EDGE)
   marks = []
   for word, (x, y), (at, line) in zip(words, places, _apart(words, places)):
-    weight = ' font-weight="bold"' if word in bold else ""
+    weight = ' style="font-weight:bold"' if word in bold else ""
     marks.append(
       f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="#2a7fdd"/>'
       f'<path d="M{x:.1f} {y:.1f}L{at:.1f} {line:.1f}" stroke="#888" '
