@@ -22,8 +22,8 @@ def parse(argv: Sequence[str]) -> list[str]:
     The program and what is no flag.
 
   Raises:
-    InputError: a flag or a file of flags cannot be used; that is also so for
-      a number that is not finite, which no bound of absl keeps out.
+    InputError: a flag or a file of flags cannot be used, or a number is not
+      finite.
   """
   try:
     program, *arguments = argv

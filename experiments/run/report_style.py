@@ -105,8 +105,8 @@ summary { cursor: pointer; padding: .4rem 0; color: var(--link);
 footer { margin-top: 2.5rem; border-top: 1px solid var(--line); }
 """
 
-# One cell below the other, each with the name of its column: for tables that
-# are too wide for what shows them.
+# Cells one below the other, each with the name of its column, for tables that
+# are wider than the screen.
 _CARDS = """
   {0} thead {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
     clip-path: inset(50%); }}
