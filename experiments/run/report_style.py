@@ -69,7 +69,7 @@ svg text { fill: var(--faint); font: .75rem system-ui, sans-serif; }
 .thesis { stroke: var(--ink); stroke-width: 2.5; }
 .band { fill: var(--tone); opacity: .35; }
 .track circle { fill: var(--tone); }
-.map svg { max-width: 38rem; }
+.map svg { max-width: 34rem; }
 .measure { margin: .2rem 0; }
 .across { text-align: center; }
 .lines { display: grid; gap: 0 .4rem;

@@ -74,7 +74,7 @@ def words_stop(wordnet: data.WordNet, config: Config) -> tuple[Stop, Words]:
     f"correlation with people is {scored.value / 100:.2f}.",
     inspect.getsource(methods.word_vectors),
     None,
-    word_map.draw(list(shown), vectors[rows], asked, paper=None),
+    word_map.draw(list(shown), vectors[rows], asked, paper=None, side=460),
     report.Table(
       "Nearest words", ["word", "nearest first"],
       [[word, ", ".join(own)] for word, own in near.items()],
