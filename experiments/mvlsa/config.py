@@ -226,11 +226,11 @@ class Config:
     "Words whose nearest neighbors are shown.", only=_WORDS,
   )  # fmt: skip
   synonyms: Sequence[str] = flag(
-    (), "Lexicons, `word word...` lines; adds retrofitted vectors.",
+    (), "Lexicons, `word word...` lines, for rows of retrofitted vectors.",
     only={**_FITS, "study": "comparison"},
   )  # fmt: skip
   antonyms: Sequence[str] = flag(
-    (), "Lexicons of antonyms; adds counter-fitted vectors.",
+    (), "Lexicons of antonyms, for rows of counter-fitted vectors.",
     only={**_FITS, "study": "comparison", "synonyms": GIVEN},
   )  # fmt: skip
   ask: Sequence[str] = flag(

@@ -24,8 +24,8 @@ def evaluate(
 ) -> list[report.Table]:
   """Links all mentions with looked-up candidates; saves the linker.
 
-  The NIL threshold is chosen on testa, where the knowledge base holds the
-  candidates of train. For the tests it holds those of train and testa.
+  The NIL threshold is chosen on testa with a knowledge base of train's
+  candidates; tests use one of the candidates of train and testa.
 
   Args:
     run: gets figures and `linker/`.

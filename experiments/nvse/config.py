@@ -275,8 +275,8 @@ class Config(BaselineConfig):
   )
   query: str | None = config.flag(
     None,
-    'Names or ids with weights, as "Bach, Haydn:2, Verdi:-0.5". Without it a '
-    "prompt asks.",
+    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.5"; a prompt where it '
+    "is not given.",
     only=_QUERY,
   )
   system: str = config.flag(

@@ -236,7 +236,7 @@ def _ask(config, relations, ids, heads, tails, sampled):
 
 @chosen_products
 def _ask_at_once(config, relations, ids, heads, tails, sampled):
-  """Queries of all relations at once; each fact selects its own."""
+  """All relations at once, of which each fact takes its own."""
   del sampled
   chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
   for_heads, for_tails = config.model.batch_queries(

@@ -64,9 +64,9 @@ def project_relations(
 def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   """Nearest entities of the region that all entities live in.
 
-  A region is an orthant, a box or a ball, never a box with a ball, so clipping
-  and then shrinking is the projection. In a model with `ordered`, only those
-  numbers are nonnegative.
+  Orthant, box and ball come one at a time, never together with the ball, so
+  clipping and then shrinking is the projection. A model with `ordered` has
+  signs on those numbers alone.
 
   Args:
     constraints: the compiled rules.
