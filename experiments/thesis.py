@@ -1,4 +1,4 @@
-"""Every figure that the thesis publishes and an experiment is held to.
+"""Every published figure that an experiment is compared with.
 
 Sources: Rastogi, "Representation Learning for Words and Entities" (2019).
 Each chapter has one section; experiments read their figures from here.

@@ -22,8 +22,8 @@ _PARENT = "REPR_JAX_PARENT"  # as `experiments.run.shutdown` has it
 class Command:
   """A program with its arguments, its log and a file for its exit code.
 
-  Called, it runs the program and waits. Interrupted, it interrupts the program
-  too, which leaves a work directory that can be resumed.
+  A call runs the program and waits. An interrupt also interrupts the program,
+  which leaves a work directory that can be resumed.
   """
 
   def __init__(
@@ -41,8 +41,8 @@ class Command:
       log: file that its output is added to.
       status: file that gets its exit code.
       environment: variables to set, or to remove where None.
-      owner: file that a process of this machine has locked; the program is
-        interrupted when that process has died. None for no such process.
+      owner: file that a process of this machine holds locked. When that
+        process dies, the program is interrupted. None for no owner.
     """
     self.arguments = arguments
     self.log = log

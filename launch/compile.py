@@ -1,4 +1,4 @@
-"""Compiles an experiment's programs for devices that need not be here.
+"""Compiles an experiment's programs for devices that you do not have.
 
 python -m launch.compile --experiment=mvlsa --topology=v5e:2x2
 python -m launch.compile --topology=v5e:16x16 --mesh=rows:256 --words=10000000

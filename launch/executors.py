@@ -18,7 +18,7 @@ from repr_jax import errors
 
 # submitit ends local jobs after a time; ours end by themselves.
 _LOCAL_MINUTES = 60 * 24 * 365
-# A job that the queue does not know is over, unless a file is still to come.
+# A job that the queue does not know has ended; its file may come later.
 _GONE_SECONDS = 10.0
 
 
@@ -73,7 +73,7 @@ class Local:
     self._executor.update_parameters(timeout_min=_LOCAL_MINUTES)
     self._free = list(gpus)
     self._dealt: dict[str, str] = {}
-    # Jobs end when the kernel lets go of this lock, however we end.
+    # Jobs end when the kernel releases this lock, however this process ends.
     self._path = folder.absolute() / f"owner-{secrets.token_hex(8)}"
     self._path.parent.mkdir(parents=True, exist_ok=True)
     self._owner = open(self._path, "w")  # noqa: SIM115

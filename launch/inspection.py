@@ -1,8 +1,8 @@
 """Asks an experiment, in a process of its own, which flags it has.
 
-The launcher has flags of its own and must not take hold of a device, so it
-never imports an experiment: `ask` starts a child that does, and that parses
-the command line of every run before any of them starts.
+The launcher has flags of its own and must not occupy a device, so it never
+imports an experiment. `ask` starts a child process that does. The child parses
+the command line of every run before any run starts.
 """
 
 import functools
@@ -62,7 +62,7 @@ def parse_flags(arguments: Sequence[str]) -> dict[str, Any]:
 
   from experiments.run import command_line, workdir
 
-  # absl makes what it is given the state of its flags, to be changed by them.
+  # absl adopts the given mapping as its state and changes it.
   first = {name: dict(state) for name, state in _first_values().items()}
   flagsaver.restore_flag_values(first)
   rest = command_line.parse(["experiment", *arguments])
@@ -83,7 +83,7 @@ def _first_values() -> Any:
 def answer() -> None:
   """The child: a question as JSON on standard input, the answer on output."""
   out = os.fdopen(os.dup(1), "w")
-  os.dup2(2, 1)  # what an import prints is not the answer
+  os.dup2(2, 1)  # keep output of imports out of the answer
   question = json.load(sys.stdin)
   reply: dict[str, Any] = {}
   try:
@@ -120,7 +120,7 @@ def ask(experiment: str, runs: Sequence[Sequence[str]]) -> Answer | list[str]:
     input=question,
     capture_output=True,
     text=True,
-    # Flags are asked for without taking hold of an accelerator.
+    # On the CPU, so that the child does not occupy an accelerator.
     env={**os.environ, "JAX_PLATFORMS": "cpu"},
   )
   try:

@@ -1,4 +1,4 @@
-"""One job in several processes: on this machine, or as a cluster starts them.
+"""Runs one job in several processes, on this machine or on a cluster.
 
 python -m launch.multihost --processes=2 --devices_per_process=4 --
     python -m experiments.mvlsa --mesh=rows:4,views:2 --workdir=runs/big

@@ -132,7 +132,7 @@ def programs(
   unread = [name for name in given if name not in chosen.sizes]
   if unread:
     raise InputError(
-      f"--{unread[0]} is no size of {experiment}; there are "
+      f"--{unread[0]} is not a size of {experiment}; its sizes are "
       + ", ".join(f"--{name}" for name in chosen.sizes)
     )
   if mesh and not chosen.axes:

@@ -1,4 +1,4 @@
-"""Jobs on their way through an executor."""
+"""Runs the jobs of a sweep through an executor."""
 
 import pathlib
 import time
@@ -61,7 +61,7 @@ class Sweep:
     (sweep.root / "logs").mkdir(parents=True, exist_ok=True)
 
   def execute(self, jobs: list[plan.Job]) -> None:
-    """Runs the jobs, so many at a time; stops them where it is interrupted."""
+    """Runs the jobs, `limit` at a time; an interrupt stops them."""
     waiting = list(jobs)
     # Jobs of a sweep that was killed end by themselves, within a second.
     self._until_free([run for job in jobs for run in job.runs])

@@ -44,7 +44,7 @@ class Shapes(NamedTuple):
     dtype: Any = jnp.float32,
     axes: PartitionSpec = WHOLE,
   ) -> Any:
-    """An array that goes over axes of the mesh; they need not be there."""
+    """An array sharded over axes of the mesh; absent axes are ignored."""
     where: Any = SingleDeviceSharding(self.device)
     if self.mesh is not None:
       where = NamedSharding(self.mesh, axes)

@@ -1,4 +1,4 @@
-"""Runs an experiment many times over: a sweep.
+"""Runs an experiment with many settings.
 
 python -m launch.sweep --sweep=experiments/sweeps/NAME.py
     on this machine, two processes at a time

@@ -50,7 +50,7 @@ def to_csv(lines: Sequence[results.Line]) -> str:
 
 
 def to_markdown(lines: Sequence[results.Line]) -> str:
-  """One table for each experiment; the marks are explained where there are.
+  """One table for each experiment, with a legend if it has marks.
 
   Args:
     lines: the figures.

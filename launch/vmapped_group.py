@@ -88,7 +88,7 @@ def execute(path: pathlib.Path) -> list[str | None]:
     path: the file that describes it.
 
   Returns:
-    What went wrong in each run, None where nothing did.
+    The error of each run; None for a run without one.
   """
   group = _read(path)
   module = inspection.load_experiment(group.experiment)

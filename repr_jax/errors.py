@@ -1,4 +1,4 @@
-"""The one error that says: the input is wrong, and here is where."""
+"""The error for input that cannot be used, with file and line."""
 
 import os
 
@@ -6,7 +6,7 @@ _LONGEST = 2000  # Characters of a message; what a file holds may be longer.
 
 
 class InputError(ValueError):
-  """Input that cannot be used: what is wrong, where, and what to do.
+  """Input that cannot be used; the message names the place and a remedy.
 
   Scripts print the message alone and exit with code 2; functions let it
   reach the caller, who may treat it as the `ValueError` it is.

@@ -1,1 +1,1 @@
-"""Ours and the packages that people use, measured side by side."""
+"""Benchmarks of this project beside other packages."""

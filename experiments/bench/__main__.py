@@ -1,4 +1,4 @@
-"""Measures ours and the peers side by side.
+"""Measures speed and memory beside other packages.
 
 python -m experiments.bench --suite=NAME [--size=small] [--output=bench.json]
 

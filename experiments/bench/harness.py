@@ -2,8 +2,8 @@
 
 A suite is a module of this package with `cases(size) -> list[Case]`. Every
 contender of a case gets a worker process that stays for all rounds; in each
-round each contender runs once, alone, so that a busy minute of the machine
-meets all of them. Ratios are taken within rounds.
+round each contender runs once, alone, so that load on the machine affects all
+of them. Ratios are taken within rounds.
 """
 
 import contextlib
@@ -35,8 +35,8 @@ class Case:
     name: what is measured.
     setup: makes the data, the same for the same call; takes the size where
       the case has `sizes`.
-    contenders: functions of the data by name, which import what they need
-      themselves, so that a missing package is noticed here alone.
+    contenders: functions of the data by name. They import packages inside, so
+      that a missing package affects only its contender.
     quality: figure or figures of a result, `quality(data, result)`.
     ours: the contender that the others are compared with.
     sizes: sizes at which a scaling run measures the case.

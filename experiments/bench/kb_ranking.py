@@ -20,7 +20,7 @@ _MODELS = ("distmult", "complex", "R", "T")
 # All of WN18's test facts: PyKEEN takes one to two minutes in each round.
 _TO_RANK = {"small": 100, "full": 5000}
 
-# What a contender has built from its data: a worker serves one contender.
+# Models that a contender has built; each worker process has one contender.
 _ready: dict[tuple[int, str], Any] = {}
 
 
@@ -244,7 +244,7 @@ def _als(rounds: Rounds) -> float:
 
 
 def _als_numpy(rounds: Rounds, dtype: Any) -> float:
-  """The same round as Nickel's reference code has it, for scipy's matrices.
+  """The same round by the formulas of Nickel's code, for scipy's matrices.
 
   A complement is applied as 11' - E here too, and the fit is taken from
   traces, not from a dense residual. The round begins with optimal cores, as

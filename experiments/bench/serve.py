@@ -2,10 +2,10 @@
 
 python -m experiments.bench --suite=serve [--size=full]
 
-The "full" size has 80,000 made-up entities with 105,448 features, a hidden
-layer of 500 and concepts of 50 numbers, not trained. Each query has 1 to 20
-members with weights from -1 to 2; no two queries are the same. Clients run in
-a process of their own and send the next query when they have their answer.
+The "full" size has 80,000 random entities with 105,448 features, and an
+untrained model with a hidden layer of 500 and 50 dimensions. Each query has 1
+to 20 members with weights from -1 to 2; no two queries are the same. Clients
+run in a process of their own and send the next query when they have an answer.
 "one at a time" is the same server without batches. The quality columns are
 the clients' latencies in milliseconds, queries per second, queries in a call,
 and programs compiled during the measurement, which must be none.
@@ -59,7 +59,7 @@ class Workload(NamedTuple):
 
 
 def workload(size: str, ranking: str, seed: int = 0) -> Workload:
-  """Makes entities up, an untrained model of them, and queries.
+  """Draws entities, an untrained model of them, and queries.
 
   Args:
     size: "small" or "full".

@@ -1,8 +1,8 @@
 """The choice between two trained systems for each query (thesis 5.4.6).
 
-A run that has ended can be combined with another later: the rows of the
-combination then join its results, and `combined.json` remembers by what
-tables they were made, so that they are computed once.
+A finished run can be combined with another later: the rows of the combination
+are added to its results. `combined.json` records the tables that they were
+computed from, so that they are computed once.
 """
 
 import hashlib
@@ -39,7 +39,8 @@ def combined_ranks(
     unseen: "last" or "drop", for test facts with entities outside training.
 
   Returns:
-    The ranks, and how often the pick was right where it mattered.
+    The ranks, and the accuracy of the choice on facts that the systems rank
+    differently.
   """
   valid, test = kb.splits.valid.array, kb.splits.test.array
   systems = [(load_model(x.model), x.params) for x in (first, second)]
@@ -145,7 +146,7 @@ def remember(directory: pathlib.Path, name: str, other: str) -> None:
 
 
 def is_known(directory: pathlib.Path, name: str, other: str) -> bool:
-  """Whether a run has the figures of a combination with these very tables.
+  """Whether a run has the figures of a combination with these tables.
 
   Args:
     directory: the run's work directory.
@@ -165,11 +166,11 @@ def add_to_results(
 
   Args:
     directory: the run's work directory, whose lock this process has.
-    name: of the combination; its former rows, also of relations, go.
+    name: of the combination; its earlier rows are removed.
     other: the other run's work directory.
     rows: the rows.
   """
-  # Killed at any place, it leaves no record of what the results do not have.
+  # In this order, so that a kill leaves no record without its results.
   record = {key: x for key, x in _record(directory).items() if key != name}
   workdir.write_json(directory / _RECORD, record)
   results = workdir.read_results(directory / "results.json")

@@ -31,9 +31,9 @@ class Config:
 
   task: str = config.flag(
     "link",
-    "Link prediction, the puzzle, rules mined from the training facts alone, "
-    "which rules.tsv in the work directory gets, or a curator's page on the "
-    "finished run in --workdir. --mode is the same.",
+    "link: link prediction. puzzle: the deduction puzzle. mine: mine rules "
+    "from training facts and write rules.tsv. serve: a curator's page on the "
+    "finished run in --workdir. --mode is the same flag.",
     choices=("link", "puzzle", "mine", "serve"),
   )
   host: str = config.flag(
@@ -50,28 +50,28 @@ class Config:
   )
   train: str | None = config.flag(
     None,
-    "Training triples; WordNet's own relations where not given.",
+    "Training triples; by default WordNet's relations.",
     only=_BOTH,
   )
   valid: str | None = config.flag(None, "Validation triples.", only=_LINK)
   test: str | None = config.flag(None, "Test triples.", only=_LINK)
   valid_negatives: str | None = config.flag(
     None,
-    "False triples, which choose thresholds of classification.",
+    "False triples that choose the thresholds of classification.",
     only=_FACTS,
   )
   test_negatives: str | None = config.flag(
-    None, "False triples, which test the classification.", only=_FACTS
+    None, "False triples that test classification.", only=_FACTS
   )
   split: tuple[str, ...] = config.flag(
     (),
-    "Shares of training, validation and test, such as .9,.05,.05: --train is "
-    "split at random by --seed.",
+    "Split --train at random into training, validation and test, in these "
+    "shares, as .9,.05,.05.",
     only=_LINK,
   )
   columns: str = config.flag(
     "h,r,t",
-    "Order of the columns; a first line that names them goes before it.",
+    "Order of the columns, unless the first line names them.",
     only=_FILES,
   )
   duplicates: str = config.flag(
@@ -82,15 +82,14 @@ class Config:
   )
   rules: str | None = config.flag(
     None,
-    "File of rules; WordNet's own facts have some of their own. A kind of "
-    "rule is a built-in one or module:NAME. Files of AMIE and AnyBURL and "
-    "_cons files are read too.",
+    "File of rules, also as AMIE, AnyBURL or _cons files; WordNet's facts come "
+    "with rules. The kind of a rule is a built-in one or module:NAME.",
     only=_LINK,
   )
   min_confidence: float = config.flag(
     0.8,
-    "Least confidence of a rule that is mined, or read from a file of another "
-    "program.",
+    "Least confidence of a rule that is mined or read from AMIE, AnyBURL or "
+    "_cons files.",
     minimum=0,
     maximum=1,
     only=_BOTH,
@@ -109,8 +108,8 @@ class Config:
   )
   drop_implied: bool = config.flag(
     False,
-    "Train without the facts that rules derive from others: what is known of "
-    "them comes from the rules.",
+    "Train without the facts that rules derive from others, so that the model "
+    "knows them by the rules alone.",
     only=_LINK,
   )
   below: str | None = config.flag(
@@ -130,15 +129,15 @@ class Config:
   dim: int = config.flag(100, "Numbers per entity.", minimum=1, only=_LINK)
   reciprocal: bool = config.flag(
     False,
-    "A row of its own for the inverse of each relation, which answers "
-    "questions for heads.",
+    "Give the inverse of each relation a row of its own; it answers questions "
+    "for heads.",
     only=_CANDIDATES,
   )
   order_share: float = config.flag(
     1.0,
-    "complex and distmult: share of the numbers that carry the order of "
-    "one-way rules. Entities are nonnegative there alone; relations of a rule "
-    "are equal elsewhere.",
+    "complex and distmult: share of the dimensions in which one-way rules are "
+    "inequalities and entities nonnegative. In the others the relations of a "
+    "rule are equal.",
     above=0,
     maximum=1,
     only=_BOTH,
@@ -148,7 +147,7 @@ class Config:
   )
   nonnegative: bool = config.flag(
     True,
-    "With rules, keep entities nonnegative even where they do not need it.",
+    "Keep entities nonnegative even if no rule needs it.",
     only=_BOTH,
   )
   trainer: str = config.flag(
@@ -187,15 +186,15 @@ class Config:
   )
   order: str = config.flag(
     "turns",
-    "Facts take turns, one unknown fact at a time, or, as in the thesis, each "
-    "batch stays until it has met all of its unknown facts.",
+    "turns: each pass compares a fact with one unknown fact. stay: a batch "
+    "meets all of its unknown facts before the next batch (thesis).",
     choices=("turns", "stay"),
     only=_SGD,
   )
   gradients: str = config.flag(
     "twice",
-    "Whether the entities' gradient is taken at the relations that have just "
-    "moved (twice) or with theirs (once), as algorithm 2 is printed.",
+    "twice: the entities' gradient uses the updated relations. once: it uses "
+    "the old ones, as algorithm 2 is printed.",
     choices=("once", "twice"),
     only=_SGD,
   )
@@ -204,8 +203,8 @@ class Config:
   )
   group_answers: int = config.flag(
     0,
-    "Ask each question once for up to so many of its facts and compare with "
-    "all entities; --batch_size counts questions. 0: each fact asks.",
+    "Most facts with the same question that share one row of scores; "
+    "--batch_size then counts questions. 0: one row for each fact.",
     minimum=0,
     only=_FULL_SOFTMAX,
   )
@@ -218,7 +217,9 @@ class Config:
     choices=("n3", "l2"),
     only=_CANDIDATES,
   )
-  scale: float = config.flag(0.1, "Spread of the start.", only=_LINK)
+  scale: float = config.flag(
+    0.1, "Standard deviation of the initial values.", only=_LINK
+  )
   mixing: float = config.flag(
     0.8,
     "lambda of PropTrans, Path and Inter rules.",
@@ -232,16 +233,15 @@ class Config:
   radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_BOTH)
   slack: float = config.flag(
     0.0,
-    "How far numbers of the antecedent of a one-way rule may exceed those of "
-    "its consequent: 0 holds it exactly, more holds it up to a bound that the "
-    "results state. Entities then lie in the box [0, --cap] where rules are "
-    "ordered.",
+    "Slack of the inequalities of one-way rules. 0 holds them exactly; above 0 "
+    "they hold up to a bound that the results state, and entities lie in the "
+    "box [0, --cap] where rules are ordered.",
     minimum=0,
     only=_LINK,
   )
   epochs: int = config.flag(
     20,
-    "Epochs at most; a finished run goes on where they are raised.",
+    "Most epochs; a larger number continues a finished run.",
     minimum=1,
     only=_LINK,
   )
@@ -259,7 +259,7 @@ class Config:
   )
   select_by: str = config.flag(
     "mrr",
-    "Filtered figure of validation facts that chooses the epoch.",
+    "Filtered validation figure that chooses the epoch.",
     choices=("mrr", "hits@1", "hits@3", "hits@10", "mean_rank"),
     only=_LINK,
   )
@@ -295,9 +295,9 @@ class Config:
   )
   types: str | None = config.flag(
     None,
-    "File of entity<TAB>class lines. Answers and discoveries have a class that "
-    "the relation's training facts have in that place. Without it the classes "
-    "are the places of relations that an entity stands in.",
+    "File of entity<TAB>class lines. Answers must have a class that occurs in "
+    "that place of the relation in training. By default an entity's classes "
+    "are the places of relations where it occurs.",
     only={"task": ("link", "serve")},
   )
   discover: int = config.flag(
@@ -305,19 +305,19 @@ class Config:
   )
   violations: bool = config.flag(
     False,
-    "Print facts that rules derive and that no split has, by rule.",
+    "Print, by rule, derived facts that are in no split.",
     only=_LINK,
   )
   top: int = config.flag(
     5,
-    "Answers of each kind, missing facts of each rule or mined rules to print.",
+    "Number of answers of each kind, facts of each rule or mined rules.",
     minimum=1,
     only=_BOTH,
   )
   json: bool = config.flag(False, "Print the answers as JSON.", only=_ASK)
   mesh: str | None = config.flag(
     None,
-    "Devices, as batch:8, that share each batch and the entities; all of them "
+    "Devices that share each batch and the entities, as batch:8: all devices "
     "or one.",
     only=_LINK,
   )
@@ -333,7 +333,7 @@ class Config:
 
   @property
   def stored_model(self) -> str:
-    """The name by which `load_model` finds the model that was trained."""
+    """The name of the trained model, as `load_model` takes it."""
     return f"{_RECIPROCAL}{self.model}" if self.reciprocal else self.model
 
   @property

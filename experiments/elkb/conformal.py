@@ -1,8 +1,8 @@
 """Answer sets that hold the right answer with a chosen probability.
 
-Split conformal prediction (Vovk et al. 2005): the set of a question has all
-entities whose probability is at least a threshold, the one that the right
-answers of validation questions reach with the chosen frequency. Where test
+Split conformal prediction (Vovk et al. 2005): an answer set has all entities
+whose probability reaches a threshold. The threshold is chosen so that right
+answers of validation questions reach it with the chosen frequency. If test
 questions come from the same distribution, a set holds the right answer with at
 least that probability, whatever the model.
 """

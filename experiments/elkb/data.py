@@ -233,11 +233,11 @@ def read_rules(
 
 
 def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
-  """Takes out of training what rules derive from the facts that stay.
+  """Removes training facts that rules derive from the remaining ones.
 
-  A model then knows these facts from the rules alone. Rules r(x,y) ==> s(x,y)
-  and r(x,y) ==> s(y,x) derive a fact from one other; of two facts that imply
-  each other the one whose relation a rule names first stays.
+  A model then knows these facts from the rules alone. Only rules
+  r(x,y) ==> s(x,y) and r(x,y) ==> s(y,x) are used. Of two facts that imply each
+  other, the one whose relation a rule names first stays.
 
   Args:
     kb: the knowledge base.
@@ -282,7 +282,7 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
 
 
 def add_implied(kb: KnowledgeBase) -> KnowledgeBase:
-  """Adds to training what rules derive from it, in any number of steps.
+  """Adds all facts that rules derive from training facts, in any steps.
 
   Args:
     kb: the knowledge base.

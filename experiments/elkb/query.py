@@ -1,12 +1,14 @@
 """Questions to a knowledge base: `relation(?, entity)`."""
 
 import difflib
+import itertools
 
 from experiments.elkb import data
 from repr_jax import errors
 from repr_jax.data import rules as rule_files
 
 _COMPARED = 200_000  # Names that a suggestion is looked for in.
+_NAMED = 10  # Known names that a message lists.
 
 
 def parse_query(kb: data.KnowledgeBase, text: str) -> tuple[int, int, str]:
@@ -58,5 +60,7 @@ def _find(name: str, table: dict[str, int]) -> int | None:
 def _unknown(what: str, name: str, table: dict[str, int]) -> errors.InputError:
   plain = rule_files.unquote(name)
   close = difflib.get_close_matches(plain, list(table)[:_COMPARED], n=3)
-  hint = f"; did you mean {', '.join(close)}?" if close else ""
-  return errors.InputError(f"--ask: unknown {what} {plain!r}{hint}")
+  some = ", ".join(itertools.islice(table, _NAMED))
+  some += ", ..." * (len(table) > _NAMED)
+  hint = f"did you mean {', '.join(close)}?" if close else f"known: {some}"
+  return errors.InputError(f"--ask: unknown {what} {plain!r}; {hint}")

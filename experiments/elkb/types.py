@@ -46,7 +46,7 @@ def read_types(path: str, kb: data.KnowledgeBase) -> np.ndarray:
 
 
 def learned(kb: data.KnowledgeBase) -> np.ndarray:
-  """Classes from training facts: the places of relations an entity stands in.
+  """Classes from training facts: places of relations where an entity occurs.
 
   Args:
     kb: the knowledge base.
@@ -64,7 +64,7 @@ def learned(kb: data.KnowledgeBase) -> np.ndarray:
 def fitting(
   kb: data.KnowledgeBase, table: np.ndarray
 ) -> Callable[[int, str], np.ndarray]:
-  """Which entities have a class that a relation's training facts have there.
+  """Which entities have a class that occurs in that place in training.
 
   Args:
     kb: the knowledge base.

@@ -1,7 +1,7 @@
 """Trains several runs of the knowledge base in one compiled program.
 
-The epoch of one run is vmapped over runs, whose states have a step size and a
-penalty each.
+Vmaps the epoch over the runs. The state of each run has its own step size and
+penalty.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,10 +31,10 @@ def train(
 
   Args:
     group: the runs.
-    members: what to train, by the place of its run.
+    members: knowledge base and model of each run, by the run's index.
 
   Returns:
-    The best tables of each run that did not fail, by place.
+    The best tables of each run that did not fail, by the run's index.
   """
   trees = {i: (x.training.inputs, x.training.state) for i, x in members.items()}
   best: dict[int, scores.Params] = {}

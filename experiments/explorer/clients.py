@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-LOST = 599  # Status where the server hung up without an answer.
+LOST = 599  # Status if the server closed the connection without an answer.
 
 
 class Request(NamedTuple):
@@ -62,7 +62,7 @@ def post(
 def send(
   address: tuple[str, int], sources: Sequence[Iterable[Request]]
 ) -> list[Response]:
-  """Sends requests from several clients, each after its last answer.
+  """Sends requests from several clients; each waits for its last answer.
 
   Args:
     address: host and port.

@@ -9,10 +9,10 @@ from repr_jax.data.entities.names import choices
 from repr_jax.data.entities.query_text import Member, parse_members
 from repr_jax.errors import InputError
 
-_CHOICES = 5  # Entities that an ambiguous name of a list may mean.
+_CHOICES = 5  # Entities shown for an ambiguous name.
 _NEAREST = 3  # Suggestions for an unknown name.
-_MAX_PREFIXED = 200  # Names with a common prefix that are sorted.
-_MAX_HELPED = 20  # Unknown names of a list that get suggestions.
+_MAX_PREFIXED = 200  # Most names with a prefix that are ranked.
+_MAX_HELPED = 20  # Most unknown names of a list that get suggestions.
 
 
 class Entities:
@@ -63,8 +63,8 @@ class Entities:
         as in "Bach:2".
 
     Returns:
-      "entities", and "unknown" names with those that may be meant, or, for
-      the first of them, with the nearest.
+      "entities", and "unknown": each name that is ambiguous, with the
+      entities of that name, or unknown, with the nearest names.
     """
     known: list[dict[str, Any]] = []
     unknown: list[dict[str, Any]] = []
@@ -107,12 +107,12 @@ class Entities:
     }
 
   def _members(self, line: str) -> list[Member]:
-    """Members of a line, which may be a name that has commas itself."""
+    """Members of a line. A line that is a known name is one member."""
     if line.strip() in self._table.rows or self._table.name_index.find(line):
       return [Member(line.strip(), 1.0)]
     return parse_members(self._table, line, self._max_names)
 
   def _rank(self, row: int, text: str) -> tuple[bool, bool, int]:
-    """Smaller for an entity that is likelier meant."""
+    """Sort key: smaller for likelier entities."""
     name, wanted = self._table.names[row].casefold(), text.casefold()
     return name != wanted, f" {wanted} " not in f" {name} ", -self._sizes[row]

@@ -9,8 +9,8 @@ run that names it. The work directory gets vectors.npz and vectors.txt
 (word2vec's format), results.json with the thesis' figures, nearest neighbors,
 the explained share of each view, and plots. --study runs a whole table of the
 chapter over one pass of counting. --study=sets lists the test sets with their
-MRDS. --mode=query asks a finished run, in any case of letters; for an unknown
-word it takes the one spelled most like it:
+MRDS. --mode=query asks a finished run. It ignores case, and replaces an unknown
+word by the one with the nearest spelling:
 
 python -m experiments.mvlsa --mode=query --workdir=runs/wn
     --ask="dog,dog cat,man king woman" --map=words.svg
@@ -157,7 +157,7 @@ def _member(values: Mapping[str, Any]) -> Config:
   """The configuration of a run of a group."""
   config = configs.from_mapping(Config, values)
   if config.mode == "query":
-    raise InputError("--mode=query has no place in a group of runs")
+    raise InputError("--mode=query cannot run in a group of runs")
   return config
 
 
@@ -171,7 +171,7 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
     members: the runs.
 
   Returns:
-    What went wrong in each run, None where nothing did.
+    The error of each run; None for a run without one.
   """
   shared: data.Data | None = None
   pool: dict[tuple, multiview.ViewFactor] = {}

@@ -1,4 +1,4 @@
-"""All views against their best view, baselines and what is plainly added."""
+"""All views against their best view, baselines and retrofitted vectors."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -126,7 +126,7 @@ def _given_vectors(
   synonyms: np.ndarray,
   antonyms: np.ndarray,
 ) -> dict[str, Results]:
-  """Other systems' vectors, raw and transformed, and lexicons added plainly.
+  """Other systems' vectors: raw, as the only view, and retrofitted.
 
   Lexicons are added to each of the other systems' vectors, or to the best
   view where there are none.

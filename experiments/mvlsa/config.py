@@ -1,4 +1,4 @@
-"""Everything that a run of multiview LSA can be told."""
+"""The configuration of multiview LSA: every flag, declared once."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -34,8 +34,9 @@ class Config:
   )  # fmt: skip
   study: str = flag(
     "fit",
-    "One fit, a table of the chapter, the price of each group of views, the "
-    "run at its scale on synthetic views, or the test sets with their MRDS.",
+    "fit: one fit. price: the gain from each group of views. scale: synthetic "
+    "views of the thesis' size. sets: test sets with their MRDS. Others: a "
+    "table of the chapter.",
     choices=("fit", *TABLES, "price", "scale", "sets"),
     only=_FITS,
   )
@@ -47,8 +48,8 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   tokenize: bool = flag(
-    True, "Separate punctuation in --text first, into --store; --notokenize "
-    "for text whose tokens have blanks between them already.", only=_WORDS,
+    True, "Split punctuation from words in --text; the result is kept in "
+    "--store. --notokenize if blanks separate the tokens already.", only=_WORDS,
   )  # fmt: skip
   vocabulary: str | None = flag(
     None, "File of word<TAB>count lines; by default made from --text.",
@@ -127,11 +128,11 @@ class Config:
     1, "Views that observe fewer words are left out.", minimum=0, only=_WORDS
   )
   store: str = flag(
-    "runs/views", "Directory where counts are kept and found again.",
+    "runs/views", "Directory that caches counts; runs may share it.",
     only=_WORDS,
   )  # fmt: skip
   nonlinearity: str = flag(
-    "power", "n: what is done to each count.", choices=KINDS, only=_FITTED
+    "power", "Nonlinearity n of the counts.", choices=KINDS, only=_FITTED
   )
   power: float = flag(
     0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITTED
@@ -144,37 +145,37 @@ class Config:
     only=_FITTED,
   )  # fmt: skip
   group_nonlinearity: Sequence[str] = flag(
-    (), "GROUP:KIND where a group differs from --nonlinearity.", only=_WORDS
+    (), "GROUP:KIND, the nonlinearity of one group of views.", only=_WORDS
   )
   group_weights: Sequence[str] = flag(
-    (), "GROUP:WEIGHT in the objective; 1 where not given, 0 leaves it out.",
+    (), "GROUP:WEIGHT in the objective; default 1; 0 drops the group.",
     only=_WORDS,
   )  # fmt: skip
   view_weights: str = flag(
-    "given", "Weights of views: --group_weights alone, or times weights by how "
-    "far other views predict a view (agreement, for views of one kind), by how "
-    "well views predict those of other sources (heldout), or fitted to halves "
-    "of the tuning sets (labels).",
+    "given", "given: --group_weights alone. The others multiply them by "
+    "learned weights. agreement: how well other views predict a view. heldout: "
+    "the weights that best predict views of other sources. labels: fitted to "
+    "halves of the tuning sets.",
     choices=("given", "agreement", "heldout", "labels"),
     only={**_WORDS, "method": "memory"},
   )  # fmt: skip
   agreement_power: float = flag(
-    2.0, "Power of the agreement that is a view's weight.", minimum=0,
+    2.0, "Exponent of the agreement in a view's weight.", minimum=0,
     only={**_WORDS, "view_weights": "agreement"},
   )  # fmt: skip
   balance: bool = flag(
-    False, "Share a group's weight among its views.", only=_WORDS
+    False, "Divide a group's weight among its views.", only=_WORDS
   )
   row_power: float = flag(
     0.0, "Exponent of the row weights W (thesis: 0.75); 0 for none.",
     minimum=0, only=_WORDS,
   )  # fmt: skip
   min_support: int = flag(
-    1, "v: in how many views a word must be observed.", minimum=1, only=_WORDS
+    1, "v: words observed in fewer views are dropped.", minimum=1, only=_WORDS
   )
   m: int = flag(300, "Rank of each view's SVD.", minimum=1, only=_FITTED)
   k: int = flag(300, "Dimension of the vectors.", minimum=1, only=_FITTED)
-  ridge: float = flag(1e-8, "r of every view.", minimum=0, only=_FITTED)
+  ridge: float = flag(1e-8, "Ridge r of each view.", minimum=0, only=_FITTED)
   relative_ridge: bool = flag(
     False, "--ridge is in units of the mean squared singular value.",
     only={**_FITS, "study": (
@@ -183,8 +184,8 @@ class Config:
   )  # fmt: skip
   eigenvalue_power: float = flag(
     0.0,
-    "Columns of the vectors are scaled by this power of their eigenvalues; 0 "
-    "as in the thesis.",
+    "Scale columns of the vectors by this power of their eigenvalues "
+    "(thesis: 0).",
     minimum=0,
     only=_WORDS,
   )
@@ -193,7 +194,10 @@ class Config:
     choices=("memory", "stream"), only={**_FITS, "study": "fit"},
   )  # fmt: skip
   svd_cycles: int = flag(
-    2, "How often an SVD may fill its basis.", minimum=1, only=_FITTED
+    2,
+    "Most cycles of an SVD; each fills its Krylov basis.",
+    minimum=1,
+    only=_FITTED,
   )
   tolerance: float = flag(
     1e-2, "Relative error at which an SVD stops.", minimum=0, only=_FITTED
@@ -241,11 +245,11 @@ class Config:
     only=_QUERY,
   )  # fmt: skip
   orders: int = flag(
-    16, "Orders of groups that Shapley's values are the mean of.", minimum=2,
+    16, "Random orders of groups for Shapley values.", minimum=2,
     only={**_FITS, "study": "price"},
   )  # fmt: skip
   shuffles: int = flag(
-    19, "Shuffles of the rows behind p-values.", minimum=1,
+    19, "Row permutations for p-values.", minimum=1,
     only={**_FITS, "study": "price"},
   )  # fmt: skip
   scale_words: int = flag(500_000, "Words.", minimum=1, only=_SCALE)

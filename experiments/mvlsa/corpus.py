@@ -1,4 +1,4 @@
-"""Text made ready once: separated tokens, and the vocabulary they give."""
+"""Tokenized copies of text, and vocabularies."""
 
 import collections
 import pathlib
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 def tokenized(paths: Sequence[str], folder: pathlib.Path) -> list[str]:
-  """Copies of raw text with symbols apart from words, one sentence a line.
+  """Copies raw text with symbols split from words, one sentence per line.
 
   Args:
     paths: files of text, one sentence or paragraph on a line.
@@ -88,7 +88,7 @@ def wordnet_vocabulary(path: str | None, size: int) -> vocab.Vocab:
   for gloss in database.tables.gloss:
     counts.update(_WORD.findall(gloss.lower()))
   for lemmas in database.tables.lemmas:
-    # A lemma counts for more than a word in passing: it has views of its own.
+    # A lemma has views of its own, so it counts more than a word of a gloss.
     counts.update(
       {x.lower(): 2 for x in lemmas if "_" not in x and " " not in x}
     )

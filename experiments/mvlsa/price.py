@@ -1,9 +1,9 @@
 """The price of each group of views, from stored factors alone.
 
-A group's price is what the figures lose without it (leave one out) and its
-mean gain over all orders in which groups could be added (Shapley's value).
-Each view also gets the share of its variance that the other groups predict
-on words held out, and a p-value against shuffled rows.
+The price of a group is the loss without it (leave one out), and its mean gain
+over all orders of adding groups (Shapley value). Each view also gets the share
+of its variance that the other groups predict on held-out words, and a p-value
+against shuffled rows.
 """
 
 import functools
@@ -49,8 +49,8 @@ def shapley(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
   """Shapley values and their standard errors.
 
-  Orders are drawn in pairs, each with its reverse; all of them are used once
-  where that is not more.
+  Orders are drawn in pairs, each with its reverse. If `orders` is at least the
+  number of all orders, each is used once.
 
   Args:
     players: names.

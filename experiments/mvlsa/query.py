@@ -36,7 +36,7 @@ class Asked:
       self._folded.setdefault(word.casefold(), row)
 
   def row(self, word: str) -> int:
-    """The row of a word, in another case or spelling if need be.
+    """The row of a word; else of another case, else of the nearest spelling.
 
     Args:
       word: a word.
@@ -127,7 +127,7 @@ def run(
   path = folder / "vectors.npz"
   if not path.exists():
     raise InputError(
-      "no vectors; --mode=query asks a finished run, named by --workdir",
+      "there are no vectors; run mvlsa with this --workdir first",
       path=path,
     )
   if not questions:

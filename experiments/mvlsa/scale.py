@@ -42,7 +42,7 @@ def draw(view: int, words: int, columns: int, entries: int, seed: int):
   """Counts of one synthetic view with Zipf's profile, CSR [words, columns].
 
   Args:
-    view: its number; each is drawn anew from it.
+    view: number of the view; seeds its draw.
     words: rows.
     columns: t.
     entries: nonzero counts.
@@ -74,7 +74,7 @@ def run(run: runlib.Run, config: Config) -> None:
     np.ones((1, n), np.float32),
     np.full(1, views, np.float32),
   )
-  # As in `mvlsa.fit`: with k alone the shared directions would be lost.
+  # As in `mvlsa.fit`: a state of k columns would drop shared directions.
   state = place.stream(min(k + m, n))
   start = -1
   restored = run.restore(state)

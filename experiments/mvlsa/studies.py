@@ -75,9 +75,11 @@ def fit(problem: Problem) -> Study:
   names = [view.name for view in problem.data.views]
   names = train.weighted(names, config)
   dropped = int((~fitted.kept).sum())
+  least = config.min_support
+  rare = "no view" if least == 1 else f"fewer than {least} views"
   notes = [
-    f"{dropped:,} of {len(fitted.kept):,} words are in fewer than "
-    f"{config.min_support} views and have no vector."
+    f"{dropped:,} of {len(fitted.kept):,} words are in {rare} and have no "
+    "vector."
   ]
   if config.view_weights != "given":
     notes.append(weights.remark(names, fitted.view_weights))

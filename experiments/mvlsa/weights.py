@@ -1,4 +1,4 @@
-"""Weights of views: those given for groups, times those that are learned."""
+"""Weights of views: the groups' given weights times learned ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ def labels(
   """The known pairs of some sets with the ranks of their scores.
 
   Args:
-    sets: for the choice of weights.
+    sets: similarity sets that may be tuned on.
     index: row of each word.
   """
   pairs, ranks = [], []

@@ -1,4 +1,4 @@
-"""Which entity a mention means: priors, context, coherence (thesis 6.3).
+"""Entity disambiguation by prior, context and coherence (thesis 6.3).
 
 python -m experiments.ned
 python -m experiments.ned --data=DIRECTORY

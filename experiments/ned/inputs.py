@@ -43,11 +43,11 @@ class Source(NamedTuple):
 
   @property
   def is_json(self) -> bool:
-    """Whether it is a file of JSON lines, as all are with other names."""
+    """Whether the name has no suffix of a table; JSON lines then."""
     return not {".tsv", ".conll", ".csv"} & set(self.path.suffixes)
 
   def overlaps(self, other: "Source") -> bool:
-    """Whether some document is in both, as far as the names tell."""
+    """Whether both name the same file and the same part, or all of it."""
     same = self.path.resolve() == other.path.resolve()
     return same and (None in (self.part, other.part) or self.part == other.part)
 
@@ -93,8 +93,11 @@ def find(config: Config) -> Sources:
     config: the configuration of the run, with `data` or `train`.
 
   Returns:
-    The files. Names that cannot be told apart, and a file that is learned
-    from and tested on, are `InputError`s.
+    The files.
+
+  Raises:
+    InputError: two test sets have one name, or a test file is also a training
+      or validation file.
   """
   root = pathlib.Path(config.data or ".")
   if config.data is not None and not root.is_dir():
@@ -114,9 +117,9 @@ def find(config: Config) -> Sources:
     for one, test in itertools.product(sources, named.tests):
       if one.overlaps(test):
         raise InputError(
-          f"--{flag} and --tests both name it: nothing may be learned from "
-          "what is tested. Of AIDA's table, which has all in one file, name "
-          "parts: PATH#train, PATH#testa, PATH#testb",
+          f"--{flag} and --tests both name this file; test documents must "
+          "not be trained on. If it is AIDA's table, name its parts: "
+          "PATH#train, PATH#testa, PATH#testb",
           path=one.path,
         )
   return named
@@ -126,14 +129,14 @@ def parse(entry: str, root: pathlib.Path, flag: str) -> Source:
   """Reads an entry of a flag.
 
   Args:
-    entry: PATH or NAME=PATH, with #train, #testa or #testb for a part. A path
-      that exists as it stands is one, whatever signs it has.
-    root: where paths begin.
+    entry: PATH or NAME=PATH, with #train, #testa or #testb for a part. An
+      entry that is an existing path is not split at = or #.
+    root: folder of relative paths.
     flag: the flag, for messages.
 
   Returns:
-    The source; without NAME it is called as the file up to the first dot, and
-    as the part.
+    The source. Its default name is the file's, up to the first dot, with the
+    part.
   """
   base, mark, part = entry.rpartition("#")
   name, equals, rest = entry.partition("=")
@@ -145,7 +148,7 @@ def parse(entry: str, root: pathlib.Path, flag: str) -> Source:
     return parse(rest, root, flag)._replace(name=name)
   if cut and part not in _PARTS:
     raise InputError(
-      f"--{flag}: {part!r} is no part; choose among {', '.join(_PARTS)}",
+      f"--{flag}: there is no part {part!r}; parts are {', '.join(_PARTS)}",
       path=base,
     )
   if mark and part in _PARTS:
@@ -164,8 +167,11 @@ def read_train(
     titles: titles by Wikidata id.
 
   Yields:
-    The documents of all. A table of AIDA with all its parts is an
-    `InputError` unless a part is named: most tests are among them.
+    The documents of all files.
+
+  Raises:
+    InputError: a table of AIDA has several parts, such as its test part, and
+      the flag names none.
   """
   for source in sources:
     aida = source.part is None and not source.is_json
@@ -175,7 +181,7 @@ def read_train(
       if aida and len(seen) > 1:
         raise InputError(
           f"--train: has documents of AIDA's parts {' and '.join(sorted(seen))}"
-          "; name one, as PATH#train, or all that are meant",
+          "; name those to train on, as PATH#train",
           path=source.path,
         )
       yield document
@@ -188,7 +194,7 @@ def _check_names(tests: list[Source]) -> None:
     if other is not test:
       raise InputError(
         f"--tests: {other.path} and {test.path} are both called "
-        f"{test.name!r}; name them apart, as NAME=PATH"
+        f"{test.name!r}; give them different names, as NAME=PATH"
       )
     if test.name in ("", VALIDATION):
       raise InputError(

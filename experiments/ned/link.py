@@ -72,7 +72,7 @@ def documents(
 
 
 def from_text(model: LinkModel, name: str, text: str) -> Document:
-  """A plain text whose names are mentions with candidates.
+  """Makes a document of plain text: names in it become mentions.
 
   Args:
     model: the linker.
@@ -86,7 +86,7 @@ def from_text(model: LinkModel, name: str, text: str) -> Document:
 
 
 def _warn(documents: Sequence[Document]) -> None:
-  """Says what cannot be linked, or be linked well."""
+  """Warns of documents and mentions that cannot be linked well."""
   empty = [d.id for d in documents if not d.mentions]
   if empty:
     progress.say(f"ned: {len(empty):,} documents have no mention: {empty[0]!r}")

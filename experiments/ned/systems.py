@@ -1,4 +1,4 @@
-"""All systems of a run: prior alone, local, and global for each kind of vector.
+"""Systems of a run: the prior, the local model, a global one for each vector.
 
 Answers are kept in the work directory, `answers/SYSTEM.npz`, so that a run
 that was stopped goes on with the system it was at.
@@ -92,13 +92,13 @@ def listed(config: Config) -> list[System]:
       full = System(objective, contexts, True)
       alone = local(config)
       if full == dataclasses.replace(alone, coherence=True):
-        systems.append(alone)  # beside its like, whose vectors it shares
+        systems.append(alone)  # next to the system that shares its vectors
       systems.append(full)
   return systems
 
 
 def local(config: Config) -> System:
-  """The local model of a run: of the first objective, with U2 if asked."""
+  """The local model: the first objective with the last kind of contexts."""
   return System(config.objectives[0], config.contexts[-1], False)
 
 
@@ -114,7 +114,7 @@ def open_corpus(config: Config) -> Corpus:
 def run_all(
   run: runlib.Run, config: Config, corpus: Corpus | None = None
 ) -> Results:
-  """Trains what is not there yet and answers for every test set.
+  """Trains each system that has no answers yet; answers all test sets.
 
   Args:
     run: the run.
@@ -171,7 +171,10 @@ def _vectors(system, bags, known, config) -> fold_vectors.Vectors:
 
 
 def _trials(run, system, first, resumed, vectors, packs, config) -> float:
-  """The threshold: the median of trials without one (thesis 6.3)."""
+  """Validation accuracy at which the learning rate falls (thesis 6.3).
+
+  It is the median best accuracy of trials with a constant learning rate.
+  """
   path = run.directory / "answers" / f"trials-{first}.npz"
   best: list[float] = []
   if path.exists():
@@ -187,8 +190,8 @@ def _trials(run, system, first, resumed, vectors, packs, config) -> float:
     array_files.write_npz(path, validation=np.asarray(best))
   threshold = float(np.median(best))
   progress.say(
-    f"ned: {system.name}: the learning rate falls at {threshold:.2%} of "
-    f"validation, the median of {len(best)} trials"
+    f"ned: {system.name}: the learning rate falls once validation reaches "
+    f"{threshold:.2%}, the median of {len(best)} trials"
   )
   return threshold
 

@@ -6,14 +6,13 @@ python -m experiments.nvse --preset=nvse_tinkerbell
 python -m experiments.nvse --mode=serve --corpus=FOLDER_OF_TXT_FILES
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
-about a minute on two cores; every mode trains first where --workdir has no
-model yet. Without --query, --mode=query asks at a prompt. --mode=evaluate
-sets all systems into one table with confidence intervals, on gold sets and
-(--judged) on judged queries; --chances also says how many members a set has.
---mode=judge writes a page on which people judge the systems' lists, and reads
-their answers (--answers). --mode=export writes one directory that
---model=DIR answers from. `experiments.explorer` serves a trained model as a
-page with a JSON API.
+about a minute on two cores; every mode trains first if --workdir has no model.
+Without --query, --mode=query asks at a prompt. --mode=evaluate compares all
+systems in one table with confidence intervals, on gold sets and on judged
+queries (--judged); --chances also estimates the size of a set. --mode=judge
+writes a page on which people judge the systems' lists, and reads their answers
+(--answers). --mode=export writes one directory for --model=DIR.
+`experiments.explorer` serves a trained model as a page with a JSON API.
 """
 
 import dataclasses
@@ -58,7 +57,7 @@ def _say(text: str) -> None:
 
 
 def _load(config: Config) -> expander.Expander:
-  """An exported model; flags that were given go before its own."""
+  """An exported model; given flags override its own."""
   assert config.model is not None
   opened = expander.load(config.model)
   opened.word2vecf_epochs = config.word2vecf_epochs
@@ -238,7 +237,7 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
     members: the runs.
 
   Returns:
-    What went wrong in each run, None where nothing did.
+    The error of each run; None for a run without one.
   """
   tables: dict[pathlib.Path, FeatureTable] = {}
 

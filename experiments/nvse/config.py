@@ -36,32 +36,32 @@ class Config(BaselineConfig):
   )
   model: str | None = config.flag(
     None,
-    "Exported directory to ask; by default the model of --workdir, which is "
-    "trained where there is none.",
+    "Exported directory to ask. By default the model of --workdir, which is "
+    "trained first if there is none.",
     only=ASKED,
   )
   corpus: tuple[str, ...] = config.flag(
     ("wordnet",),
-    "wordnet, synthetic (the thesis' size, no text), or files: JSON lines of "
-    "sentences with mentions, of entities or of linked documents, Wikipedia "
-    "dumps; or plain text, in which names are found: a folder of .txt files, "
-    "one document each, or a .txt file with a document on each line.",
+    "wordnet; synthetic (counts of the thesis' size, no text); or files. "
+    "Files are JSON lines (sentences with mentions, entities, or linked "
+    "documents), Wikipedia dumps or plain text: a folder of .txt files, one "
+    "document each, or a .txt file with one document on each line. Names in "
+    "plain text become entities.",
     only=_TRAINED,
   )
   gazetteer: str | None = config.flag(
     None,
-    "File of names, one on each line, that are entities wherever plain text "
-    "has them.",
+    "File of further names to find in plain text, one on each line.",
     only=_TEXT,
   )
   ner: str | None = config.flag(
     None,
-    "spacy:MODEL: a model of spaCy finds the names in plain text.",
+    "spacy:MODEL, the spaCy model that finds names in plain text.",
     only=_TEXT,
   )
   min_mentions: int = config.flag(
     2,
-    "Names that plain text has fewer times are no entities.",
+    "Names that occur fewer times in plain text are dropped.",
     minimum=1,
     only=_TEXT,
   )
@@ -76,7 +76,7 @@ class Config(BaselineConfig):
   )
   link: str = config.flag(
     "none",
-    "Glosses that are searched for names of instances.",
+    "Glosses to search for names of instances, as mentions.",
     choices=("none", "instances", "all"),
     only=_WORDNET,
   )
@@ -85,7 +85,7 @@ class Config(BaselineConfig):
   )
   drop_most_frequent: int = config.flag(
     30,
-    "Features to drop, the most frequent (thesis: 100).",
+    "Number of the most frequent features to drop (thesis: 100).",
     minimum=0,
     only=_TRAINED,
   )
@@ -103,14 +103,14 @@ class Config(BaselineConfig):
   )
   max_sentences: int = config.flag(
     0,
-    "Sentences of an entity that count; 0 for all.",
+    "Most sentences counted for an entity; 0 for all.",
     minimum=0,
     only=_TRAINED,
   )
   max_features: int = config.flag(
     0,
-    "Features to keep, those of greatest BM25 weight over all entities; 0 for "
-    "all. Of --contexts as many again.",
+    "Features to keep, by their total BM25 weight; 0 for all. With --contexts "
+    "as many contexts are kept too.",
     minimum=0,
     only=_TRAINED,
   )
@@ -121,8 +121,8 @@ class Config(BaselineConfig):
   )
   store: str = config.flag(
     "",
-    "Directory where features are kept and found again; by default features/ "
-    "in --workdir. Runs may share one.",
+    "Directory that caches features; runs may share it. Default: features/ in "
+    "--workdir.",
     only=_TRAINED,
   )
   dim: int = config.flag(
@@ -139,7 +139,7 @@ class Config(BaselineConfig):
   )
   activation: str = config.flag(
     "tanh",
-    "Of the encoder's layers; linear: the cosine score is a sum over features.",
+    "Activation of the encoder. With linear, cosine is a sum over features.",
     choices=("tanh", "linear"),
     only=_TRAINED,
   )
@@ -148,7 +148,7 @@ class Config(BaselineConfig):
   )
   targets: str = config.flag(
     "counts",
-    "Targets of the decoder; inputs: those of the encoder, scaled to sum 1.",
+    "Targets of the decoder; inputs: the encoder's inputs, scaled to sum 1.",
     choices=("counts", "inputs"),
     only=_TRAINED,
   )
@@ -157,7 +157,7 @@ class Config(BaselineConfig):
   )
   dropout: float = config.flag(
     0.0,
-    "Share of the inputs that a step leaves out.",
+    "Probability that a step drops an input.",
     minimum=0,
     only=_TRAINED,
   )
@@ -180,7 +180,7 @@ class Config(BaselineConfig):
     False, "Keep every variance in [1, e].", only=_TRAINED
   )
   label_smoothing: float = config.flag(
-    0.0, "Share of the targets that is spread evenly.", minimum=0, only=_TRAINED
+    0.0, "Share of the targets spread evenly.", minimum=0, only=_TRAINED
   )
   weighting: str = config.flag(
     "bm25",
@@ -245,16 +245,16 @@ class Config(BaselineConfig):
   )
   ranking: str = config.flag(
     "features",
-    "Score that entities are ranked by; features: those that the decoder "
-    "makes of the query.",
+    "Score to rank by. features compares an entity's features with those that "
+    "the decoder predicts for the query.",
     choices=SCORES,
   )
   power: float = config.flag(
-    0.75, "Exponent of the features' weights.", above=0, only=_FEATURES
+    0.75, "Exponent of a feature's weight.", above=0, only=_FEATURES
   )
   member_share: float = config.flag(
     0.5,
-    "Share of the members' own features; 0: the decoder alone.",
+    "Weight of the members' own features; 0 for the decoder alone.",
     minimum=0,
     maximum=1,
     only=_FEATURES,
@@ -267,11 +267,11 @@ class Config(BaselineConfig):
   )
   normalize: bool = config.flag(
     False,
-    "Divide a query's weights by the sum of their sizes.",
+    "Divide a query's weights by the sum of their absolute values.",
     only={"ranking": SCORES[1:-1]},
   )
   fusion: float = config.flag(
-    0.5, "Share of nvse in nvse+bm25.", minimum=0, maximum=1, only=ASKED
+    0.5, "Weight of nvse in nvse+bm25.", minimum=0, maximum=1, only=ASKED
   )
   query: str | None = config.flag(
     None,
@@ -299,15 +299,15 @@ class Config(BaselineConfig):
   json: bool = config.flag(False, "Print JSON.", only=_QUERY)
   rationale: str = config.flag(
     "contributions",
-    "Reasons of an answer: contributions, the parts of the score that ranked, "
-    "summed over the results; or decoder, the thesis' decoder at the query's "
-    "concept (a baseline's weights of the query's features).",
+    "Explanation of an answer. contributions: the score's parts by feature, "
+    "summed over the results. decoder: the decoder's features of the query's "
+    "concept, as in the thesis; for a baseline the query's weights.",
     choices=("contributions", "decoder"),
     only=_QUERY,
   )
   relative: bool = config.flag(
     False,
-    "Rationale relative to what any entity has.",
+    "Rank features by p log(p / p0), with p0 the decoder at the prior mean.",
     only={**_QUERY, "rationale": "decoder"},
   )
   results: int = config.flag(10, "Answers.", minimum=1, only=_QUERY)
@@ -334,19 +334,19 @@ class Config(BaselineConfig):
   )
   unit: str = config.flag(
     "query",
-    "Unit of choosing and of the bootstrap: query, or set: whole gold sets "
-    "are for development or for the test, and queries have members with any "
+    "Unit of the split into development and test, and of the bootstrap. set: "
+    "all queries of a gold set are on one side, and members may have any "
     "number of sentences.",
     choices=("query", "set"),
     only=_GOLD,
   )
   variants: tuple[str, ...] = config.flag(
     (),
-    "Other models to train and choose from, as beta=0.3:dim=50.",
+    "Further settings to train and choose from, as beta=0.3:dim=50.",
     only=_EVALUATE,
   )
   fixed: bool = config.flag(
-    False, "Take --ranking as it is instead of choosing.", only=_EVALUATE
+    False, "Use --ranking; choose nothing.", only=_EVALUATE
   )
   systems: tuple[str, ...] = config.flag(
     system_lib.BASELINES,
@@ -355,14 +355,14 @@ class Config(BaselineConfig):
   )
   chances: bool = config.flag(
     False,
-    "Fit chances of results on the first half of the gold queries, cut the "
-    "results of the others by them, and keep them for --mode=query and the "
-    "explorer.",
+    "Calibrate the probability of each result on half of the gold queries, "
+    "and cut the lists of the other half by it. --mode=query and the explorer "
+    "use it too.",
     only=_EVALUATE,
   )
   negatives: bool = config.flag(
     False,
-    "Ask with negative seeds from overlapping gold sets.",
+    "Add queries with negative members from overlapping gold sets.",
     only=_EVALUATE,
   )
   judge_queries: int = config.flag(
@@ -373,12 +373,12 @@ class Config(BaselineConfig):
   )
   answers: tuple[str, ...] = config.flag(
     (),
-    "Files that the page for judges saved; they become judged queries in "
-    "judge/ of --workdir, and no page is written.",
+    "Files that the page for judges saved. Writes them as judged queries to "
+    "judge/ in --workdir, and no page.",
     only={"mode": "judge"},
   )
   export: str | None = config.flag(
-    None, "Where to; by default export/ in --workdir.", only={"mode": "export"}
+    None, "Directory; by default export/ in --workdir.", only={"mode": "export"}
   )
   seed: int = 0
 
@@ -394,11 +394,13 @@ class Config(BaselineConfig):
       if getattr(self, name) != default and not text:
         raise InputError(f"--{name} is read with plain text in --corpus only")
     if self.concepts and (self.query is not None or self.new_entity):
-      raise InputError("--concepts asks nothing: leave out --query")
+      raise InputError(
+        "--concepts reads no query: leave out --query and --new_entity"
+      )
     if self.ner is not None and self.gazetteer is not None:
-      raise InputError("--ner and --gazetteer both say which names there are")
+      raise InputError("--ner does not read --gazetteer: give one of them")
     if not self.validation < 1:
-      raise InputError(f"--validation={self.validation}: give less than 1")
+      raise InputError(f"--validation={self.validation}: must be below 1")
     if self.patience != 3 and not self.validation:
       raise InputError("--patience is not read with --validation=0")
     if self.proposal != "unigram" and not self.sampled:
@@ -412,7 +414,7 @@ class Config(BaselineConfig):
     if (self.chances or self.negatives) and self.judged and not self.gold:
       raise InputError("--chances and --negatives need gold sets: give --gold")
     if self.svd_start and self.word_vectors is not None:
-      raise InputError("--svd_start and --word_vectors both name a start")
+      raise InputError("--svd_start and --word_vectors exclude each other")
     fitting.check_hyper(self.model_config(), self.hyper())
     self.check_baselines()
 

@@ -96,7 +96,7 @@ def skip_gram_contexts(
   if known is None or (forced and not known.names):
     known = skip_grams.skip_gram_counts(_mentions(config, table), size)
     few = 2 * np.count_nonzero(np.diff(known.counts.indptr)) <= size
-    if few and not forced:  # Kept as nothing, for the explorer too.
+    if few and not forced:  # Stored empty, so that the explorer skips it too.
       known = skip_grams.skip_gram_counts([], size)
     skip_grams.save(expander.contexts_of(folder), known)
   if forced and not known.names:
@@ -236,7 +236,7 @@ def _heaviest(table: features.FeatureTable, most: int) -> features.FeatureTable:
   counts = sp.csr_array(table.counts, dtype=np.float32)
   inputs = setexp.statistics_from_scipy(plain, counts).inputs
   mass = from_scipy.encoder_rows(plain, inputs, counts).sum(axis=0)
-  # Contexts are many: so many of them, and so many of the others.
+  # Contexts are many, so each kind has its own quota.
   beside = np.array([x.startswith("context:") for x in table.features], bool)
   heaviest = np.argsort(-mass, kind="stable")
   kept = np.sort(
@@ -264,7 +264,7 @@ def _synthetic(seed: int) -> features.FeatureTable:
 
 
 def _key(config: Config) -> str:
-  """A name for the table, other for other sources, contents and pruning."""
+  """A name for the table; it changes with sources, contents and pruning."""
   parts: list = [
     config.form,
     config.drop_most_frequent,

@@ -1,9 +1,9 @@
 """Negative seeds: members of another set that must stay out.
 
-Two gold sets that share an entity are easily taken for each other. A query
-has members of the one with weight 1 and members of the other with a weight
-below 0; the rest of the first is to come up, and the other set is to stay
-out. The weight, below 0, is chosen on the first half of the wanted sets.
+Two gold sets that share an entity are easily confused. A query has members of
+the wanted set with weight 1 and members of the unwanted set with a weight
+below 0. The rest of the wanted set should rank high, the unwanted set low. The
+negative weight is chosen on the first half of the wanted sets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ class Seeds(NamedTuple):
     unit: the wanted set.
     wanted: rows of the members.
     unwanted: rows of the negative seeds.
-    relevant: rows that should come up.
-    outside: rows that should stay out.
+    relevant: rows that should rank high.
+    outside: rows that should rank low.
   """
 
   id: str

@@ -26,19 +26,19 @@ def gold_tasks(
   seed: int = 0,
   unit: str = "query",
 ) -> list[Task]:
-  """Protocol (a): some members of a gold set are to bring up the rest.
+  """Protocol (a): expand some members of a gold set to the rest of it.
 
   Args:
     table: the entities.
     sets: entity ids by class; those without features do not count.
     sizes: members of a query.
     per_set: queries of each class, size and stratum.
-    min_relevant: members that must be left to find.
+    min_relevant: least number of members left to find.
     seed: of the draw.
-    unit: "query": members of a query are of one stratum, and each query is a
-      unit of its own; "set": members have any number of sentences, and the
-      queries of a gold set are one unit, so that sets are chosen on or
-      reported, never both, and the bootstrap draws sets.
+    unit: "query": the members of a query are of one stratum, and each query
+      is a unit. "set": members have any number of sentences, and all queries
+      of a gold set are one unit. A unit is for development or for the test,
+      never both, and the bootstrap draws units.
 
   Returns:
     The tasks.
@@ -76,7 +76,7 @@ def gold_tasks(
 def judged_tasks(
   table: features.FeatureTable, queries: Iterable[judged_files.JudgedQuery]
 ) -> list[Task]:
-  """Protocol (b): a hidden member of a judged query is to be found.
+  """Protocol (b): find a hidden member of a judged query.
 
   Args:
     table: the entities.

@@ -61,9 +61,9 @@ def read_new(
   """Features of entities that the corpus does not have.
 
   Args:
-    path: JSON lines as of entity files, or text with one sentence on each
-      line, about one entity that is called like the file.
-    table: whose features count.
+    path: JSON lines as in entity files; or text with one sentence on each
+      line, about one entity that has the name of the file.
+    table: the table whose features are counted.
 
   Returns:
     Features [1, F] by name.
@@ -123,7 +123,7 @@ def build(
 def with_new(
   members: Sequence[Member], new: dict[str, sp.csr_array]
 ) -> list[Member]:
-  """Members, and new entities that they do not name with weight 1."""
+  """Members and, with weight 1, the new entities that they do not name."""
   named = {member.name.casefold() for member in members}
   return [*members] + [
     Member(name, 1.0) for name in new if name.casefold() not in named
@@ -286,9 +286,9 @@ def prompt(
   """Asks for queries until the input ends.
 
   Args:
-    names: completed with the tabulator, the last of those between commas.
-    respond: from a query's text to what is printed.
-    settings: from a line that starts with ":" to what is printed.
+    names: names that TAB completes after the last comma.
+    respond: maps the text of a query to the text to print.
+    settings: maps a line that starts with ":" to the text to print.
   """
   _complete(names)
   print('Names between commas, with weights as in "Bach:2"; :help, :quit')
@@ -322,7 +322,7 @@ def _complete(names: Sequence[str]) -> None:
 
 
 def completion(names: Sequence[str], text: str, state: int) -> str | None:
-  """The state-th name that begins like a text, whatever the case.
+  """The state-th name that begins with the text; case is ignored.
 
   Args:
     names: sorted.

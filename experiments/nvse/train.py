@@ -1,4 +1,4 @@
-"""Training with a log, checkpoints, early stopping and a model at the end."""
+"""Training: log, checkpoints, early stopping and the finished model."""
 
 import dataclasses
 import pathlib
@@ -29,7 +29,7 @@ def train(
   table: features.FeatureTable,
   save_every: int = 0,
 ) -> Trained:
-  """Trains, or goes on where the run stopped, and keeps the model.
+  """Trains or resumes, and saves the model.
 
   Args:
     run: open; its directory gets checkpoints, the log and `model/`.
@@ -87,14 +87,14 @@ def record(run: runlib.Run, trained: Trained) -> None:
 def open_run(
   directory: pathlib.Path, config: Config, *, from_flags: bool = False
 ) -> runlib.Run:
-  """The run of a training: the same config find its directory again.
+  """Opens the run of a training; an equal configuration resumes it.
 
   Args:
     directory: of the run.
-    config: of the run; a new ranking needs no new training, and more epochs
-      go on with the last.
-    from_flags: whether the configuration is that of the program's flags, which
-      are then recorded as they are.
+    config: of the run. The ranking may change without new training, and the
+      number of epochs may grow.
+    from_flags: whether the configuration comes from the program's flags,
+      which are then recorded unchanged.
   """
   return runlib.Run(
     "nvse",
@@ -108,7 +108,7 @@ def open_run(
 def trained_model(
   run: runlib.Run, config: Config, table: features.FeatureTable
 ) -> tuple[autoencoder.Config, autoencoder.Params, autoencoder.Inputs]:
-  """The model of an open run, trained and recorded where it is not yet.
+  """The model of an open run; trains and records it first if needed.
 
   Args:
     run: the run.
@@ -161,7 +161,7 @@ def expander_of(
   model: expansion.Model,
   chances: dict[str, np.ndarray] | None = None,
 ) -> expander.Expander:
-  """A model with how the configuration ranks, and chances if there are any."""
+  """A model with the configuration's ranking and, if fitted, chances."""
   plain = config.setexpan_contexts == "features"
   return expander.Expander(
     table,

@@ -1,4 +1,4 @@
-"""Vectors of entities, and how well their cosines tell related ones.
+"""Entity vectors, and how well they rank related entities (thesis 6.2).
 
 python -m experiments.relatedness                 (WordNet, about two minutes)
 python -m experiments.relatedness --corpus=enwiki-pages-articles.xml.bz2 \

@@ -1,4 +1,4 @@
-"""Text and queries for vectors of entities, whatever form they have."""
+"""Readers of text and queries for vectors of entities."""
 
 import itertools
 import pathlib
@@ -24,7 +24,7 @@ def stream(
     wordnet_path: folder of WordNet, None for the usual places.
 
   Yields:
-    Sentences; what is about an entity has the entity's id as its document.
+    Sentences. The document of a sentence about an entity is the entity's id.
   """
   for source in corpus:
     if source == "wordnet":
@@ -79,14 +79,14 @@ def class_queries(
 
 
 def query_names(paths: Sequence[str]) -> dict[str, str]:
-  """Names of files of queries, another one for each.
+  """Distinct names of files of queries.
 
   Args:
     paths: the files.
 
   Returns:
-    Paths by name: a file's own name, with as many folders before it as tell
-    it from the others. InputError where a file stands there twice.
+    Paths by name: a file's own name, with as many folders before it as make
+    it distinct. A repeated file is an `InputError`.
   """
   parts = [pathlib.PurePath(path).parts for path in paths]
   named = {}
@@ -108,7 +108,7 @@ def rename(
 
   Args:
     queries: the queries of a file.
-    corpus: where page numbers are looked up if queries have such.
+    corpus: where page numbers of queries are looked up.
     known: ids of the corpus' entities.
   """
   names = {x for query in queries for x in (query.seed, *query.candidates)}

@@ -2,10 +2,10 @@
 
 python -m experiments.reproduce [--chapters=spectral] [--size=quick]
 
-Each chapter runs in its own process and directory; those that have finished
-are kept when the job is run again. The report, `report.html` and `report.md`
-in the work directory, is written even if a chapter fails and says which; the
-exit code is then 1.
+Each chapter runs in its own process and directory. A second run keeps finished
+chapters. The report, `report.html` and `report.md` in the work directory, is
+written even if a chapter fails. It then names the chapter, and the exit code
+is 1.
 """
 
 import contextlib
@@ -46,17 +46,15 @@ _THESIS = (
 )
 
 _CHAPTERS = flags.DEFINE_list(
-  "chapters", None, "Chapters to run, by name and comma; all by default."
+  "chapters", None, "Chapters to run, comma-separated; all by default."
 )
 _SIZE = flags.DEFINE_enum(
   "size",
   "quick",
   ["quick", "full"],
-  "quick: minutes on two cores; full: the sizes of the thesis where possible.",
+  "quick: minutes on two cores; full: the thesis' sizes where possible.",
 )
-_RERUN = flags.DEFINE_bool(
-  "rerun", False, "Run chapters again that have finished here before."
-)
+_RERUN = flags.DEFINE_bool("rerun", False, "Run finished chapters again.")
 
 
 def select(names: Sequence[str] | None, known: Mapping[str, str]) -> list[str]:
@@ -166,8 +164,8 @@ def reproduce(
   minutes = sum(chapter.seconds or 0 for chapter in chapters.values()) / 60
   compared = sum(map(len, map(report_verdicts.comparable, chapters.values())))
   lead = (
-    f"Chapters of {_THESIS} on data that comes with the packages: "
-    f"{minutes:.1f} minutes on {machine}; {compared} figures can be compared "
+    f"This run repeats {_THESIS} on small data that pip installs. It took "
+    f"{minutes:.1f} minutes on {machine}. {compared} figures can be compared "
     "with the thesis."
   )
   report_page.write_report(chapters, directory, about, lead)

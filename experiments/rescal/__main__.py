@@ -53,7 +53,7 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
     members: the runs.
 
   Returns:
-    What went wrong in each run, None where nothing did.
+    The error of each run; None for a run without one.
   """
   with vmapped_runs.Group("rescal", members) as group:
     configs = group.prepare(functools.partial(config.from_mapping, Config))

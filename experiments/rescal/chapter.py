@@ -51,9 +51,9 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
     table=findings.table(rows),
     claims=findings.claims(rows),
     notes=[
-      "FullSet agrees where it is within a point of the thesis, SubSet where "
+      "FullSet agrees if it is within a point of the thesis. SubSet agrees if "
       "the thesis lies in the range of our five runs, widened by half a point "
-      "for its rounding. The sum of FullSet's slices is 11', of rank one, so "
-      "its eigenvector start is random but for one vector."
+      "for rounding. FullSet's slices sum to 11', of rank one, so all but one "
+      "vector of its eigenvector start are random."
     ],
   )

@@ -11,7 +11,7 @@ from repr_jax.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Relations, sizes, settings and when fits stop."""
+  """Relations, sizes, settings and stopping rules."""
 
   data: str = config.flag(
     "tree", "Binary tree, or WordNet's hyponyms.", choices=("tree", "wordnet")

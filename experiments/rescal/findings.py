@@ -35,7 +35,7 @@ def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
   tested = [
     report.claim(
       "RESCAL with one vector per entity cannot store a tree",
-      "in the best setting {best:.0f} % of the worst kind of pair are right; "
+      "at best {best:.0f} % of the hardest kind of pair are right; "
       "{agree} of {compared} figures agree with the thesis",
       {
         "best": max(value for _, value in worst.values()),
@@ -50,9 +50,9 @@ def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
     absent, reversed_ = ("E^c, % right", "E^rev, % right")
     tested.append(
       report.claim(
-        "Shown few absent pairs, RESCAL takes reversed pairs for true ones",
-        "{reversed:.0f} % of the reversed and {absent:.0f} % of the absent "
-        "pairs right at the smallest size",
+        "Trained on few absent pairs, RESCAL takes reversed pairs for true",
+        "{reversed:.0f} % of reversed pairs are right, {absent:.0f} % of all "
+        "absent pairs (smallest vectors)",
         {
           "reversed": values[sub[0], reversed_],
           "absent": values[sub[0], absent],

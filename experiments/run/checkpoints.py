@@ -37,7 +37,7 @@ def _to_array(leaf: Any) -> Any:
   if _is_key(leaf):
     return jax.random.key_data(leaf)
   if isinstance(leaf, jax.Array):
-    # One of several processes' own array is a copy of what the others have.
+    # An array of one process among several is the same on all of them.
     alone = processes.several() and leaf.is_fully_addressable
     return np.asarray(leaf) if alone else leaf
   if isinstance(leaf, jax.ShapeDtypeStruct):
@@ -59,7 +59,7 @@ def _like_leaf(leaf: Any, stored: Any) -> Any:
 def _flatten(tree: Any) -> dict[str, Any]:
   """The tree's leaves as arrays by path, empty arrays included."""
   leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-  # A tree that is one array has no path, and not every Orbax takes no name.
+  # A tree of one array has an empty path, which some versions of Orbax refuse.
   return {
     jax.tree_util.keystr(path) or "value": _to_array(leaf)
     for path, leaf in leaves
@@ -125,10 +125,10 @@ def _reading(folder: pathlib.Path) -> Iterator[None]:
 
 
 class Checkpoints:
-  """The numbered checkpoints of one directory, of which the last are kept.
+  """The numbered checkpoints of one directory; the last few are kept.
 
-  A checkpoint is either whole or not there: Orbax writes beside and renames,
-  and what a killed process left unfinished is removed at the next start.
+  A checkpoint is complete or absent: Orbax writes a temporary folder and
+  renames it. The next start removes what a killed process left unfinished.
   """
 
   def __init__(self, directory: str | os.PathLike, keep: int = 2):
@@ -171,7 +171,7 @@ class Checkpoints:
       if step == latest:
         return
       raise ValueError(f"checkpoint {step} is older than the last, {latest}")
-    # Orbax has no arrays without items; the caller's tree has their shapes.
+    # Orbax cannot store empty arrays; the caller's tree has their shapes.
     # The marker keeps a tree of nothing else saveable.
     flat = {name: leaf for name, leaf in _flatten(tree).items() if leaf.size}
     flat["step"] = np.asarray(step)
@@ -190,7 +190,7 @@ class Checkpoints:
       raise
 
   def _require(self, size: int) -> None:
-    """Fails early on a full disk: Orbax' threads would speak of it too."""
+    """Fails early on a full disk, before Orbax' threads print errors."""
     place = self._directory
     while not place.exists():
       place = place.parent

@@ -1,5 +1,6 @@
 """Parses a program's flags, and says in one line what is wrong with them."""
 
+import re
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +22,8 @@ def parse(argv: Sequence[str]) -> list[str]:
     The program and what is no flag.
 
   Raises:
-    InputError: a flag or a file of flags cannot be used; that is also so for
-      a number that is not finite, which no bound of absl keeps out.
+    InputError: a flag or a file of flags cannot be used, or a number is not
+      finite.
   """
   try:
     program, *arguments = argv
@@ -31,7 +32,7 @@ def parse(argv: Sequence[str]) -> list[str]:
   except errors.InputError:
     raise
   except flags.Error as error:
-    raise errors.InputError(str(error)) from error
+    raise errors.InputError(_in_words(str(error))) from error
   except RecursionError as error:
     raise errors.InputError(
       "--flagfile: too many files include each other", path=_file_of(error)
@@ -53,6 +54,16 @@ def parse(argv: Sequence[str]) -> list[str]:
         f"flag --{name}={flag.value}: give a finite number"
       )
   return rest
+
+
+def _in_words(message: str) -> str:
+  """The message of a flag that is no number, without Python's words."""
+  whole, number = (
+    r"invalid literal for int\(\).*",
+    r"could not convert string.*",
+  )
+  message = re.sub(whole, "give a whole number", message)
+  return re.sub(number, "give a number", message)
 
 
 def _is_finite(value: Any) -> bool:

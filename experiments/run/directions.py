@@ -20,8 +20,8 @@ def lower_is_better(metric: str) -> bool | None:
     metric: its name, such as "filtered hits@10" or "mean_rank raw tail".
 
   Returns:
-    True where less is better, False where more is, None where the name does
-    not say: a count, a p-value, a KL divergence.
+    True if less is better, False if more is better; None if the name does not
+    say, as of a count, a p-value or a KL divergence.
   """
   if _P_VALUE.search(metric.lower()):
     return None

@@ -65,10 +65,10 @@ class Expander:
     lsa_power: exponent of their values.
     chances: weights of the evidence [5] by system, for calibrated chances of
       results; see `setexp.fit_chances`.
-    setexpan_config: settings of SetExpan; `seed` goes before theirs.
-    contexts: gives the skip-grams of the entities' mentions, the features of
-      SetExpan; None, or none in the corpus, for the table's features.
-    shape: least sizes of queries, for baselines.
+    setexpan_config: settings of SetExpan; `seed` replaces theirs.
+    contexts: returns skip-grams of the entities' mentions, the features of
+      SetExpan. Without any, SetExpan uses the table's features.
+    shape: smallest padded sizes of queries, for baselines.
   """
 
   table: features.FeatureTable

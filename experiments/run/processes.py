@@ -11,7 +11,7 @@ import pathlib
 import shutil
 import tempfile
 
-# "auto" where the cluster tells (SLURM, TPU and GPU pods), or their number.
+# Number of processes; "auto" on SLURM and on TPU and GPU pods.
 PROCESSES = "REPR_JAX_PROCESSES"
 ADDRESS = "REPR_JAX_COORDINATOR"
 NUMBER = "REPR_JAX_PROCESS"
@@ -24,7 +24,7 @@ def join() -> None:
     return
   import jax
 
-  # What devices of CPUs speak over the network; others do not look at it.
+  # Collectives of CPU devices; other devices ignore this setting.
   jax.config.update("jax_cpu_collectives_implementation", "gloo")
   if count == "auto":
     jax.distributed.initialize()

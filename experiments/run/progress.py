@@ -1,4 +1,4 @@
-"""How a run speaks: lines on standard error, and the progress of its loops."""
+"""Messages of a run on standard error, and the progress of its loops."""
 
 import sys
 import time
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 def say(text: str) -> None:
-  """Prints a line where it does not mix with results."""
+  """Prints a line on standard error."""
   print(text, file=sys.stderr, flush=True)
 
 
 def track(
   items: Iterable[T], name: str, total: int | None = None
 ) -> Iterator[T]:
-  """Yields the items: a bar on a terminal, now and then a line in a log.
+  """Yields the items; shows a bar on a terminal, or lines in a log.
 
   Args:
     items: what the loop runs over.

@@ -1,8 +1,8 @@
 """The report as one page, `report.html`, that needs no other file.
 
-The first screen has the counts, the claims that hold and those that do not,
-and one chart of all comparable figures. Each chapter has a question, its
-answer, a picture and a small table; the rest is folded.
+The first screen has the counts, the first claim of each chapter that holds and
+that does not, and one chart of all comparable figures. Each chapter has a
+question, its answer, a picture and a small table; the rest is folded.
 """
 
 import html
@@ -84,8 +84,8 @@ def _first_screen(chapters: Mapping[str, report.Chapter]) -> str:
     (
       "",
       counts.alone,
-      "chapter has nothing comparable",
-      "chapters have nothing comparable",
+      "chapter has no figure to compare",
+      "chapters have no figure to compare",
     ),
     ("failed", counts.failed, "chapter failed", "chapters failed"),
   ]
@@ -110,8 +110,8 @@ def _first_screen(chapters: Mapping[str, report.Chapter]) -> str:
   if groups:
     parts.append(
       '<figure aria-label="All comparable figures">\n'
-      f"{report_charts.comparison(groups)}"
-      f"<figcaption>{_LEGEND}</figcaption></figure>\n"
+      f"<figcaption>{_LEGEND}</figcaption>\n"
+      f"{report_charts.comparison(groups)}</figure>\n"
     )
   return "".join(parts)
 
@@ -127,21 +127,31 @@ def _failures(chapters: Mapping[str, report.Chapter]) -> str:
 
 
 def _claims(chapters: Mapping[str, report.Chapter]) -> str:
-  """The claims under "Holds" and "Does not hold here"."""
+  """The claims under "Holds" and "Does not hold here".
+
+  Each column shows the first claim of each chapter and folds the others.
+  """
   columns = []
   for holds, title in ((True, "Holds"), (False, "Does not hold here")):
-    lines = [
-      f'<li><a href="#{anchor(name)}">{_escape(claim.sentence)}</a>: '
-      f'<span class="evidence">{_escape(claim.evidence)}.</span></li>\n'
-      for name, chapter in chapters.items()
-      for claim in chapter.claims
-      if claim.holds is holds
-    ]
-    if lines:
+    first, folded = [], []
+    for name, chapter in chapters.items():
+      lines = [
+        f'<li><a href="#{anchor(name)}">{_escape(claim.sentence)}</a>: '
+        f'<span class="evidence">{_escape(claim.evidence)}.</span></li>\n'
+        for claim in chapter.claims
+        if claim.holds is holds
+      ]
+      first += lines[:1]
+      folded += lines[1:]
+    if first:
       kind = "agrees" if holds else "below"
+      rest = (
+        f"<details><summary>{len(folded)} more</summary>\n"
+        f"<ul>\n{''.join(folded)}</ul></details>\n"
+      )
       columns.append(
-        f'<div class="{kind}"><h2>{title}</h2>\n<ul>\n{"".join(lines)}</ul>'
-        "</div>\n"
+        f'<div class="{kind}"><h2>{title}</h2>\n<ul>\n{"".join(first)}</ul>\n'
+        f"{rest * bool(folded)}</div>\n"
       )
   return f'<div class="findings">\n{"".join(columns)}</div>\n' * bool(columns)
 

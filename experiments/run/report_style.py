@@ -47,6 +47,8 @@ abbr { text-decoration: underline dotted 1px; text-underline-offset: 3px; }
 .findings ul { margin: 0; padding-left: 1.1rem; }
 .findings li { margin: .15rem 0; line-height: 1.35; font-size: .9rem; }
 .findings h2 { font-size: 1rem; margin: .5rem 0 .2rem; color: var(--tone); }
+.findings details { margin: .2rem 0 0; border: 0; }
+.findings summary { padding: .1rem 0; }
 .answer { font-size: 1.05rem; margin: .25rem 0; }
 .findings a { color: inherit; text-decoration-color: var(--line);
   text-underline-offset: 3px; }
@@ -67,6 +69,7 @@ svg text { fill: var(--faint); font: .75rem system-ui, sans-serif; }
 .thesis { stroke: var(--ink); stroke-width: 2.5; }
 .band { fill: var(--tone); opacity: .35; }
 .track circle { fill: var(--tone); }
+.map svg { max-width: 34rem; }
 .measure { margin: .2rem 0; }
 .across { text-align: center; }
 .lines { display: grid; gap: 0 .4rem;
@@ -102,8 +105,8 @@ summary { cursor: pointer; padding: .4rem 0; color: var(--link);
 footer { margin-top: 2.5rem; border-top: 1px solid var(--line); }
 """
 
-# One cell below the other, each with the name of its column: for tables that
-# are too wide for what shows them.
+# Cells one below the other, each with the name of its column, for tables that
+# are wider than the screen.
 _CARDS = """
   {0} thead {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
     clip-path: inset(50%); }}
@@ -138,10 +141,13 @@ STYLE += f"""
   body {{ max-width: none; padding: 0; }}
   .forest li, section > figure,
   section > table, tr, p, .error {{ break-inside: avoid; }}
-  .forest li {{ grid-template-columns: minmax(0, 17rem) minmax(0, 1fr) 6.5rem
-    8.7rem; }}
+  .forest li {{ grid-template-columns: minmax(0, 20rem) minmax(0, 1fr) 6rem
+    9rem; }}
   .forest li > * {{ order: 0; }}
   h2, h3, caption, .answer, .summary {{ break-after: avoid; }}
+  .findings summary, section > details:not([open]) {{ display: none; }}
+  .findings details::details-content {{ content-visibility: visible;
+    block-size: auto; }}
 }}
 """
 

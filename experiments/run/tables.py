@@ -145,7 +145,7 @@ def best_of(values: Sequence[Any], direction: str) -> set[int]:
     direction: "max" or "min".
 
   Returns:
-    Places of the best, several where they are equal.
+    Indices of the best; several if they are equal.
   """
   known = {i: float(x) for i, x in enumerate(values) if _is_number(x)}
   if not known:

@@ -1,9 +1,9 @@
 """Several runs of an experiment in one program.
 
-An experiment that can do this names the flags in which such runs may differ,
-`VMAP_OVER = ("seed", ...)`, and has `run_vmapped(members)`, which executes them
-and leaves in each work directory what a run alone would have left. Trainings
-share the loop of `vmapped_training`.
+An experiment that supports this declares the flags in which such runs may
+differ, `VMAP_OVER = ("seed", ...)`, and `run_vmapped(members)`, which executes
+them. Each work directory gets the files of a single run. Trainings share the
+loop of `vmapped_training`.
 """
 
 import os
@@ -31,12 +31,12 @@ class Member(NamedTuple):
 class Group:
   """The runs of a group in their work directories; a context manager.
 
-  What goes wrong in one run ends that run alone.
+  An error in one run ends only that run.
 
   Attributes:
     members: the runs, as they were given.
     runs: their directories, open.
-    failures: what ended each run, None where nothing did.
+    failures: the error that ended each run, or None.
   """
 
   def __init__(
@@ -88,7 +88,7 @@ class Group:
   def attempt(
     self, index: int, function: Callable[..., T], *arguments: Any
   ) -> T | None:
-    """Calls a function on behalf of one run, which fails where it raises.
+    """Calls a function for one run; an error ends that run.
 
     Args:
       index: place of the run.

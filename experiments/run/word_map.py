@@ -7,7 +7,7 @@ import numpy as np
 
 from repr_jax import ops
 
-_SIDE, _EDGE = 900, 60  # in pixels
+_EDGE = 60  # in pixels
 _LETTER, _LINE = 7.8, 15  # width of a letter and height of a line
 
 
@@ -16,6 +16,7 @@ def draw(
   vectors: np.ndarray,
   bold: Collection[str] = (),
   paper: str | None = "white",
+  side: int = 900,
 ) -> str:
   """Draws words at the first two principal components of their unit vectors.
 
@@ -24,6 +25,7 @@ def draw(
     vectors: their vectors, [n, d].
     bold: words that stand out.
     paper: color behind the words; None for a page in any color.
+    side: width and height in pixels; letters have 13.
 
   Returns:
     The picture. No label covers another; a line leads from it to its point.
@@ -35,10 +37,11 @@ def draw(
   low, high = flat.min(axis=0), flat.max(axis=0)
   # One scale for both axes, so that distances can be compared.
   span = max((high - low).max(), 1e-9)
-  places = _SIDE / 2 + (flat - (low + high) / 2) / span * (_SIDE - 2 * _EDGE)
+  places = side / 2 + (flat - (low + high) / 2) / span * (side - 2 * _EDGE)
+  labels = _apart(words, places, side)
   marks = []
-  for word, (x, y), (at, line) in zip(words, places, _apart(words, places)):
-    weight = ' font-weight="bold"' if word in bold else ""
+  for word, (x, y), (at, line) in zip(words, places, labels):
+    weight = ' style="font-weight:bold"' if word in bold else ""
     marks.append(
       f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="#2a7fdd"/>'
       f'<path d="M{x:.1f} {y:.1f}L{at:.1f} {line:.1f}" stroke="#888" '
@@ -47,7 +50,7 @@ def draw(
     )
   behind = f'<rect width="100%" height="100%" fill="{paper}"/>\n'
   return (
-    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIDE} {_SIDE}" '
+    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}" '
     'font-family="sans-serif" font-size="13" text-anchor="middle" '
     'fill="currentColor" role="img" aria-label="Map of words">\n'
     + (behind if paper else "")
@@ -56,12 +59,15 @@ def draw(
   )
 
 
-def _apart(words: Sequence[str], points: np.ndarray) -> np.ndarray:
+def _apart(
+  words: Sequence[str], points: np.ndarray, side: int = 900
+) -> np.ndarray:
   """Places of labels near their points, [n, 2], none over another.
 
   Args:
     words: the labels; the first ones lie nearest to their points.
     points: the points, [n, 2].
+    side: labels lie within 0 and this.
   """
   turns = np.arange(3000) * 2.4  # a spiral, close to the golden angle
   spiral = np.stack([2 * np.cos(turns), np.sin(turns)], axis=1)
@@ -71,7 +77,7 @@ def _apart(words: Sequence[str], points: np.ndarray) -> np.ndarray:
   chosen = []
   for word, point in zip(words, points):
     half = np.array([_LETTER * len(word) / 2 + 2, _LINE / 2])
-    tried = np.clip(point + spiral, half, _SIDE - half)
+    tried = np.clip(point + spiral, half, side - half)
     over = (tried[:, None] - half < high) & (tried[:, None] + half > low)
     free = np.flatnonzero(~over.all(axis=-1).any(axis=-1))
     place = tried[free[0] if free.size else 0]

@@ -20,7 +20,7 @@ from experiments.run import cpu_settings, event_files
 from repr_jax import errors
 from repr_jax.data.io import files, json_files
 
-# What is written beside its place, by `atomic_write` and by stores.
+# Temporary files of `atomic_write` and of stores.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(tmp|old)")
 _LONGEST_ID = 40
 _OURS = ("experiments", "launch", "repr_jax")
@@ -43,8 +43,8 @@ def read_results(path: str | os.PathLike) -> dict[str, Any]:
     path: the file.
 
   Returns:
-    The object. It has a list of rows as `Run.row` makes them; what is
-    anything else is an `InputError`.
+    The object, with a list of rows as `Run.row` makes them. Anything else is
+    an `InputError`.
   """
   results = json_files.read_json(path)
   rows = results.get("rows") if isinstance(results, dict) else None
@@ -131,9 +131,9 @@ class Lock:
 
 
 def flag_values() -> dict[str, Any]:
-  """The program's own flags by name; those of installed libraries are not.
+  """The program's own flags by name, without those of installed libraries.
 
-  A preset is recorded by the flags that it stands for.
+  A preset is recorded as the flags that it sets.
   """
   values = {}
   for module, defined in flags.FLAGS.flags_by_module_dict().items():
@@ -224,7 +224,7 @@ def claim(
   volatile: Collection[str],
   extendable: Collection[str] = (),
 ) -> None:
-  """Makes the directory this run's: writes `flags.json` or agrees with it.
+  """Claims the directory: writes `flags.json` or checks that it agrees.
 
   Args:
     directory: the work directory.
@@ -282,11 +282,11 @@ def _has_grown(before: Any, now: Any) -> bool:
 
 
 def free(directory: pathlib.Path) -> None:
-  """Forgets the flags of a run that has not computed anything.
+  """Removes the flags of a run that has not computed anything.
 
   Args:
-    directory: the work directory, whose lock this process has. Where it holds
-      more than flags and an empty log, it stays as it is.
+    directory: the work directory, whose lock this process has. It is left
+      alone if it holds more than flags and an empty log.
   """
   log = directory / "metrics.jsonl"
   known = {".lock", "flags.json", log.name}
@@ -371,7 +371,7 @@ class Metrics:
     self._events.replace(map(json.loads, lines))
 
   def append(self, record: Mapping[str, Any]) -> None:
-    """Adds one line; `record` has its step, which never goes back."""
+    """Adds one line. `record` has its step; steps never decrease."""
     if self._uncut:
       self._cut()
     if self._file is None:
@@ -406,7 +406,7 @@ class Metrics:
 
 
 def _step(line: bytes) -> float:
-  """The step of a line, infinite where it is torn."""
+  """The step of a line; infinite if the line is incomplete."""
   try:
     step = json.loads(line)["step"] if line.endswith(b"\n") else None
   except (KeyError, TypeError, ValueError, RecursionError):

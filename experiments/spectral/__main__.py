@@ -1,4 +1,4 @@
-"""The spectral core on problems with known answers: the thesis' claims tested.
+"""SVD and GCCA on problems with known answers (thesis 3.3).
 
 python -m experiments.spectral --workdir=runs/spectral        (half a minute)
 

@@ -44,8 +44,8 @@ def make(config: Config) -> report.Chapter:
     notes=[
       "Centering inside the SVD is exact; the rank-one update that the thesis "
       "applies afterwards is exact only at full rank.",
-      "Rows that a view lacks are best left out of it: taken as zeros they "
-      "pull the space towards themselves.",
+      "GCCA leaves missing rows out of the fit. As zeros they would pull the "
+      "shared space toward themselves.",
     ],
     question=findings.QUESTION,
     answer=findings.answer(errors, *recovery),

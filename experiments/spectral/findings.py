@@ -51,9 +51,9 @@ def claims(
       lambda x: x["inside"] < 1e-4,
     ),
     report.claim(
-      "Rows that a view lacks are best left out of its fit",
-      "{out:.0f} % of a planted space recovered, {zeros:.0f} % if they are "
-      "zeros, at {missing:.0f} % missing",
+      "GCCA should leave missing rows out, not treat them as zeros",
+      "with {missing:.0f} % missing it recovers {out:.0f} % of a planted "
+      "space, {zeros:.0f} % with zeros",
       {
         "out": last["left out"],
         "zeros": last["as zeros"],

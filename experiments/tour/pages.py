@@ -7,6 +7,9 @@ from experiments.run import report_page, report_style
 from experiments.tour import stops
 
 _TITLE = "A tour of repr_jax"
+_MAP = (
+  "Words asked for (bold) and their nearest words: two principal components."
+)
 _NEXT = (
   ("word vectors from your text", "python -m experiments.mvlsa --text=FILE"),
   ("sets from your documents", "python -m experiments.nvse --corpus=FOLDER"),
@@ -19,7 +22,10 @@ def page(visited: Sequence[stops.Stop]) -> str:
   """The page as text."""
   parts = []
   for number, stop in enumerate(visited, 1):
-    drawn = stop.picture and f"<figure>{stop.picture}</figure>\n"
+    drawn = stop.picture and (
+      f'<figure class="map">{stop.picture}<figcaption>{_MAP}</figcaption>'
+      "</figure>\n"
+    )
     if stop.chart is not None:
       drawn = report_page.chart_html(stop.chart)
     parts.append(

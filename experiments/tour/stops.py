@@ -1,4 +1,4 @@
-"""The stops of the tour: what is fitted, asked, drawn and measured."""
+"""The stops of the tour: each fits a model, asks it and draws the answer."""
 
 import inspect
 from typing import Any, NamedTuple
@@ -74,7 +74,7 @@ def words_stop(wordnet: data.WordNet, config: Config) -> tuple[Stop, Words]:
     f"correlation with people is {scored.value / 100:.2f}.",
     inspect.getsource(methods.word_vectors),
     None,
-    word_map.draw(list(shown), vectors[rows], asked, paper=None),
+    word_map.draw(list(shown), vectors[rows], asked, paper=None, side=460),
     report.Table(
       "Nearest words", ["word", "nearest first"],
       [[word, ", ".join(own)] for word, own in near.items()],
@@ -148,9 +148,9 @@ def rules_stop(wordnet: data.WordNet, config: Config) -> Stop:
   return Stop(
     "Do rules hold in the vectors?",
     "Two rules say that hyponyms are the inverse of hypernyms. Training has "
-    "all hypernyms of animals and one in twenty hyponyms. Of "
-    f"{len(sample)} others the mean reciprocal rank is {points[0].value:.2f} "
-    f"without and {points[1].value:.2f} with the rules.",
+    "all hypernyms of animals but only one in twenty hyponyms. On "
+    f"{len(sample)} held-out hyponyms the mean reciprocal rank is "
+    f"{points[0].value:.2f} without and {points[1].value:.2f} with the rules.",
     inspect.getsource(methods.knowledge_bases),
     report.Forest(
       "Held-out hyponyms, with 95 % intervals over facts.",
@@ -189,9 +189,9 @@ def links_stop(known: Words, config: Config) -> Stop:
         rows.setdefault(mention.surface, [own[0].entity, *parts])
   return Stop(
     "Which entity does a mention mean?",
-    f"Of {total} ambiguous mentions in texts that training lacks, {right} are "
-    f"linked right; the most frequent entity alone gets {prior}. The score of "
-    "an answer is the sum of three parts.",
+    f"Of {total} ambiguous mentions in held-out texts, {right} are linked "
+    f"right; always choosing the most frequent entity gets {prior} right. The "
+    "score of an answer is the sum of three parts.",
     inspect.getsource(methods.linker),
     report.Forest(
       "Mentions with two candidates or more.",

@@ -1,9 +1,9 @@
 """Rules as other programs write them: AMIE, AnyBURL and `_cons` files.
 
-AMIE prints atoms of three names parted by two blanks, the body before `=>`;
-AnyBURL `head(X,Y) <= body(X,A), body(A,Y)` after counts and a confidence; a
-`_cons` file has `r,s<TAB>confidence`, and `-r,s` where the arguments of r are
-exchanged. Rules that no built-in kind expresses are counted by the reason.
+AMIE prints atoms as three names separated by two blanks, the body before `=>`.
+AnyBURL prints `head(X,Y) <= body(X,A), body(A,Y)` after counts and a
+confidence. A `_cons` file has `r,s<TAB>confidence`; `-r,s` exchanges the
+arguments of r. Rules that no built-in kind expresses are counted by reason.
 """
 
 import collections
@@ -120,7 +120,7 @@ def read_foreign(
 
 
 def _reason(body, head, relations, entities) -> str | None:
-  """Why a rule cannot be used, whatever its shape."""
+  """Why a rule cannot be used, apart from its shape."""
   if not body:
     return "no body"
   for atom in (*body, head):

@@ -6,10 +6,10 @@ variables x, y, z and entities:
     RuleKind("Chain", "r(x,y) & s(y,z) ==> t(x,z)")
 
 `Chain` then takes the relations r, s and t. A head that begins with ! is
-denied: where the body holds, the head does not, so that the rule derives no
-fact and facts can break it. The form is all that deduction and the check of a
-rule need. `conditions` says, for score models by name, which conditions on the
-vectors make the rule hold (`repr_jax.kb`); the built-in models have those of
+negated: if the body holds, the head must not. Such a rule derives no fact, and
+facts can break it. Deduction and the check of a rule need the form alone.
+`conditions` maps the name of a score model to the conditions on its vectors
+that make the rule hold (`repr_jax.kb`). The built-in models define those of
 the built-in kinds themselves.
 """
 
@@ -33,11 +33,11 @@ _NOT = "!"
 
 
 class Variable(str):
-  """A variable of an implication, which a name may equal as text."""
+  """A variable of an implication; not equal to a name of the same text."""
 
 
 class Atom(NamedTuple):
-  """relation(head, tail); each a letter of a form, or a name or an id."""
+  """relation(head, tail): letters of a form, names or ids."""
 
   relation: Any
   head: Any
@@ -104,7 +104,7 @@ class RuleKind:
 
   @property
   def negated(self) -> bool:
-    """Whether the consequent is denied."""
+    """Whether the consequent is negated."""
     return self.form.partition("==>")[2].strip().startswith(_NOT)
 
   @property
@@ -153,8 +153,8 @@ class RuleKind:
       facts: head, relation and tail of each, as names or as ids.
 
     Returns:
-      The heads of the rule for every body among the facts; none where the
-      head is denied.
+      The heads of the rule for every body among the facts; none if the head
+      is negated.
     """
     if self.negated:
       return set()

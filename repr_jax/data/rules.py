@@ -160,8 +160,8 @@ def parse_rule(
 
   Args:
     text: a tab-separated rule, an implication or Kind(argument, ...).
-    relations: the relations that exist, which decide where a line can be read
-      in two ways; other names are taken too.
+    relations: the relations that exist; they resolve ambiguous lines. Other
+      names are accepted too.
     entities: the entities that exist, likewise.
     kind_of: the kind that a name stands for.
 
@@ -207,9 +207,9 @@ def split_atom(
 ) -> list[tuple[str, str, str]]:
   """The ways to read `relation(first, second)`, from outside in.
 
-  The first bracket ends the relation and the last one closes. Of several
-  commas one counts that has a variable on its other side: the first, the last
-  or, as two readings, both.
+  The first bracket ends the relation and the last one closes the atom. Of
+  several commas, the first or the last separates the arguments if a variable
+  stands outside of it. If both do, there are two readings.
 
   Args:
     text: the atom; brackets and commas in double quotes are part of a name.
@@ -304,7 +304,7 @@ def _readings(text: str, known: tuple[Collection[str], ...]) -> list[Atom]:
 def _name(text: str, known: Collection[str]) -> str | None:
   """The name that a text stands for, or None where it cannot be one.
 
-  One that closes more brackets than it opens must be known or in quotes.
+  A name with more closing than opening brackets must be known or in quotes.
   """
   plain = unquote(text)
   if text in known or plain != text:
@@ -333,7 +333,7 @@ def _check_names(
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
-  """A suggestion to add to a message, or nothing."""
+  """A suggestion for a message; empty if no name is close."""
   if len(name) > _LONGEST:
     return ""
   close = difflib.get_close_matches(name, sorted(known), n=1)

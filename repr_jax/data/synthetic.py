@@ -67,8 +67,8 @@ def zipf_counts(
   """Sparse counts with the frequency profile of text.
 
   Column c has about (c + 1)^-exponent as many nonzeros as the first, at most
-  n; low rows have more nonzeros and higher counts than high ones. Takes time
-  and memory proportional to nnz: 500,000 x 12,500 is no problem.
+  n. Earlier rows have more nonzeros and higher counts. Time and memory are
+  proportional to nnz, so 500,000 x 12,500 is feasible.
 
   Args:
     rng: the source of randomness, or a seed.

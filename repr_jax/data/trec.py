@@ -2,7 +2,7 @@
 
 A run line is `query Q0 document rank score tag`, a judgment line is
 `query iteration document relevance`; fields are separated by blanks. Ranks
-in a run file are ignored when it is read, as trec_eval does: scores decide.
+in a run file are ignored, as by trec_eval: scores decide the order.
 """
 
 import math

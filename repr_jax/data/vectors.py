@@ -1,8 +1,8 @@
 """Word vectors in the formats of the field.
 
 Layouts: `word2vec` (text with a header line), `glove` (text without one),
-`word2vec-binary`, and `npz` (arrays `words` and `array`). What is written is
-read back bit for bit as float32, and gensim's KeyedVectors reads it too.
+`word2vec-binary`, and `npz` (arrays `words` and `array`). Written float32
+vectors are read back bit for bit. gensim's KeyedVectors reads them too.
 """
 
 import dataclasses
@@ -362,7 +362,7 @@ def _digits(array: np.ndarray) -> list[bytes]:
 
 
 def _header(data: bytes, path: files.Path) -> tuple[int, int]:
-  """Parses `n d`; the sizes are claims and nothing is allocated for them."""
+  """Parses `n d`. Nothing is allocated by these sizes, which may be wrong."""
   sizes = _sizes(data)
   if sizes is None or not 1 <= sizes[1] <= _MAX_DIMENSION:
     raise errors.InputError(
@@ -397,7 +397,7 @@ def _layout_of(path: files.Path) -> str:
 
 
 def _check_writable(vectors: Vectors, layout: str, path: files.Path) -> None:
-  """Refuses what the layout could not give back."""
+  """Refuses words and values that the layout cannot hold."""
   if not vectors.words or not vectors.array.shape[1]:
     raise errors.InputError("there are no vectors to write", path=path)
   if len(set(vectors.words)) != len(vectors.words):

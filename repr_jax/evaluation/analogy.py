@@ -118,7 +118,7 @@ def solve_analogies(
         jnp.where(inside, own, block_words),
       ].set(-jnp.inf, mode="drop")
       top = scores.max(axis=1)
-      # The first place that holds the maximum; cheaper than argmax here.
+      # The first index of the maximum; cheaper than argmax here.
       at = jnp.where(scores == top[:, None], rows, n).min(axis=1)
       return _, (top, at)
 

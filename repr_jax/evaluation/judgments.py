@@ -1,10 +1,10 @@
 """Judged queries of set expansion, for any scorer (thesis 4.7).
 
 A scorer is a function from a query to the scores of all entities. Leave one
-out: each member of a query in turn is hidden and must be found by the others
-(`leave_one_out`, `held_out_ranks`, `rank_summary`). Human judgments: places
-of the published systems (`place_counts`, `first_places`), and whether a scorer
-would order their lists as the judges did (`pair_agreement`).
+out: hide each member of a query in turn, and rank it by the others
+(`leave_one_out`, `held_out_ranks`, `rank_summary`). Human judgments: ranks that
+judges gave to published systems (`place_counts`, `first_places`), and how often
+a scorer orders their lists as the judges did (`pair_agreement`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -245,9 +245,9 @@ def pair_agreement(
 ) -> Agreement:
   """Whether a scorer prefers the lists that judges preferred.
 
-  A list is worth the mean percentile of its first `depth` entities in the
-  scorer's own ranking of all: the share of entities that score lower, ties
-  counted half; 0 if it is empty. Pairs that judges tied or left open, and
+  The value of a list is the mean percentile of its first `depth` entities in
+  the scorer's ranking: the share of entities that score lower, ties counted
+  half. An empty list has the value 0. Pairs that judges tied or left open, and
   queries without features, are not counted.
 
   Args:

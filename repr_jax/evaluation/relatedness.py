@@ -1,10 +1,9 @@
 """Entity relatedness: candidates ranked by their cosine with a seed.
 
-NDCG@k and MAP where candidates are related or not (thesis 6.2.3), Spearman's
-correlation with the gold order where they are ranked (KORE). NDCG here has
-the discount 1 / log2(max(2, rank)) of Järvelin and Kekäläinen, whose first
-two ranks count alike, since the published figures have it; `retrieval.ndcg`
-has trec_eval's.
+Queries with binary labels get NDCG@k and MAP (thesis 6.2.3). Queries with a
+gold ranking (KORE) get Spearman's correlation. NDCG here has the discount
+1 / log2(max(2, rank)) of Järvelin and Kekäläinen, as the published figures
+have; its first two ranks count the same. `retrieval.ndcg` has trec_eval's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,8 +50,8 @@ def evaluate_relatedness(
     queries: the queries; all labeled or all ranked.
     vectors: of the entities, any length, [n, d]; zero for one without.
     rows: the row of each entity.
-    missing: what becomes of candidates without a vector: "last" ranks them
-      below all others, "skip" leaves them out of the query.
+    missing: "last" ranks candidates without a vector below all others,
+      "skip" leaves them out of the query.
 
   Returns:
     The figures.

@@ -1,10 +1,10 @@
 """Whether a difference between two systems is real (thesis 3.4.1).
 
-MRDS, the minimum required difference for significance, is a property of a
-test set and of a correlation r between systems: two systems that correlate by
-r and differ by more are significantly apart, whatever their own figures. A
-smaller difference may still be significant, above all between systems that
-correlate by more than r. `williams_test` tests one concrete pair.
+MRDS is the minimum required difference for significance. It depends on a test
+set and on a correlation r between systems: systems that correlate by r and
+differ by more than MRDS differ significantly, whatever their figures. A
+smaller difference can be significant too, mostly if the systems correlate by
+more than r. `williams_test` tests one pair of systems.
 Correlations and accuracies are fractions here; tables show them times 100.
 """
 
@@ -19,7 +19,7 @@ _SIGMA_STEP = 1e-3
 _CORRELATION_STEP = 1e-2
 _THETA_STEP = 1e-2
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
-# Accuracies are reported to 0.01%: what agrees to that counts as equal.
+# Accuracies are reported to 0.01%; smaller differences count as equal.
 _RESOLUTION = 1e-4
 
 
@@ -54,9 +54,9 @@ def williams_test(
       3 is Williams' own choice.
 
   Returns:
-    t, positive where b is better, and the one-tailed p of a t as large: 0
-    and 1/2 where both are equally good, as one system with itself is. Both
-    NaN where no three variables can have these correlations.
+    t, positive if b is better, and its one-tailed p. Equally good systems
+    give 0 and 1/2. Both are NaN if no three variables can have these
+    correlations.
   """
   if n <= 3:
     raise ValueError(f"the test needs more than 3 items, not {n}")
@@ -265,9 +265,9 @@ def paired_bootstrap(
     level: of the percentile interval.
 
   Returns:
-    The difference with its interval; p is twice the smaller share of
-    resamples on one side of zero, those at zero counted on both. Resamples of
-    one query are all that query: its interval is a point, and its p NaN.
+    The difference with its interval. p is twice the smaller share of
+    resamples on one side of zero; those at zero count on both sides. With a
+    single query the interval is a point and p is NaN.
   """
   differences = _paired(a, b)
   means = np.concatenate(
@@ -294,9 +294,9 @@ def paired_permutation(
   *,
   samples: int = 10_000,
 ) -> Difference:
-  """Permutation test: under the hypothesis, systems swap freely per query.
+  """Permutation test: swaps the systems' figures at random for each query.
 
-  Exact, over all sign patterns, where there are no more than `samples`.
+  Exact, over all sign patterns, if there are at most `samples` of them.
 
   Args:
     a: a figure of system a for each query, [n].

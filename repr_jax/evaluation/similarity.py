@@ -1,7 +1,7 @@
 """Word vectors against human judgment: similarity sets and choices.
 
-Figures are times 100, as in the thesis' tables, and come with how much of
-the set could be scored.
+Figures are times 100, as in the thesis' tables. Results also give the share of
+the set that was scored.
 """
 
 import dataclasses
@@ -191,7 +191,7 @@ def accuracy_result(
   missing: str,
   empty: str,
 ) -> Result:
-  """The accuracy of answers, with unanswered questions treated as told.
+  """The accuracy of answers; `missing` says how to count unanswered ones.
 
   Args:
     name: of the set.

@@ -6,9 +6,9 @@ side, with batch_size * candidates scores in memory. The loss is softmax
 cross-entropy (Lacroix et al. 2018) or the mean BPR loss over the candidates;
 the penalty is N3 (sum of cubed moduli) or L2.
 
-To a sample, softmax adds for each fact the entity that stands in its other
-place: in most models nothing is nearer to (r, (e, ?)) than e itself, and a
-sample hardly ever draws it.
+With sampled candidates, softmax also scores each fact's other entity: most
+models score (r, (e, e)) highest among all (r, (e, ?)), and a sample hardly ever
+contains e.
 """
 
 import dataclasses
@@ -25,8 +25,8 @@ from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops.precision import chosen_products
 
-# Relations up to which queries of all relations at once (`batch_queries`) are
-# cheaper than a relation for each fact.
+# Up to so many relations, queries of all relations at once (`batch_queries`)
+# are cheaper than gathering each fact's relation.
 _TOGETHER = 64
 
 
@@ -103,8 +103,8 @@ class _Asked(NamedTuple):
   Attributes:
     queries: of heads and of tails, each [B, d] and [B].
     truth: scores of the facts as answers of heads and of tails, each [B].
-    own: scores of the facts with the entity of the other place put in, for
-      heads and for tails, each [B].
+    own: scores of (r, (e, e)) for the fact's tail and for its head e, each
+      [B].
     links: sum over the batch of the relations' penalty, scalar.
   """
 
@@ -198,7 +198,7 @@ def rows_loss(
 
 
 def _over_devices(config, rows, sampled):
-  """Facts go over the devices, unless all entities do."""
+  """Shards facts over the devices, unless the entities are sharded."""
   if config.mesh is None:
     return rows
   axes = (config.mesh.axis_names,) if sampled else ()

@@ -1,17 +1,16 @@
 """Projected stochastic gradient descent on BPR (thesis algorithm 2).
 
-Each fact meets unknown facts one at a time; -log sigmoid(score(fact) -
-score(unknown fact)) + penalty norm2 goes down first in the relations with
-the entities fixed, then in the entities with the relations fixed, and each
-step ends with the projection onto what the rules allow. The entities' gradient
-is taken at the new relations, or with `SGDConfig.gradients` "once" at the old.
-Only rows that a batch touches are read or written.
+Each fact is compared with one unknown fact at a time. A step descends
+-log sigmoid(score(fact) - score(unknown fact)) + penalty norm2 first in the
+relations with the entities fixed, then in the entities with the relations
+fixed, and then projects onto the rules. The entities' gradient is taken at the
+new relations, or with `SGDConfig.gradients` "once" at the old ones. Only rows
+that a batch touches are read or written.
 
 With batches of 1 and `steps_per_batch` this is the thesis' algorithm exactly:
 all unknown facts of a fact, then the next fact. In a larger batch an entity
-moves by the sum of its gradients, which is what steps of one fact each would
-do to the first order, and a relation, which most facts of a batch may share,
-by their mean.
+moves by the sum of its gradients, which equals single steps to first order. A
+relation moves by their mean, since most facts of a batch may share it.
 """
 
 import dataclasses
@@ -47,8 +46,8 @@ class SGDConfig:
     negative_sampling: "any" draws from all unknown facts, as the thesis does;
       "corrupt" replaces the head or the tail of the fact.
     batch_size: facts in a step of a pass.
-    steps_per_batch: steps on a batch of a pass before the next, each with
-      other unknown facts: S of algorithm 2. With 1 and S passes, facts take
+    steps_per_batch: steps on a batch before the next batch, each with other
+      unknown facts: S of algorithm 2. With 1 step and S passes, facts take
       turns instead.
     gradients: "twice" takes the entities' gradient anew after the relations
       have moved; "once" takes both at the start of the step, as algorithm 2

@@ -57,7 +57,7 @@ class Ridge(NamedTuple):
 
 
 class RescalState(NamedTuple):
-  """RescalState of alternating least squares.
+  """State of alternating least squares.
 
   Attributes:
     model: the factors and cores.
@@ -243,8 +243,8 @@ def fit_runs(
 ) -> tuple[RescalModel, Array, Array]:
   """Several runs in one program, one after another.
 
-  A run fills all cores by itself, and sparse products are fast one matrix at
-  a time only, so runs share the program and not the instruction.
+  Runs share the compiled program but are not vmapped: one run fills all cores,
+  and batched sparse products would be slower.
 
   Args:
     relations: of all runs, from `slices.stack`; leading axis n.
@@ -425,9 +425,9 @@ def _solved(
 ) -> Array:
   """Terms times (weight + ridge I)^-1, or a basis of that without ridge.
 
-  What is small, d by d, is applied before what is long, v by d. Without ridge
-  the basis comes from U / values where weight = U values U', which is all but
-  orthonormal near the solution, whatever the condition of the weight.
+  Small factors, [d, d], are applied before long ones, [v, d]. Without ridge the
+  basis comes from U / values, where weight = U values U'. It is nearly
+  orthonormal close to the solution, whatever the condition of the weight.
   """
   values, vectors = eigh((weight + weight.T) / 2)
   if ridge is not None:

@@ -1,10 +1,10 @@
 """Whether rules hold: the largest violation over many entities.
 
-A rule fails by min(score(antecedents)) - score(consequent) where that is
-positive, where the consequent is denied with the sign of its score turned. It
-is measured on entities sampled from the region the constraints
-allow, which is what the guarantee is about, and on the trained entities.
-Scores are taken in float64, so that rounding is not read as a violation.
+The violation of a rule is min(score(antecedents)) - score(consequent) if that
+is positive; a negated consequent has its score's sign turned. It is measured on
+entities sampled from the region of the constraints, to which the guarantee
+applies, and on the trained entities. Scores are computed in float64, so that
+rounding is not taken for a violation.
 """
 
 import functools
@@ -74,7 +74,7 @@ def check_rules(
     The violations.
 
   Raises:
-    InputError: where a table is not finite, of which nothing could be said.
+    InputError: a table is not finite.
   """
   scores.check_tables(params)
   indexed = rule_set.index_rules(rules, relations, entities)
@@ -115,8 +115,8 @@ def sample_entities(
     constraints: the region; anything where None.
 
   Returns:
-    Entities, [n, d]; a quarter of them sparse, so that faces and corners of
-    the region are met too.
+    Entities, [n, d]; a quarter of them sparse, to cover faces and corners of
+    the region.
   """
   spread = max(float(np.std(table)), 1e-3)
   drawn = spread * rng.standard_normal((count, table.shape[1])) * 2

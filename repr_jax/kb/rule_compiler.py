@@ -1,9 +1,9 @@
 """Rule sets compiled into arrays that a projection can use.
 
 `compile_rules` turns rules into `Constraints`. Rules that share relations
-are treated as one system: implications that run in a circle become ties
-(one value for all, their mean), and what remains is a set of inequalities
-without circles, which `rule_projection` projects onto jointly.
+are treated as one system. Implications that form a cycle become ties: their
+members share one value, the mean. The remaining inequalities have no cycles,
+and `rule_projection` projects onto all of them jointly.
 """
 
 import dataclasses
@@ -76,7 +76,7 @@ class Constraints:
     plane_named: entities of each, as places in `named`, [h, 2].
     plane_coef: factors, 0. for padding, [h, 2].
     named: entities that a rule names, [M].
-    region: where every entity lives; None where anywhere will do.
+    region: allowed region of all entities; None if unbounded.
   """
 
   model: ScoreModel = dataclasses.field(metadata={"static": True})
@@ -104,7 +104,7 @@ def compile_rules(
   nonnegative: bool = False,
   dtype: Any = jnp.float32,
 ) -> Constraints:
-  """Compiles rules for a model; names or kinds it lacks are errors.
+  """Compiles rules for a model; unknown names or kinds are errors.
 
   >>> from repr_jax import kb
   >>> rules = ["RevImp(hypernym, hyponym)", kb.Rule("Symm", ["similar_to"])]
@@ -174,10 +174,9 @@ class _Builder:
   def constraints(self, indexed, nonnegative) -> Constraints:
     """The arrays of a rule set.
 
-    Ties, floors and linear conditions always leave room: with all relation
-    parts at -m and all entities at m (0 in models without a box) every one
-    of the linear conditions holds. What the bilinear ones leave is seen when
-    a start is looked for.
+    Ties, floors and linear conditions are always feasible: all relation
+    parts at -m and all entities at m (0 in models without a box) meet every
+    linear condition. `checked_start` tests the bilinear ones.
     """
     conditions, ties, edges, floors = self._reduce(indexed)
     named = _named(conditions)
@@ -245,7 +244,7 @@ class _Builder:
     )
 
   def _reduce(self, indexed):
-    """Conditions; ties with circles contracted; edges of classes; floors."""
+    """Conditions; ties with cycles contracted; edges of classes; floors."""
     conditions = rule_set.collect(self.model, indexed, self.config)
     ties, floors = _Ties(self.nodes), []
     for first, second, ratio in conditions.ties:
@@ -268,11 +267,11 @@ class _Builder:
     return conditions, ties, edges, floors
 
   def _scaled(self, conditions, ties):
-    """Scaled implications as ties with a floor, where no others imply them.
+    """Scaled implications as ties with a floor, unless others imply them.
 
-    Equal vectors meet them too, without a floor. So rules that hang together
-    and that no ratios and floors satisfy become equalities, and all of them
-    where there are linear conditions, which a floor could not be joined with.
+    Equal vectors meet them too, without a floor. So connected rules that no
+    ratios and floors satisfy become equalities. With linear conditions, which
+    cannot be combined with a floor, all of them do.
     """
     scaled = [(self._node(a), self._node(b)) for a, b in conditions.scaled]
     turned = [(s, r) for r, s in scaled]
@@ -384,9 +383,9 @@ class _Ties:
 def _consequents_first(order, rows):
   """Order rows and those of relations alone, for `projections.lower_first`.
 
-  The first vector of each is lowered, so it has a positive factor, and rows in
-  which it has a negative one come later. Where rows run in a circle, or one
-  cannot be met by lowering, the order rows are all.
+  `lower_first` lowers the first vector of a row, so its factor is positive.
+  Rows in which that vector has a negative factor come later. If rows form a
+  cycle, or lowering cannot meet one, only the order rows are returned.
   """
   alone = [row for row in rows if not row[1]]
   if not alone:
@@ -413,14 +412,14 @@ def _consequents_first(order, rows):
 
 
 def _circles(edges, nodes):
-  """A label for each node, the same for nodes that reach one another."""
+  """Labels of strongly connected components."""
   ends = np.array(edges, int).reshape(-1, 2).T
   graph = sparse.coo_matrix((np.ones(len(edges)), tuple(ends)), (nodes, nodes))
   return sparse.csgraph.connected_components(graph, connection="strong")[1]
 
 
 def _depths(edges):
-  """Longest way down from each node of a graph without circles."""
+  """Length of the longest path from each node of an acyclic graph."""
   depth = {node: 0 for edge in edges for node in edge}
   for _ in range(len(depth)):
     changed = False
@@ -433,7 +432,7 @@ def _depths(edges):
 
 
 def _reduction(edges):
-  """Edges that no longer way implies."""
+  """Transitive reduction: edges that no longer path implies."""
   follow: dict[int, set[int]] = {}
   for a, b in edges:
     follow.setdefault(a, set()).add(b)
@@ -455,7 +454,7 @@ def _reduction(edges):
 
 
 def _merge(terms, place=None):
-  """Terms with equal items added up; those that cancel are left out."""
+  """Sums the terms of equal items; sums of zero are left out."""
   total: dict[int, float] = {}
   for value, item in terms:
     key = int(item) if place is None else place[item]

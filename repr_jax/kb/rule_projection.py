@@ -1,13 +1,12 @@
-"""Projections of a knowledge base onto what its rules allow.
+"""Projections of a knowledge base onto the sets that its rules define.
 
 Bilinear conditions are halfspaces in the relations for fixed entities and in
 the entities for fixed relations, so each step projects one of the two tables
-with the other held still: first the relations with the named entities as they
-were before the step, then the named entities with the new relations. A state
-that meets the conditions leaves both sets nonempty, so the conditions hold in
-every state from the first. Where a set is so thin that the projection has not
-come near enough to it, its answer is drawn back towards the state before the
-step, which lies in the set, as far as is needed.
+with the other held fixed: first the relations, given the named entities before
+the step, then the named entities, given the new relations. If a state meets
+the conditions, neither set is empty, so the conditions hold in every later
+state. If the projection does not converge to a thin set, its result is moved
+back toward the state before the step, which lies in the set, as far as needed.
 """
 
 import jax
@@ -94,7 +93,7 @@ def project_named(
   params: scores.Params,
   before: jax.Array | None = None,
 ) -> jax.Array:
-  """Puts the entities that rules name where the rules allow.
+  """Projects the entities that rules name.
 
   Args:
     constraints: the compiled rules.
@@ -187,11 +186,11 @@ def project_step(
 
 
 def project(constraints: Constraints, params: scores.Params) -> scores.Params:
-  """Projects any tables onto what the rules allow (thesis algorithm 2).
+  """Projects tables onto the set that the rules define (thesis algorithm 2).
 
-  The nearest relations for the entities as they are, then the nearest named
-  entities for these relations. Rules with bilinear conditions may need more
-  rounds than one: `checked_start` makes them.
+  Finds the nearest relations for the given entities, then the nearest named
+  entities for these relations. Bilinear conditions may need several rounds;
+  `checked_start` runs them.
 
   >>> import jax
   >>> from repr_jax import kb
@@ -216,9 +215,10 @@ def project(constraints: Constraints, params: scores.Params) -> scores.Params:
 
 
 def _draw_back(new, old, rows, planes):
-  """The point nearest to `new` on the way from `old` that is near enough.
+  """The feasible point nearest to `new` on the segment from `old`.
 
-  Violations are convex: a share of the way has at most that share of them.
+  Violations are convex: at a fraction of the way they are at most that
+  fraction.
   """
   there = projections.violation(new, rows, planes)
   here = projections.violation(old, rows, planes)
@@ -237,7 +237,7 @@ def _class_values(constraints, relations):
 
 @exact_products
 def rows_of(system: System, fixed: jax.Array) -> projections.Rows:
-  """Rows over the free vectors, with the fixed ones moved right.
+  """Rows over the free vectors; the fixed ones are moved into the bound.
 
   Args:
     system: the rows.

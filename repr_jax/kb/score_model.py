@@ -1,4 +1,4 @@
-"""A score model is one object: pure functions and what rules ask of it.
+"""Score models: objects of pure functions, with the conditions of rules.
 
 As a function of one entity z with the rest of a fact fixed, a model is
 <q, z> + c - w norm2(z), or -|q - z| + c with an L1 or L2 norm. So scoring all
@@ -53,22 +53,22 @@ class ScoreModel:
     name: how results and messages call it.
     tail_query: (relation [p], head [d]) -> Query, what (r, (e, ?)) asks.
     head_query: (relation [p], tail [d]) -> Query, what (r, (?, f)) asks.
-    norm_weight: w, how often norm2 of an entity is taken off the score.
+    norm_weight: w, the weight of norm2 of an entity, subtracted from the score.
     distance: "l1" or "l2" where the score of z is -|q - z| + c in that norm;
       None for <q, z> + c - w norm2(z).
     relation_size: numbers of a relation, p, for entities of d numbers.
     exact_score: (relation, head, tail) -> score, where `tail_query` would
       round more (distances by an expanded square); None for no other.
     batch_queries: (relations [R, p], one-hot [B, R], heads [B, d], tails
-      [B, d]) -> queries of heads and of tails, where that is faster for a
-      few relations than a relation for each fact; None for no other.
+      [B, d]) -> queries of heads and of tails, which is faster for few
+      relations than gathering each fact's relation; None if there is none.
     moduli: rows [.., p] -> squared moduli of their numbers, [.., q].
-    parts: nodes of a relation that conditions of rules speak of.
+    parts: number of nodes of a relation; conditions of rules refer to nodes.
     to_nodes: relations [R, p] -> nodes [R * parts, n]; None to cut each
       relation into `parts` equal parts.
     from_nodes: the inverse of `to_nodes`, where that is given.
-    signed: whether entities keep their signs even where rules are compiled
-      with `nonnegative`.
+    signed: whether entities may be negative even if rules are compiled with
+      `nonnegative`.
     ordered: d -> which numbers of an entity a one-way rule makes
       nonnegative, bool [d]; None for all.
     base: the model that a reciprocal one is made of: a relation then has two

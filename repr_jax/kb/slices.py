@@ -1,9 +1,10 @@
 """The matrices of RESCAL's relations, stored by the rows that they touch.
 
 A relation of a knowledge base names few of the entities: WN18's 18 relations
-have 41 thousand rows each, of which a seventh are not empty. So of each matrix
-only such rows are kept, and of its transpose too, because a product that
-gathers is several times faster than one that scatters. The rows are cut into
+have 41 thousand rows each, of which a seventh are not empty. So only nonempty
+rows of each matrix and of its transpose are stored. Both are needed, because a
+product that gathers is several times faster than one that scatters. The rows
+are cut into
 tiles that belong to one matrix each, so that products of tiles with a small
 matrix per relation are one batched product, whatever the number of relations.
 """
@@ -168,7 +169,7 @@ def stack(runs: Sequence[Slices]) -> Slices:
 def images(tiles: Tiles, dense: Array) -> tuple[Array, ...]:
   """Rows of base_b Q for a dense Q [v, d], as [T, t, d] for each of L lanes.
 
-  Lanes stay apart, since to join them would cost more than the products.
+  Lanes stay separate, since joining them would cost more than the products.
   """
   chex.assert_rank(dense, 2)
   _, count, width = tiles.rows.shape

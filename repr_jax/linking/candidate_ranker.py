@@ -2,8 +2,8 @@
 
 The first pass scores candidates by their own features. Its probabilities give
 the graph features of `candidate_graph`, and a second ranker of the same form
-scores own and graph features together: a random field of the document in one
-round of mean-field updates, with weights learned by maximum likelihood.
+scores own and graph features together. This is one round of mean-field updates
+in a random field of the document, with weights learned by maximum likelihood.
 """
 
 import dataclasses
@@ -71,7 +71,7 @@ class Decision(NamedTuple):
   Attributes:
     best: place of the best candidate, int32 [m]; -1 where there are none.
     probabilities: of the candidates, [m, c]; 0 in masked places.
-    scores: whose softmax they are, [m, c]; -inf in masked places.
+    scores: logits of the probabilities, [m, c]; -inf in masked places.
     first: probabilities of the first pass, [m, c].
     features: features of the second pass, [m, c, f + 16].
   """

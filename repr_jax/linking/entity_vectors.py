@@ -152,10 +152,9 @@ def margin_step(
 ) -> tuple[MarginState, jax.Array]:
   """One step of Adagrad along the unit sphere, then back onto it.
 
-  The gradient is that of the loss at z / |z|, so that it vanishes on average
-  where z is best. Steps along the plain gradient would stop elsewhere: its
-  part along z, which the projection removes, is scaled by Adagrad like all
-  others.
+  The gradient is that of the loss at z / |z|, so its mean is zero at the
+  optimum. Plain gradients would stop elsewhere: Adagrad also scales their part
+  along z, which the projection then removes.
 
   Args:
     state: the entity.
@@ -321,8 +320,8 @@ def _step(config, state, table, bag, ids, margin, learning_rate):
 def _draw(config, bag, noise, key):
   """Ids of the words of one step, int32 [num_positives + num_negatives]."""
   first, second = jax.random.split(key)
-  # 24 bits are what a float32 holds, and more than a bag has words. Without
-  # a type there would be 64 of them where x64 is enabled.
+  # A float32 holds 24 bits, enough for the words of a bag. The type is given,
+  # since bits are 64 wide by default if x64 is enabled.
   bits = jax.random.bits(first, (config.num_positives,), jnp.uint32) >> 8
   place = (bits.astype(jnp.float32) / 2**24 * bag.size).astype(jnp.int32)
   own = bag.begin + jnp.clip(place, 0, jnp.maximum(bag.size - 1, 0))

@@ -17,7 +17,7 @@ _HYPER = train.Hyper()
 
 
 def weigh(field: mentions.Field, min_mentions: int = 1) -> sp.csr_array:
-  """The field as representations see it: words by BM25, the rest as they are.
+  """Weights a field: words by BM25, other features unchanged.
 
   Args:
     field: the field of n mentions.

@@ -1,7 +1,7 @@
 """Vectors of entities by an autoencoder of their bags of words (thesis 6.2).
 
-The vector of an entity is the posterior mean of its bag. The null objective is
-the same with an encoder that was not trained.
+The vector of an entity is the posterior mean of its bag. The null objective
+uses an untrained encoder.
 """
 
 from typing import Any

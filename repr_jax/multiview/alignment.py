@@ -52,8 +52,8 @@ class Corpus(NamedTuple):
   Attributes:
     batches: its sentences; those with an empty or too long side left out.
     source: source word of each pair that occurs, 0 for no word and 1 + id
-      for a word, ascending, int32 [p]; then pairs of a word past the last,
-      which no sentence has, so that bitexts share compiled programs.
+      for a word, ascending, int32 [p]. Padding follows: pairs of a word that
+      no sentence has, so that bitexts share compiled programs.
     target: target word of each pair, int32 [p].
     shapes: distinct (target, source) lengths, int32 [l, 2]; then zeros.
     skipped: sentences left out.

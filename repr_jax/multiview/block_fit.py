@@ -1,8 +1,7 @@
 """Fits that never hold all factors on one device: streamed, or over a mesh.
 
-Views are factored where `sharding` puts them. Only a view's block of M~ goes
-on: into the state of a streamed combination, or into its place in M~ over all
-devices.
+Views are factored where `sharding` places them. Only a view's block of M~ is
+kept: in the state of a streamed combination, or in M~ sharded over all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +38,7 @@ class Loss(NamedTuple):
 
 
 class Done(NamedTuple):
-  """A combination and what its projections are made of.
+  """A combination and the parts of its projections.
 
   Attributes:
     combined: V, eigenvalues, coordinates and shares.
@@ -49,7 +48,7 @@ class Done(NamedTuple):
     scale: K^(-1/2), [n].
     lost: share of the views' energy that was dropped.
     errors: relative error of each view's worst singular value, [J].
-    gather: brings rows [n, k] into order on the host; None if they are.
+    gather: brings rows [n, k] into order on the host; None if in order.
   """
 
   combined: Combination

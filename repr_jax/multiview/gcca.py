@@ -176,8 +176,8 @@ def combine(
     >>> keys = jax.random.split(jax.random.key(0), 3)
     >>> rank_4 = lambda x, key: multiview.factor_view(x, 4, np.ones(50), key)
     >>> factors, _ = jax.vmap(rank_4)(views, keys)
-    >>> found = multiview.combine(factors, 2, keys[0])
-    >>> found.v.shape, found.shares.shape
+    >>> combined = multiview.combine(factors, 2, keys[0])
+    >>> combined.v.shape, combined.shares.shape
     ((50, 2), (3,))
   """
   factors = unstacked(factors)
@@ -332,7 +332,7 @@ def share(coordinates: Array, present: Array, lengths: Array) -> Array:
 
 
 def scaled_eigenvectors(values: Array, vectors: Array) -> tuple[Array, Array]:
-  """Eigenpairs of M~' M~ as what M~ is multiplied with to give V.
+  """Scales eigenvectors of M~' M~ so that M~ times them is V.
 
   Args:
     values: eigenvalues, descending, [k].

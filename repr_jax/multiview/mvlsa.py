@@ -147,8 +147,8 @@ def fit(
 
   Args:
     views: matrices [n, d_j]: numpy or jax arrays, `ops.Sparse`, BCOO, BCSR or
-      scipy matrices, or functions that give one. A row that has a nonzero
-      entry is observed; this is asked before any weighting.
+      scipy matrices, or functions that return one. A row with a nonzero entry
+      before weighting is observed.
     k: dimension of the vectors.
     m: rank of each view's SVD; min(d_j, m) is used.
     ridge: r_j, one for all views or one for each.
@@ -165,13 +165,13 @@ def fit(
       does not fit, which `lost` reports.
     tolerance: relative error at which each SVD stops.
     max_cycles: how often an SVD may fill its basis; bounds the work on flat
-      spectra, whose last values never get as good as the tolerance.
+      spectra, whose last values do not reach the tolerance.
     projections: also compute U_j (streaming then reads each view again).
     key: random key, or seed, of the SVDs' starting blocks.
     factors: an earlier fit that kept its factors, or the factors of each
-      view; the views are then not read, and may be empty. m cuts them. Of
-      bare factors the weighting of the views is not known, so that the fit
-      cannot `transform`.
+      view; the views are then not read, and may be empty. m truncates them.
+      A fit to bare factors cannot `transform`, since the views' weighting is
+      unknown.
     keep_factors: return the factors of the views, [n, J m].
     report: called with a view's number and its error after each SVD.
     mesh: devices with axes "rows" and "views": rows of a view go over the

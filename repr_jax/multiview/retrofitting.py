@@ -1,4 +1,4 @@
-"""Word vectors moved toward a lexicon: the plain way to add one.
+"""Moves finished word vectors toward a lexicon.
 
 Retrofitting (Faruqui et al. 2015) and counter-fitting (Mrksic et al. 2016)
 change finished vectors; multiview LSA takes the lexicon as a view instead.

@@ -3,10 +3,9 @@
 On a mesh with axes "rows" and "views", V views at a time are decomposed, each
 on its own part of the mesh, with its rows over the devices of that part. The
 left factors then move, in one exchange, to rows over all devices; there they
-are combined. What is summed over devices is as small as products with X'X
-([d, b]), Gram matrices of factors and the Gram matrix of all factors, of which
-each device keeps its share of rows. No array of words is ever gathered on a
-device.
+are combined. Sums over devices are small: products with X'X ([d, b]), Gram
+matrices of factors, and the Gram matrix of all factors, of which each device
+keeps its share of rows. No device ever gathers an array of all words.
 """
 
 import functools
@@ -38,7 +37,7 @@ AXES = ("rows", "views")
 def make(
   mesh: Mesh | None, weights: np.ndarray, view_weights: np.ndarray
 ) -> "OneDevice | OnMesh":
-  """Where a fit with W_j K_j [J, n] and c_j [J] has its arrays."""
+  """Chooses the placement of a fit with W_j K_j [J, n] and c_j [J]."""
   if mesh is None:
     return OneDevice(weights, view_weights)
   return OnMesh(mesh, weights, view_weights)
@@ -101,7 +100,7 @@ class OneDevice:
 
 
 class OnMesh:
-  """Views over parts of a mesh, and what is combined over the whole of it.
+  """Views on parts of a mesh, their combination on the whole mesh.
 
   Attributes:
     rows: n with the padding.

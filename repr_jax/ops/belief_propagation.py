@@ -57,8 +57,8 @@ def max_product(
   linked = there[:, None] & there & ~jnp.eye(count, dtype=bool)
   if edges is not None:
     linked &= edges
-  # States come first and variables last, [c, .., m], inside: what is longest
-  # lies together in memory, which makes the maxima several times faster.
+  # Inside, states come first and variables last, [c, .., m]: the longest axis
+  # is contiguous in memory, which makes the maxima several times faster.
   mask = mask.T
   unary = jnp.where(mask, unary.T, 0)
   pair = linked & mask[:, None, :, None] & mask[None, :, None]
@@ -95,6 +95,6 @@ def _round(unary, pairwise, received, damping, messages):
 
 def _normalize(scores, mask):
   """Log-probabilities over the first axis, 0 in masked places."""
-  # Not -inf, of which the maximum of a variable without states would be one.
+  # A finite floor: the maximum of a variable without states must not be -inf.
   scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
   return jnp.where(mask, jax.nn.log_softmax(scores, axis=0), 0)

@@ -1,9 +1,9 @@
 """Meshes of devices: how they are named, and how arrays are laid out on them.
 
-Nothing here is more than JAX's own `Mesh`, `NamedSharding` and `shard_map`.
-Dense mathematics stays as it is: given arrays that are laid out on a mesh,
-`jit` cuts a program into one for each device. Programs that a compiler cannot
-cut (sparse products, decompositions) are mapped over the shards by `shard_map`.
+Thin helpers over JAX's own `Mesh`, `NamedSharding` and `shard_map`. Dense code
+needs no change: `jit` partitions a program whose arrays are laid out on a mesh.
+Programs that the compiler cannot partition (sparse products, decompositions)
+are mapped over the shards by `shard_map`.
 """
 
 import functools
@@ -161,9 +161,9 @@ def shard_map(
 ) -> Callable:
   """JAX's `shard_map`, under the name and arguments of any version.
 
-  Loops and decompositions inside have no rule for the check of replication,
-  so it is off: the caller makes sure that outputs which `out_specs` calls
-  replicated are.
+  The check of replication is off, since loops and decompositions have no rule
+  for it. The caller ensures that outputs are replicated where `out_specs` says
+  so.
 
   Args:
     function: from parts on one device to parts on one device; sums and

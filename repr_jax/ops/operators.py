@@ -77,8 +77,7 @@ def as_operator(x: Array | Sparse | Sharded | Operator) -> Operator:
 def scaled(x: Array | Sparse | Sharded | Operator, scale: Array) -> Operator:
   """c X for a scale c [] and X [n, d], without forming it.
 
-  The factor Q is scaled, not the product, so that neither a tiny nor a huge
-  matrix leaves the range of floats.
+  The factor Q is scaled, not the product, which avoids overflow and underflow.
   """
   op = as_operator(x)
   return Operator(
@@ -134,8 +133,8 @@ def column_means(
 def centering_noise(mean: Array, rows: Array, right: Array) -> Array:
   """Rounding error of centering, along each right singular vector.
 
-  Columns that are constant, or that add up to a constant, lose a direction
-  when they are centered. A singular value below this is such a direction.
+  Centering removes a direction if columns, or sums of them, are constant. A
+  singular value below this bound marks such a direction.
 
   Args:
     mean: mu, [d].

@@ -168,8 +168,8 @@ def ppca_posterior(model: PCA, x: Array) -> tuple[Array, Array]:
 def ppca_log_likelihood(model: PCA, x: Array) -> Array:
   """Log-density log N(x; mean, M M' + s2 I) of each row.
 
-  A noise of 0 counts as the smallest positive one: rows beside the plane of
-  the components then get -inf.
+  A noise of 0 is replaced by the smallest positive float: rows outside the
+  plane of the components then get -inf.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import ops
@@ -202,7 +202,7 @@ def ppca_log_likelihood(model: PCA, x: Array) -> Array:
 def _total_variance(x: Array | Sparse, scale: Array, mean: Array) -> Array:
   """Sum of the variances of columns of c X, whose means are given.
 
-  Means far above them do not cancel.
+  Large means cause no cancellation.
   """
   n = x.shape[0]
   if not isinstance(x, Sparse):

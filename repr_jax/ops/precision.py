@@ -1,4 +1,4 @@
-"""Floats: 64-bit types in a context, sizes near 1, precision of products."""
+"""Floating point: 64-bit contexts, exact scaling, precision of products."""
 
 import contextlib
 import functools
@@ -13,10 +13,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def enable_x64(wanted: bool = True) -> contextlib.AbstractContextManager:
-  """A context in which 64-bit types are allowed, or are not.
+  """A context that enables or disables 64-bit types.
 
   Args:
-    wanted: whether they are.
+    wanted: whether to enable them.
 
   Returns:
     The context manager.
@@ -29,7 +29,7 @@ def enable_x64(wanted: bool = True) -> contextlib.AbstractContextManager:
 def near_one(largest: Any, xp: Any = jnp) -> Any:
   """The power of two that brings a size near 1: scaling by it is exact.
 
-  Division by a size would not do: the inverse of 3e38 is 0 on many devices.
+  Division could underflow: the inverse of 3e38 is 0 on many devices.
 
   Args:
     largest: sizes, floating [...].
@@ -53,7 +53,7 @@ def exact_products(function: _F) -> _F:
   """Computes a function's float32 products in float32 on every device.
 
   A TPU rounds the inputs of a product to bfloat16 and a recent GPU to TF32
-  unless more is asked for. Decorates what a guarantee or an accuracy rests on:
+  by default. Use it where a guarantee or an accuracy depends on precision:
   decompositions, projections, rules.
 
   Args:
@@ -74,15 +74,15 @@ def exact_products(function: _F) -> _F:
 def chosen_products(function: _F) -> _F:
   """Computes a function's products in float32 unless the caller chose less.
 
-  Decorates what coarse products are enough for: gradients of an autoencoder,
-  scores that rank. `jax.default_matmul_precision("bfloat16")` around a call,
-  or `JAX_DEFAULT_MATMUL_PRECISION=bfloat16` around a program, chooses them.
+  Use it where coarse products suffice: gradients of an autoencoder, scores
+  that rank. `jax.default_matmul_precision("bfloat16")` around a call, or
+  `JAX_DEFAULT_MATMUL_PRECISION=bfloat16` around a program, chooses them.
 
   Args:
     function: any function; products in functions that it calls count too.
 
   Returns:
-    The function, exact where JAX's own setting is not set.
+    The function; it is exact unless JAX's own setting is set.
   """
   exact = exact_products(function)
 

@@ -2,9 +2,9 @@
 
 A concept z ~ N(0, s2 I) gives the features of an entity: multinomial with
 softmax(decoder(z)), or independent Bernoulli. An encoder with tanh layers
-gives a diagonal Gaussian q(z | x). Two tables are as long as there are
-features, the encoder's first layer [F, h] and the decoder [F, d + 1] with its
-bias as the last column; everything else is small. Functions take one entity.
+gives a diagonal Gaussian q(z | x). Two tables have a row for each feature: the
+encoder's first layer [F, h] and the decoder [F, d + 1], whose last column is
+its bias. Everything else is small. Functions take one entity.
 The bound itself is in `train`, which computes it for a batch.
 """
 
@@ -56,8 +56,8 @@ class Config:
       linear encoder are sums over features, and so is the cosine score.
     unit_inputs: scale the encoder's inputs of an entity to length 1.
     targets: of a multinomial decoder: "counts", or "inputs", the encoder's
-      inputs scaled to sum 1; then `Hyper.likelihood` says how many features
-      an entity counts for.
+      inputs scaled to sum 1; `Hyper.likelihood` then weights an entity like
+      that many features.
   """
 
   dim: int = 50

@@ -26,8 +26,8 @@ class Batch(NamedTuple):
 
   Padding of `features` and `samples` are distinct numbers from F on, which
   no table has a row for; that of `cells` is b u, outside the matrix. Over a
-  mesh both have a row for each of S shards of the tables, with the shard's
-  features alone (`by_shard`): [S, u / S] and [S, s / S].
+  mesh both have one row for each of S shards of the tables, which lists only
+  the shard's features (`by_shard`): [S, u / S] and [S, s / S].
 
   Attributes:
     features: distinct features of the batch, ascending, int32 [u].
@@ -72,7 +72,7 @@ def dense_batch(counts: jax.Array) -> Batch:
 
 
 def check_counts(counts: sp.csr_array) -> sp.csr_array:
-  """Counts as the packing wants them: merged, sorted, finite, positive.
+  """Checks counts for packing: merged, sorted, finite, positive.
 
   Args:
     counts: [X, F].

@@ -3,10 +3,10 @@
     score(Q, x) = cos(mean_x - c, q),  q = sum over Q of tau u_x,
 
 where mean_x is the mean of q(z | x), c the mean of these over all entities and
-u_x is mean_x - c scaled to length 1. The distance of natural parameters grows
-with how much is known of an entity; the cosine does not see lengths. With the
-pooling "product", q is the mean of the product of experts less c, and with
-"merged" that of the entity that has all members' features.
+u_x is mean_x - c scaled to length 1. Distances of natural parameters grow with
+the number of an entity's features; the cosine ignores lengths. With the pooling
+"product", q is the mean of the product of experts less c. With "merged" it is
+that of one entity that has all members' features.
 
 If the encoder is linear, mean_x is a sum over features, and so is the score:
 feature i with input a_i adds a_i (T_i M) . q / |mean_x - c|, T the first layer
@@ -48,7 +48,7 @@ def prepare(means: jax.Array, inputs: Table | None = None) -> Side:
 def direction(
   center: jax.Array, means: jax.Array, weights: jax.Array
 ) -> jax.Array:
-  """The query of members, each counted alike whatever its length.
+  """The query of members, each with the same influence whatever its length.
 
   Args:
     center: [d].

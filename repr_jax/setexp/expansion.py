@@ -2,8 +2,8 @@
 
 A query's Gaussian is the product of its members' (thesis 4.5, 4.6). Entities
 are ranked by a score between Gaussians or by the features that the concept
-decodes to; `Ranking` says by which, in traced numbers, so that one program
-serves every score. `contributions` takes the score of an entity apart.
+decodes to. `Ranking` selects the score by traced numbers, so that one program
+serves every score. `contributions` splits the score of an entity.
 Functions take one query; `expand` takes a batch.
 """
 
@@ -44,8 +44,8 @@ class Model:
     features: BM25 weights of the entities' features.
     lexical: statistics of the entities' counts, for those weights.
     config: the configuration, static.
-    cosine: what the cosine score needs of the entities; computed for each
-      query if None.
+    cosine: the entities' side of the cosine score; computed for each query if
+      None.
   """
 
   params: autoencoder.Params

@@ -1,4 +1,4 @@
-"""Why a query has its answers, for any system of this package (thesis 4.4).
+"""Explanations of answers, for any system of this package (thesis 4.4).
 
 A system gives weights of features (`rationale`) and scores rows of features
 (`score_rows`); here these become named features, sentences in order, and a
@@ -160,8 +160,8 @@ def concept_table(
     both_signs: also the top features of decoder(-e_j).
 
   Returns:
-    One entry for each of the d dimensions; weights are logits without the
-    bias, which all dimensions share, but the order is that of the logits.
+    One entry for each of the d dimensions. Features are ordered by their
+    logits; weights are logits without the bias, which all dimensions share.
   """
   decoder = np.asarray(decoder)
   bias = decoder[:, -1]

@@ -1,7 +1,7 @@
 """Several trainings of the autoencoder in one program.
 
-Runs have their own keys and hyperparameters, which are arrays; all else is
-the same for them. An ensemble over seeds is `fit_runs` of its keys.
+Runs have their own keys and hyperparameters, as arrays, and share all else. To
+train an ensemble over seeds, pass its keys.
 """
 
 import functools
@@ -77,7 +77,7 @@ def fit_runs(
     The models, each as `fitting.fit` gives it for its key.
   """
   count = keys.shape[0]
-  # The last run stands in for those that would fill the last device.
+  # Copies of the last run fill up the last device.
   more = 0 if mesh is None else -count % mesh.size
   runs = [*range(count), *[count - 1] * more]
   hypers = [_of_run(hyper, i, count) for i in runs]

@@ -97,7 +97,7 @@ class Fitted(NamedTuple):
 
 
 def prepare(config: autoencoder.Config, counts: sp.csr_array) -> Problem:
-  """Checks counts and gathers what training takes from them.
+  """Checks counts and computes the statistics for training.
 
   Args:
     config: the configuration.
@@ -269,7 +269,7 @@ def bound(
 def keep_best(
   best: Best | None, params: autoencoder.Params, elbo: float
 ) -> Best:
-  """Takes the parameters if their bound is better, and counts if not.
+  """Keeps the parameters if their bound is better; else counts the epoch.
 
   Args:
     best: the best so far, or None.
@@ -277,7 +277,7 @@ def keep_best(
     elbo: their validation bound.
 
   Returns:
-    The best after this look.
+    The best so far.
   """
   if best is not None and not elbo > best.elbo:
     return best._replace(idle=best.idle + 1)

@@ -1,9 +1,8 @@
 """A query: a few entities with signed weights, from the table or new.
 
-Every system of this package scores the same `Query` against its entities, so
-that the variational model and the baselines are asked in one way (thesis 4.2
-and 4.6): the members' features, how much each counts, and where each is in
-the table, if it is there.
+Every system of this package, the variational model and the baselines, scores
+the same `Query` (thesis 4.2 and 4.6): the members' features, their weights and,
+if they are in the table, their rows.
 """
 
 from collections.abc import Sequence
@@ -96,8 +95,8 @@ def exclude(scores: np.ndarray, query: Query) -> np.ndarray:
 def best(scores: np.ndarray, k: int) -> np.ndarray:
   """Rows of the k highest scores, best first, ties by row number.
 
-  The k-th highest of the maxima of blocks is no higher than the k-th highest
-  score, so that only what reaches it has to be sorted.
+  Only scores that reach the k-th highest block maximum are sorted, since that
+  is at most the k-th highest score.
 
   Args:
     scores: score of each entity, [X]; -inf for one that must not return.
@@ -107,7 +106,7 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
     The rows, int64 [at most k]; none with a score of -inf.
 
   Raises:
-    InputError: where a score is not a number, which has no place.
+    InputError: a score is NaN.
   """
   if k < 1:
     raise InputError(f"at least one result must be asked for, not {k}")

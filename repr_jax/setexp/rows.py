@@ -2,9 +2,9 @@
 
 `Rows` lists the features of an entity with their counts, padded to a common
 length. A `Table` holds weighted features of all entities for products with a
-vector: entities of similar length stand together, so that little is padding
-(ELL), and a gather along each row is faster on a CPU than a compressed
-product. Many vectors at once go through `ops.sparse`.
+vector. Entities of similar length are grouped, so that little is padding (ELL).
+A gather along each row is faster on a CPU than a compressed product. Products
+with many vectors at once use `ops.sparse`.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,8 @@ from repr_jax import errors
 from repr_jax.ops import sparse
 
 _SHORTEST = 8
-_FEW = 7  # So many vectors are multiplied one by one; 8 take a fifth together.
+# Up to so many vectors are multiplied one by one; 8 together take a fifth.
+_FEW = 7
 
 
 class Rows(NamedTuple):

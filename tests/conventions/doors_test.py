@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import re
 
 import known
 import pytest
@@ -53,3 +54,14 @@ def test_every_module_has_a_test_file():
     if not is_package and not _is_stub(module) and name not in files:
       missing.add(module)
   known.check(missing, known.UNTESTED)
+
+
+@pytest.mark.parametrize("package", _LIBRARY)
+def test_the_page_lists_every_function(package):
+  page = (source.ROOT / "repr_jax" / "README.md").read_text("utf-8")
+  name = package.rpartition(".")[2]
+  rows = [x for x in page.splitlines() if x.startswith(f"| `{name}` |")]
+  if rows:  # evaluation and data are described in words
+    listed = re.findall(r"`(\w+)`", rows[0])[1:]
+    doors = importlib.import_module(package).__all__
+    assert listed == sorted(x for x in doors if x[0].islower())

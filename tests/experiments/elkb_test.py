@@ -188,7 +188,7 @@ def test_pairs_trainer_under_rules(tmp_path, order):
   [
     ({"valid": None}, "go together"),
     ({"ask": "child(p1, p2)"}, "expected relation"),
-    ({"ask": "uncle(?, p2)"}, "unknown relation 'uncle'"),
+    ({"ask": "uncle(?, p2)"}, "unknown relation 'uncle'; known: "),
     ({"ask": "child(?, nobody)"}, "unknown entity 'nobody'"),
     ({"combine_with": "/nowhere"}, "no finished run"),
     ({"batch_size": 10_000}, "larger than"),

@@ -69,7 +69,7 @@ def test_a_finished_run_is_asked(tmp_path):
   drawn = asked.draw(["king queen"], 2)
   assert "&lt;b&gt;" not in drawn or "<b>" not in drawn
   assert drawn.count("<text") >= 3 and "Queen</text>" in drawn
-  with pytest.raises(InputError, match="asks a finished run"):
+  with pytest.raises(InputError, match="run mvlsa with this"):
     query.run(tmp_path, ["king"])
   vectors.write_vectors(
     tmp_path / "vectors.npz", vectors.Vectors(words, array), "npz"

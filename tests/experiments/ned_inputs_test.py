@@ -21,7 +21,7 @@ def test_a_path_that_exists_as_it_stands_wins(tmp_path):
   assert parse("b#train.tsv") == ("b#train", "b#train.tsv", None)
   assert parse("b.tsv#testb") == ("b#testb", "b.tsv", "testb")
   assert parse("N=none.tsv#train") == ("N", "none.tsv", "train")
-  with pytest.raises(InputError, match="--tests: 'test' is no part"):
+  with pytest.raises(InputError, match="--tests: there is no part 'test'"):
     parse("b.tsv#test")
 
 
@@ -42,11 +42,11 @@ def test_parts_of_one_table(tmp_path):
   assert [d.id for d in found.validation.documents] == names[6:7]
   assert [d.id for d in found.tests["aida#testb"].documents] == names[7:]
   for train, tests in ((str(path), str(path)), (str(path), f"{path}#testb")):
-    with pytest.raises(InputError, match=r"both name it.*PATH#train"):
+    with pytest.raises(InputError, match=r"both name this file.*PATH#train"):
       data.open_corpus(Config(train=[train], tests=[tests]))
   other = tmp_path / "other.tsv"
   other.write_text(path.read_text())
-  with pytest.raises(InputError, match="parts testa and train; name one"):
+  with pytest.raises(InputError, match="parts testa and train; name those"):
     data.open_corpus(Config(train=[str(path)], tests=[str(other)]))
   path.write_text("\n".join(lines[:4]))
   with pytest.raises(InputError, match="has no document of testb"):

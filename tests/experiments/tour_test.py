@@ -28,7 +28,7 @@ def test_the_page_has_the_stops_in_order_and_escapes_them():
   assert text.index("1. Why &lt;1&gt;?") < text.index("2. Two?")
   assert "5 &amp; 6" in text and "&lt;tag&gt;" in text
   assert ">A</td>" in text  # a word, not the code of a model
-  assert text.count("<figure>") == 2 and "<svg></svg>" in text
+  assert text.count("<figure") == 2 and "<svg></svg>" in text
   assert "<script" not in text
 
 

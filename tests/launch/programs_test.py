@@ -47,7 +47,7 @@ def test_a_mesh_that_does_not_divide():
 
 def test_a_size_of_another_experiment_is_refused():
   devices = jax.devices("cpu")[:1]
-  with pytest.raises(InputError, match="--words is no size of rescal; there"):
+  with pytest.raises(InputError, match="--words is not a size of rescal; its"):
     programs.programs("rescal", {"words": 3}, None, devices)
   # What is not given is the default.
   assert list(programs.programs("rescal", {"words": None}, None, devices))

@@ -1,9 +1,9 @@
 """Candidates of mentions: the entities that they may refer to (thesis 6.3).
 
-A mention is looked up as it stands, and, for a share of the weight, without
-its case, possessive, hyphens and dots, and among the titles of entities. One
-that is then still unknown takes the candidates of a longer mention of the
-same document that contains it ("Nardelli" those of "Bob Nardelli").
+A mention is looked up as written. With lower weights it is also looked up
+without case, possessive, hyphens and dots, and among the titles of entities. A
+mention without candidates takes those of a longer mention of the same document
+that contains it ("Nardelli" those of "Bob Nardelli").
 """
 
 import re
@@ -51,7 +51,7 @@ class Own(NamedTuple):
 
 
 class Recall(NamedTuple):
-  """How far candidates go.
+  """Coverage of the candidates.
 
   Attributes:
     mentions: mentions with an entity.
@@ -76,8 +76,7 @@ def normalize(surface: str) -> str:
     surface: its text.
 
   Returns:
-    The key of its form; the text itself, in lower case, where nothing else is
-    left.
+    The normalized text; the text in lower case if nothing else is left.
   """
   text = _DROPPED.sub("", _POSSESSIVE.sub("", surface.casefold()))
   text = _BLANK.sub(" ", text).strip().removeprefix("the ")
@@ -172,8 +171,8 @@ def document_candidates(
       one that it gives twice with the sum of its probabilities.
     document: the document.
     top: how many for each mention at most.
-    leave_out: whether the document's own links are part of the prior and do
-      not count, as when a model is trained on it.
+    leave_out: whether to subtract the document's own links from the prior, as
+      for training documents.
 
   Returns:
     A list for each mention, empty where nothing is known.

@@ -1,4 +1,4 @@
-"""Which reader a file of linked text needs, told by its first record."""
+"""Detects the form of a file of linked text by its first record."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def form_of(path: str, form: str = "auto") -> str:
 
   Args:
     path: the file.
-    form: the answer, unless "auto", where the first record tells.
+    form: the form; "auto" detects it by the first record.
 
   Returns:
     "sentences", "entities", "wikipedia" or "documents".
@@ -70,7 +70,7 @@ def read_documents(path: str) -> Iterator[linked_documents.LinkedDocument]:
 
 
 def read_linked(path: str, form: str) -> Iterator[Sentence]:
-  """Streams the sentences of a file that is not about one entity at a time.
+  """Streams the sentences of a file of running text.
 
   Args:
     path: the file.

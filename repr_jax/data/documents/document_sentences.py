@@ -1,7 +1,8 @@
-"""Sentences of linked documents, for what sees one sentence at a time.
+"""Splits linked documents into sentences.
 
-A document has tokens, so its sentences are told by marks and capitals; no cut
-lies inside a mention, after an abbreviation or before a small letter.
+Documents are tokenized already, so punctuation and capitals mark sentence
+ends. No cut lies inside a mention, after an abbreviation or before a
+lower-case letter.
 """
 
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ def split(document: LinkedDocument) -> Iterator[entities.Sentence]:
   low, at = 0, 0
   for high in (*sorted(cuts), len(tokens)):
     own = []
-    # One without words at the very end belongs to the last sentence.
+    # Trailing tokens without a word belong to the last sentence.
     while at < len(linked) and (linked[at][0] < high or high == len(tokens)):
       start, end, entity = linked[at]
       own.append((start - low, end - low, entity))

@@ -61,8 +61,8 @@ def read_aida(path: files.Path) -> Iterator[LinkedDocument]:
   Yields:
     The documents. An entity is the title in the article's address, or else
     the YAGO name with blanks and without escapes; --NME-- gives None. Text
-    before the first -DOCSTART-, a mention that goes on without having begun
-    and a missing column are `InputError`s.
+    before the first -DOCSTART-, an I without a B and a missing column are
+    `InputError`s.
   """
   builder: _Aida | None = None
   for line, text in enumerate(files.open_text(path), 1):
@@ -153,9 +153,8 @@ def read_ganea(path: files.Path) -> Iterator[LinkedDocument]:
     path: the file; the mentions of a document stand one after the other.
 
   Yields:
-    The documents. Each mention comes with a stretch of text of its own, which
-    its context does not leave, and with the file's candidates; those whose
-    titles are the same once they are normal are added up.
+    The documents. Each mention has its own stretch of text as its context, and
+    the file's candidates. Candidates with equal normalized titles are merged.
   """
   name, rows = None, []
   for line, text in enumerate(files.open_text(path), 1):

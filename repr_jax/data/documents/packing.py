@@ -66,8 +66,8 @@ def pack(
     top: c, the most candidates of a mention.
     context: k, words around a mention, half on each side where there are
       as many.
-    widths: numbers of mentions to pad to; a document with more is cut into
-      parts of the last width, which then know nothing of each other.
+    widths: numbers of mentions to pad to. A longer document is cut into
+      independent parts of the last width.
 
   Returns:
     Groups by width. Mentions without candidates are omitted; evaluation must
@@ -139,8 +139,8 @@ def batches(
     rng: shuffles documents and batches; None keeps the order.
 
   Yields:
-    The numbers of the mentions, int64 [b, m], -1 for padding and in documents
-    that fill up the last batch of a group, which are empty; and the arrays.
+    The numbers of the mentions, int64 [b, m], and the arrays. Padding is -1;
+    empty documents fill up the last batch of a group.
   """
   plan = []
   for number, group in enumerate(groups):

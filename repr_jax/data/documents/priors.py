@@ -7,7 +7,7 @@ falling count, each as number, count or probability, and title:
 
 The numbers are those of Wikipedia's pages; they are not needed, and 0 is
 written where there is none. The file that Ganea and Hofmann made of YAGO has
-no counts, and perhaps no total: all entities of a mention are as likely then.
+no counts, and perhaps no total: all entities of a mention then count 1.
 
     Big Apple<TAB>2<TAB>645042,New_York_City<TAB>17867,London
 """
@@ -107,9 +107,9 @@ def read_prior(path: files.Path, top: int | None = None) -> Prior:
     top: entities to keep for each mention; None for all.
 
   Returns:
-    The counts: those of the file, or where it has probabilities these times
-    the mention's total, or where it has neither 1 for each entity; most of
-    the first hundred lines decide. A mention that stands twice is added up.
+    The counts. Probabilities are multiplied by the mention's total; a file
+    with neither gives 1 for each entity. The majority of the first hundred
+    lines decides the format. Counts of a repeated mention are added.
   """
   counts: dict[str, dict[str, float]] = {}
   for line, mention, total, by_entity in _rows(path):
@@ -142,7 +142,7 @@ def write_prior(path: files.Path, prior: Prior) -> None:
         odd = set("\t\n\r") & set(text) or files.marked(text)
         if not text.strip() or odd:
           raise errors.InputError(
-            f"{text!r} cannot stand in a table parted by tabs", path=path
+            f"{text!r} cannot be written to a tab-separated file", path=path
           )
       ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
       cells = [f"0,{_number(n)},{e.replace(' ', '_')}" for e, n in ordered]

@@ -4,8 +4,8 @@ A title is described relative to the mention: "Italy national football team"
 for the mention "Italy" has the shape "* national football team", the kind
 "begins with the mention" and the words "national", "football", "team". A
 context is described by the words beside the mention, its place in the text and
-the words before " - " in the first line. Neither names an entity, so that what
-is learned about them holds for entities that training documents lack.
+the words before " - " in the first line. Neither names an entity, so that
+learned weights apply to entities that are absent from training documents.
 """
 
 import collections

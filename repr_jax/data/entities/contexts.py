@@ -1,8 +1,8 @@
 """Contexts of mentions: the tokens right before and after a name.
 
-A bag of the words of whole sentences says what an entity is spoken of with.
-The tokens beside its name say more of what kind it is: "rivers such as the _",
-"_ was a German". Contexts are a fourth block of features, "context:", beside
+The words of whole sentences tell an entity's topic. The tokens beside its name
+tell its kind: "rivers such as the _", "_ was a German". Contexts are a fourth
+block of features, "context:", beside
 those of `features`; in each, "_" stands for the name and "^" for the start of
 the sentence.
 """
@@ -49,7 +49,7 @@ def contexts_of(tokens: tuple[str, ...], start: int, end: int) -> list[str]:
 
 
 class ContextCounter:
-  """Counts the contexts of a stream of sentences that another reader uses."""
+  """Counts contexts while another reader consumes the sentences."""
 
   def __init__(self) -> None:
     self._entities: dict[str, int] = {}
@@ -57,7 +57,7 @@ class ContextCounter:
     self._pairs = array.array("i"), array.array("i")
 
   def watch(self, stream: Iterable[Sentence]) -> Iterator[Sentence]:
-    """The same sentences; their contexts are counted as they pass."""
+    """Yields the same sentences and counts their contexts."""
     for sentence in stream:
       lower = tuple(token.lower() for token in sentence.tokens)
       for start, end, entity in sentence.mentions:

@@ -7,9 +7,9 @@ Two forms of file are read, one JSON object on each line, plain or compressed:
     {"id": "bach", "name": "J. S. Bach", "sentences": ["bach wrote fugues"]}
 
 The offsets of a mention count characters of "text", or tokens where "tokens"
-stands instead of "text". A mention of no length says that the sentence is
-about the entity without naming it. See `wordnet_entities` and `wikipedia`
-for other sources.
+stands instead of "text". A mention of length 0 marks a sentence about the
+entity that does not name it. See `wordnet.instances` and `wikipedia` for other
+sources.
 """
 
 import re

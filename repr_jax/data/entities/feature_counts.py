@@ -1,7 +1,7 @@
 """Counting features of entities, block by block in numpy.
 
-Raw features have one numbering over the three blocks; `Columns` says which
-feature a token or a document is, in this or in another numbering.
+Raw features have one numbering over the three blocks. `Columns` maps tokens
+and documents to features, in this or in another numbering.
 """
 
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def prune(
   seen = np.flatnonzero(totals)
   stop = np.zeros(0, np.int64)
   if drop and len(seen):
-    # Only what reaches the last dropped count is ranked by name.
+    # Names break ties among the features that reach the last dropped count.
     least = np.sort(totals[seen])[-min(drop, len(seen))]
     near = seen[totals[seen] >= least].tolist()
     near.sort(key=lambda i: (-totals[i], labels[i]))
@@ -115,12 +115,12 @@ def entity_counts(
   starts = held.entity_starts
   first = 0
   while first < len(starts) - 1:
-    # Whole entities whose sentences fill a block, or one with more.
+    # A block has whole entities: as many as fit, at least one.
     end = int(np.searchsorted(starts, starts[first] + _BLOCK, "right")) - 1
     end = max(end, first + 1)
     part = held.entity_sentences[starts[first] : starts[end]]
     rows = sentence_features(held, part, columns, width)
-    # Joining the rows of an entity's sentences is a change of row ends.
+    # New row ends join the rows of an entity's sentences.
     joined = rows.indptr[starts[first : end + 1] - starts[first]]
     block = scipy.sparse.csr_array(
       (rows.data, rows.indices, joined), shape=(end - first, width)

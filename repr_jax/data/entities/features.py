@@ -34,8 +34,8 @@ class FeatureTable:
   """Entities and their features.
 
   Attributes:
-    counts: float32 [X, F], sorted columns; a row without entries belongs to
-      an entity none of whose features are left.
+    counts: float32 [X, F], sorted columns; an entity without features has an
+      empty row.
     entities: ids, sorted, [X].
     names: display names, [X].
     features: "word:x", "doc:x" and "link:x", block after block, the most
@@ -71,7 +71,7 @@ class FeatureTable:
 
   @functools.cached_property
   def _columns_of(self) -> feature_counts.Columns:
-    """Columns of tokens as words, of documents, of tokens as links; or -1."""
+    """Columns of words, documents and links; -1 for those without one."""
     held = self.sentences
     lower = [token.lower() for token in held.vocabulary]
     return feature_counts.Columns(
@@ -246,7 +246,7 @@ def featurize(
 def sentence_rows(
   table: FeatureTable, sentences: np.ndarray
 ) -> scipy.sparse.csr_array:
-  """The features of stored sentences, each as if it were an entity's only one.
+  """The features of stored sentences, each as the only one of an entity.
 
   Args:
     table: the table.
@@ -326,7 +326,7 @@ def load(directory: files.Path) -> FeatureTable:
 def _mapped_counts(
   arrays: Mapping[str, np.ndarray], shape: tuple[int, int]
 ) -> scipy.sparse.csr_array:
-  """The matrix on mapped arrays, which scipy would copy on the usual way."""
+  """The matrix on mapped arrays; scipy's constructor would copy them."""
   data, indices, indptr = (
     np.asarray(arrays[f"counts_{name}"])
     for name in ("data", "indices", "indptr")

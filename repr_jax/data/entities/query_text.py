@@ -21,7 +21,7 @@ def parse_members(table: "FeatureTable", text: str, most: int) -> list[Member]:
   """Reads "Abraham Lincoln, George Washington:2, Richard Nixon:-0.5".
 
   Args:
-    table: whose names may themselves end in a colon and a number.
+    table: the entities; a known name may itself end in a colon and a number.
     text: names or ids between commas, quoted where they hold a comma.
     most: members at most.
 

@@ -2,7 +2,7 @@
 
 A store is a directory: `header.json` (kind, fingerprint, types, shapes and
 checksums), NAME.npy for each array and NAME.json for each list of strings,
-one on a line. It is written beside its final place, also in blocks larger
+one on a line. It is written to a temporary folder, in blocks if it is larger
 than memory, and renamed when it is complete.
 """
 
@@ -297,7 +297,7 @@ def _read_header(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def _whole(read: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
-  """Calls a reader on a file; where it fails, the store is damaged."""
+  """Calls a reader on a file; an error means that the store is damaged."""
   try:
     return read(path)
   except InputError as error:

@@ -1,10 +1,10 @@
 """Text and bytes, read and written so that every failure names its place.
 
 Text is UTF-8, plain or compressed (gzip and bzip2 are told by their first
-bytes), and is streamed in blocks: a file larger than memory is no problem. Text
-packs to a tenth of its size, hardly ever to a twentieth; what has unpacked to
-more than 4 MB and 200 times what was read of it is refused.
-A file is written beside its final place and renamed when it is complete.
+bytes), and is streamed in blocks, so that a file may be larger than memory.
+Text seldom compresses to less than a twentieth of its size. A file that unpacks
+to more than 4 MB and more than 200 times its size is refused.
+Files are written to a temporary name and renamed when they are complete.
 """
 
 import bz2
@@ -39,8 +39,8 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
 
   Yields:
     The file of decompressed bytes, to `read` and `readline`. A failure to
-    read inside the block is raised as `InputError` that names the file, and
-    so is one that unpacks to far more than any text does.
+    read inside the block is raised as `InputError` that names the file. So is
+    a decompression bomb.
   """
   path = os.fspath(path)
   with contextlib.ExitStack() as stack:
@@ -73,7 +73,7 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Packed:
-  """A compressed file that is read in small pieces, which are counted."""
+  """A compressed file; counts the bytes that were read."""
 
   def __init__(self, raw: IO[bytes]):
     self._raw = raw
@@ -174,7 +174,7 @@ def marked(text: str) -> bool:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-  """Gives a failure to write inside the block the name of its file.
+  """Names the file in errors of writing inside the block.
 
   Args:
     path: the file that the user knows.

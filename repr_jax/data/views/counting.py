@@ -1,10 +1,10 @@
-"""Counting which word stands where: streamed, sorted, merged in little memory.
+"""Counts co-occurrences of words by an external merge sort.
 
-A pair (row, column) becomes one integer key; a piece of the corpus is counted
-by sorting its keys, which is vectorized, and finding where they change. The
-sorted pieces are runs of a merge: sums of runs stay in memory up to a limit
-and go to the disk beyond it, and the result is read off in blocks of rows. No
-step holds more than the limit, whatever the size of the corpus.
+A pair (row, column) becomes one integer key. A piece of the corpus is counted
+by sorting its keys and finding where they change. The sorted pieces are merged:
+sums stay in memory up to a limit and go to the disk beyond it. The result is
+read in blocks of rows. No step holds more than the limit, whatever the size of
+the corpus.
 """
 
 import concurrent.futures
@@ -272,8 +272,8 @@ def _pieces(
   """Cuts a stream of chunks into pieces of about one size.
 
   Yields:
-    ids [n], the place of each in its sentence cut off at `reach` [n], and
-    how many of the first belong to the piece before: they are context only.
+    ids [n], the position of each in its sentence, at most `reach` [n], and the
+    number of leading ids from the piece before, which are context only.
   """
   kind = np.uint8 if reach < 256 else np.int32
   waiting: list[Chunk] = []

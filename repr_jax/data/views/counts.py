@@ -1,4 +1,4 @@
-"""Counts on the host: checked, cut to their frequent columns.
+"""Checks counts on the host and selects their frequent columns.
 
 A row is observed if it has a nonzero count. Weighted values do not decide:
 PPMI can empty a row that was counted.
@@ -62,7 +62,7 @@ def observed(matrix: Any) -> np.ndarray:
 
 
 def is_constant(matrix: Any) -> bool:
-  """Whether all rows that are observed are equal: nothing once centered.
+  """Whether all observed rows are equal, so that centering leaves zero.
 
   Args:
     matrix: counts or features [n, d], sparse or dense.

@@ -1,9 +1,8 @@
 """Views made from others: windows of text, and walks on WordNet's graph.
 
-On a small corpus one offset is too thin a view; the sum of several is a
-window, the view that most other methods have. A walk from a word's senses
-along the relations and the glosses of WordNet reaches what is related to it
-in several steps, which no single relation has.
+A window sums the views of several offsets, since a single offset is sparse on
+a small corpus. A random walk follows WordNet's relations and glosses from the
+senses of a word. It reaches synsets that are several steps away.
 """
 
 import re
@@ -86,7 +85,7 @@ def walks(
   glosses: float = 0.5,
   keep: float = 1e-3,
 ) -> View:
-  """Where a random walk from each word's senses is found.
+  """Visit weights of a random walk from each word's senses.
 
   A step goes along a relation of the synset, or with probability `glosses`
   to a sense of a word of its gloss (rare words more often) or to a synset

@@ -1,28 +1,26 @@
 """The named entities of WordNet as a corpus, with gold sets.
 
 WordNet's 7,730 instances (people, places, events) are the entities and its
-glosses are the text. A gloss is cut at its semicolons and examples, and each
-piece is a sentence about the instance whose gloss it is, with a mention of no
-length, as a gloss does not name what it explains. Its document is the synset.
-On request,
+glosses are the text. A gloss is split at semicolons and examples. Each piece is
+a sentence about its instance; its mention has length 0, since a gloss does not
+name its instance. Its document is the synset. On request,
 
 - the first sentence starts with the name, which is then the mention;
 - a piece that names another instance is also a sentence that mentions that
   one, in the glosses of instances or of all synsets. Names are matched as
-  written, with a capital, the longest first; of the synsets that share a form
-  the most frequent sense is meant, and there is no link where that is no
-  instance.
+  written, with a capital, the longest first. A form means its most frequent
+  sense; it is not linked if that sense is no instance.
 
 The gloss alone makes the best data and is the default: for three members of a
 gold set BM25 finds the others with a mean average precision of .63; with
 names it is .61, with links in the glosses of instances .44 and in all glosses
 .41 (3 queries for each of 177 classes, the 30 most frequent features
-dropped). A country that is named in the glosses of its painters looks like a
-painter. Links are for those who want some entities with many sentences, and
-features of all three kinds, as a corpus of news has them.
+dropped): a country that is named in the glosses of its painters looks like a
+painter. Links give some entities many sentences, and features of all three
+kinds, as in a corpus of news.
 
-Nothing else goes in: neither `instance_hypernym`, which gives the gold sets,
-nor other relations, nor further lemmas such as "capital of Cameroon".
+Nothing else is used: not `instance_hypernym`, which gives the gold sets, nor
+other relations, nor further lemmas such as "capital of Cameroon".
 """
 
 import itertools
@@ -80,7 +78,7 @@ def wordnet_instance_sets(
 
   Args:
     wordnet: the database.
-    closure: whether an instance also belongs to what is above its classes,
+    closure: whether an instance also belongs to the hypernyms of its classes,
       so that a poet is among the writers and the persons.
     min_members: classes with fewer instances are left out.
 
@@ -116,8 +114,8 @@ def display_name(wordnet: WordNet, row: int) -> str:
     row: the instance.
 
   Returns:
-    Its first lemma; of a person, the first lemma that has more before it
-    ("Johann Sebastian Bach"), or else more after it ("Edward VII").
+    Its first lemma. For a person, the first lemma that puts words before it
+    ("Johann Sebastian Bach"), or else after it ("Edward VII").
   """
   lemmas = wordnet.tables.lemmas[row]
   name = lemmas[0]

@@ -10,9 +10,9 @@ scores), by feature; a query adds up the postings of its own features.
 IDF[i] = log((X - DF + .5) / (DF + .5)) is negative for a feature that more
 than half of the entities have; sharing it would count against an entity. Such
 a value is raised to `floor`, 0 by default: the feature then counts nothing.
-Where few kinds of entities share a table, a feature of one whole kind may be
-in half of them; `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead,
-which keeps such features and the order among all of them.
+If a table has few kinds of entities, half of the entities may share a feature
+of one kind. `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead, which
+keeps such features and the order of all features.
 """
 
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ class Index(NamedTuple):
       [F, X].
     idf: inverse document frequency with its floor, [F].
     average: mean total count of an entity, [].
-    k1: how soon more of the same feature stops to count, [].
+    k1: saturation of counts, [].
     b: how much long entities are discounted, 0 to 1, [].
   """
 
@@ -79,7 +79,7 @@ def fit(
     k1: saturation of counts, 0 or more.
     b: discount of length, 0 to 1.
     floor: lowest inverse document frequency; `-inf` keeps negative ones.
-    positive: take the frequencies' form that is above 0 for every feature.
+    positive: use the IDF that is above 0 for every feature.
 
   Returns:
     The index.
@@ -129,7 +129,7 @@ def score(index: Index, query: PaddedQuery) -> jax.Array:
 def score_features(
   index: Index, features: jax.Array, weights: jax.Array
 ) -> jax.Array:
-  """Scores all entities for features with weights, the way of text queries.
+  """Scores all entities for weighted features, as of a text query.
 
   Args:
     index: from `fit`.

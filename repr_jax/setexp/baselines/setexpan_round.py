@@ -16,7 +16,7 @@ _GROUP = 16  # members whose similarities are computed together
 
 
 def slots(kept: jax.Array, features: int) -> jax.Array:
-  """Place of each of F features among the kept ones [k], [F]; k for others."""
+  """Index of each of F features in the kept ones [k], [F]; k for others."""
   place = jnp.full(features, len(kept), jnp.int32)
   return place.at[kept].set(jnp.arange(len(kept), dtype=jnp.int32), mode="drop")
 

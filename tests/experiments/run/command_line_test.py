@@ -43,7 +43,8 @@ def test_a_file_of_flags_may_name_a_preset(tmp_path, monkeypatch):
   ("argument", "message"),
   [
     ("--test_count=0", "test_count=0"),
-    ("--test_count=x", "test_count=x"),
+    ("--test_count=x", "test_count=x: give a whole number"),
+    ("--test_rate=x", "test_rate=x: give a number"),
     ("--test_rate=nan", "test_rate=nan: give a finite number"),
     ("--test_rate=inf", "test_rate=inf: give a finite number"),
     ("--no_such_flag=1", "no_such_flag"),

@@ -117,7 +117,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(tmp_path):
 def test_the_first_screen_counts_and_names_what_failed(tmp_path):
   first = _written(tmp_path).shown.partition("46 views")[0]
   assert "1 figure agrees 1 above the thesis 1 below the thesis" in first
-  assert "1 chapter has nothing comparable 1 chapter failed" in first
+  assert "1 chapter has no figure to compare 1 chapter failed" in first
   assert "Trees failed: <Boom> & so" in first
   whole = {"ned": _chapters()["ned"]}
   assert "failed" not in _written(tmp_path, whole).shown
@@ -132,6 +132,12 @@ def test_claims_stand_on_the_side_that_their_figures_are_on(tmp_path):
   assert rest.strip().startswith(
     "Training helps : p\xa0=\xa00.42.".replace("\xa0", " ")
   )
+  twice = {
+    "a": report.Chapter("a", "b", claims=_chapters()["mvlsa"].claims * 2)
+  }
+  folded = _written(tmp_path, twice)
+  assert folded.shown.count("Rules hold") == 1
+  assert "1 more Rules hold" in folded.hidden
   none = report.Chapter("a", "b")
   page = _written(tmp_path, {"a": none})
   assert "Holds" not in page.shown and "Does not hold" not in page.shown
