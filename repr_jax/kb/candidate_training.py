@@ -167,9 +167,11 @@ def update(
   Returns:
     The state, whose tables meet the rules, and the batch's mean loss, scalar.
   """
-  if config.dropout and key is None:
-    raise InputError("a step with dropout needs a random key: pass key")
-  noise = Noise(key, state.dropout) if config.dropout else None
+  noise = None
+  if config.dropout:
+    if key is None:
+      raise InputError("a step with dropout needs a random key: pass key")
+    noise = Noise(key, state.dropout)
   if isinstance(batch, QueryBatch):
     if config.loss != "softmax":
       raise InputError(f"questions take loss softmax, not {config.loss}")
