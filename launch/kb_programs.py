@@ -69,7 +69,9 @@ def elkb(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
       ),
       jax.eval_shape(optimizer.init, params),
     )
-    start = candidate_training.CandidateState(params, memory, shape(()))
+    start = candidate_training.CandidateState(
+      params, memory, shape(()), shape(())
+    )
     train = functools.partial(
       candidate_training.train.lower,
       config, optimizer, None, known, facts, start, shape.key(),

@@ -123,13 +123,14 @@ def _print_query(
     )
     for system in systems
   ]
-  sets = []
+  sets, left = [], []
   for system in systems:
     least = conformal.fitted_threshold(kb, system, asked, heat[system.label])
     new = answers.best_new(
       system, grounds, parsed, len(kb.entities), heat[system.label], allowed
     )
     sets.append([kb.shown[i] for i, mass in new if mass >= least])
+    left.append(len(new))
   if asked.json:
     record = {
       "query": asked.ask,
@@ -139,14 +140,19 @@ def _print_query(
           "temperature": heat[system.label],
           "answers": [one._asdict() for one in best],
           "answer_set": members,
+          "fitting": fitting,
         }
-        for system, best, members in zip(systems, each, sets, strict=True)
+        for system, best, members, fitting in zip(
+          systems, each, sets, left, strict=True
+        )
       ],
     }
     print(json.dumps(record, ensure_ascii=False))
     return
   print(f"{asked.ask}:")
-  for system, best, members in zip(systems, each, sets, strict=True):
+  for system, best, members, fitting in zip(
+    systems, each, sets, left, strict=True
+  ):
     columns: list[str | tables.Column] = [
       f"by {system.label}", "kind", tables.Column("probability", ".3f"),
       tables.Column("score", ".4f"),
@@ -159,6 +165,8 @@ def _print_query(
       f"new answers at {asked.coverage:.0%} coverage: {len(members)}"
       f"{': ' if members else ''}{shown}"
     )
+    if fitting == 1:
+      print("only one entity is left that fits")
   proofs = {one.entity: one.proof for one in each[0] if one.proof}
   for steps in proofs.values():
     for depth, line in enumerate(steps):
@@ -277,7 +285,12 @@ def _finished(
 
 def _puzzle(run: runlib.Run, asked: Config) -> None:
   puzzle.puzzle_rows(
-    run, asked.puzzle_runs, asked.seed, asked.mixing, asked.cap
+    run,
+    asked.puzzle_runs,
+    asked.seed,
+    asked.mixing,
+    asked.cap,
+    asked.region,
   )
 
 

@@ -3,7 +3,9 @@
 A fact of any split is known. A fact is implied where rules derive it from known
 ones; its proof is shown. All others are predicted, with the probability
 softmax(score / temperature) over the entities that make no known or implied
-fact; the temperature is fitted on validation facts.
+fact; the temperature is fitted on validation facts. Entities of classes that do
+not fit are not listed, but keep their share: the only one that fits is as
+probable as it was among all.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,7 +61,7 @@ class Grounds:
     self.made = deduction.deduce(known, kb.rules, kb.relations, kb.entities)
     self._index: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     self._size = len(kb.entities)
-    self._reflexive = set(known[known[:, 0] == known[:, 2], 1].tolist())
+    self._reflexive = _reflexive(known)
 
   def rows(self, relation: int, entity: int, side: str) -> dict[int, int]:
     """Rows of the known and implied facts that answer a query, by entity."""
@@ -92,6 +94,11 @@ class Grounds:
     head, relation, tail = self.made.facts[row].tolist()
     shown = self._kb.shown
     return f"{self._kb.relations[relation]}({shown[head]}, {shown[tail]})"
+
+
+def _reflexive(facts):
+  """Relations that some fact has with one entity in both places."""
+  return set(facts[facts[:, 0] == facts[:, 2], 1].tolist())
 
 
 def answer(
@@ -182,15 +189,14 @@ def _one_query(trained, grounds, query, temperature, allowed):
     )[0],
     np.float64,
   )
-  open_to = np.ones(len(values), bool)
-  open_to[list(grounds.rows(relation, entity, side))] = False
+  new = np.ones(len(values), bool)
+  new[list(grounds.rows(relation, entity, side))] = False
   if not grounds.is_reflexive(relation):
-    open_to[entity] = False
+    new[entity] = False
+  mass = softmax(np.where(new, values / temperature, -np.inf)[None])[0]
   if allowed is not None:
-    open_to &= allowed(relation, side)
-  scaled = np.where(open_to, values / temperature, -np.inf)
-  mass = np.exp(scaled - scaled.max()) if open_to.any() else open_to * 1.0
-  return values, np.where(open_to, mass / max(mass.sum(), 1e-300), -1.0)
+    new &= allowed(relation, side)
+  return values, np.where(new, mass, -1.0)
 
 
 def discover(
@@ -221,13 +227,14 @@ def discover(
   queries = np.unique(grounds.made.facts[:, :2], axis=0)
   best = np.zeros((0, 4))
   for rows, values in _score_blocks(trained, queries, "tail", block):
-    for (head, relation), row in zip(rows.tolist(), values):
-      row[list(grounds.rows(relation, head, "tail"))] = -np.inf
+    fits = np.ones(values.shape, bool)
+    for i, (head, relation) in enumerate(rows.tolist()):
+      values[i, list(grounds.rows(relation, head, "tail"))] = -np.inf
       if not grounds.is_reflexive(relation):
-        row[head] = -np.inf
+        values[i, head] = -np.inf
       if allowed is not None:
-        row[~allowed(relation, "tail")] = -np.inf
-    mass = softmax(values / temperature)
+        fits[i] = allowed(relation, "tail")
+    mass = softmax(values / temperature) * fits
     keep = min(count, mass.size)
     places = np.argpartition(-mass.ravel(), keep - 1)[:keep]
     query, tail = np.divmod(places, mass.shape[1])
@@ -360,8 +367,10 @@ def filtered_queries(
     config: gives the block.
 
   Yields:
-    Scores [b, E], -inf for other known answers, and the answers [b].
+    Scores [b, E], -inf for other known answers and for the entity that is asked
+    about where no known fact has it in both places, and the answers [b].
   """
+  reflexive = _reflexive(kb.known)
   order = np.random.default_rng(0).permutation(len(facts))[:_FACTS]
   facts = facts[order]
   for side, anchor, free in (("tail", 0, 2), ("head", 2, 0)):
@@ -376,6 +385,8 @@ def filtered_queries(
       for query, value, one in zip(rows.tolist(), values, answers.tolist()):
         right = value[one]
         value[known.get((query[0], query[1]), [])] = -np.inf
+        if query[1] not in reflexive:
+          value[query[0]] = -np.inf
         value[one] = right
       yield values, answers
 

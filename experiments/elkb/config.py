@@ -175,6 +175,14 @@ class Config:
   penalty: float = config.flag(
     0.001, "Weight of the regularizer.", minimum=0, only=_LINK
   )
+  dropout: float = config.flag(
+    0.0,
+    "Share of the numbers of a question's entity and of its query vector that "
+    "each step drops.",
+    minimum=0,
+    maximum=0.9,
+    only=_CANDIDATES,
+  )
   num_negatives: int = config.flag(
     200, "Unknown facts for each fact in an epoch.", minimum=1, only=_SGD
   )
@@ -228,6 +236,13 @@ class Config:
   cap: float = config.flag(
     0.2,
     "Box of B's PropTrans, TypeImp, Path and Disj, and of --slack.",
+    only={"task": ("link", "puzzle", "mine")},
+  )
+  region: str = config.flag(
+    "box",
+    "Where B's PropTrans and TypeImp keep entities: in the box [0, --cap], or, "
+    "as in the thesis, in the orthant and a ball.",
+    choices=("box", "ball"),
     only={"task": ("link", "puzzle", "mine")},
   )
   radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_BOTH)
@@ -339,7 +354,9 @@ class Config:
   @property
   def rule_config(self) -> RuleConfig:
     """Numbers of the rules' conditions."""
-    return RuleConfig(self.mixing, self.cap, self.radius, self.slack)
+    return RuleConfig(
+      self.mixing, self.cap, self.radius, self.slack, self.region
+    )
 
 
 def define_mode() -> None:
@@ -390,7 +407,8 @@ def from_flags(seed: int) -> Config:
   made = config.from_flags(Config, seed=seed)
   if not made.constrained:
     for name in (
-      "nonnegative", "mixing", "cap", "radius", "slack", "order_share",
+      "nonnegative", "mixing", "cap", "region", "radius", "slack",
+      "order_share",
     ):  # fmt: skip
       if config.is_given(name):
         progress.say(f"--{name} is not read with --noconstrained")

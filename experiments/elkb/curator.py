@@ -81,8 +81,8 @@ class Curator:
 
     Returns:
       Its name; lists of facts, each with its verdict, implied ones with the
-      lines of their proof and predicted ones with their probability; and the
-      graph of entities around it.
+      lines of their proof and predicted ones with their probability and
+      whether no other entity fits; and the graph of entities around it.
     """
     if not 0 <= place < len(self.kb.entities):
       raise InputError(f"there is no entity with the id {place}")
@@ -173,7 +173,13 @@ class Curator:
       for other, probability in best:
         ends = (place, other) if side == "tail" else (other, place)
         listed.append(
-          self._fact(ends[0], relation, ends[1], probability=probability)
+          self._fact(
+            ends[0],
+            relation,
+            ends[1],
+            probability=probability,
+            only=len(best) == 1 < top,
+          )
         )
     listed.sort(key=lambda fact: -fact["probability"])
     return listed[:_SHOWN]

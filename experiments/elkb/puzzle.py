@@ -14,7 +14,12 @@ _ROUNDING = 0.005  # of figures with two digits
 
 
 def solve_puzzle(
-  model: str, runs: int, seed: int, mixing: float, cap: float
+  model: str,
+  runs: int,
+  seed: int,
+  mixing: float,
+  cap: float,
+  region: str = "box",
 ) -> dict[bool, tuple[deduction.Metrics, float]]:
   """The puzzle with and without rules, from the same starts.
 
@@ -24,6 +29,7 @@ def solve_puzzle(
     seed: of the runs.
     mixing: lambda of PropTrans.
     cap: box of model B.
+    region: "box" or "ball", for model B.
 
   Returns:
     Metrics and the largest violation in all runs, by whether rules held.
@@ -41,7 +47,7 @@ def solve_puzzle(
     compiled = None
     if constrained:
       compiled = rule_compiler.compile_rules(
-        model, puzzle.rules, *names, RuleConfig(mixing, cap)
+        model, puzzle.rules, *names, RuleConfig(mixing, cap, region=region)
       )
     params, values = deduction.solve(config, compiled, puzzle, keys, scale=0.5)
     worst = max(
@@ -61,7 +67,12 @@ def solve_puzzle(
 
 
 def puzzle_rows(
-  run: runlib.Run, runs: int, seed: int, mixing: float, cap: float
+  run: runlib.Run,
+  runs: int,
+  seed: int,
+  mixing: float,
+  cap: float,
+  region: str = "box",
 ) -> None:
   """Writes the puzzle's figures for models A and B.
 
@@ -71,9 +82,10 @@ def puzzle_rows(
     seed: of the runs.
     mixing: lambda of PropTrans.
     cap: box of model B.
+    region: "box" or "ball", for model B.
   """
   for model in ("A", "B"):
-    outcome = solve_puzzle(model, runs, seed, mixing, cap)
+    outcome = solve_puzzle(model, runs, seed, mixing, cap, region)
     for constrained, (metrics, worst) in outcome.items():
       name = f"puzzle {model}{' + rules' if constrained else ''}"
       told = thesis.PUZZLE[model, constrained]

@@ -420,6 +420,7 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     config.regularizer,
     config.batch_size,
     config.num_candidates,
+    config.dropout > 0,
     mesh=mesh,
   )
   optimizer = make_optimizer(config.optimizer, config.learning_rate)
@@ -434,7 +435,7 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     return state, loss
 
   state = candidate_training.from_params(
-    static, optimizer, params, config.penalty
+    static, optimizer, params, config.penalty, config.dropout
   )
   return (
     state,

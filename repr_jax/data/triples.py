@@ -17,6 +17,8 @@ import scipy.sparse
 from repr_jax import errors
 from repr_jax.data.io import files
 
+_FAULTS = 100  # Faulty lines after which a file is read no further.
+
 # Names of the columns of a header; the first row that a file has all of.
 _HEADERS = (
   ("h", "r", "t"),
@@ -265,36 +267,63 @@ def _read(path: files.Path, columns: str) -> _Raw:
   width, tabs, commas = 0, False, _has_commas(path)
   named: list[tuple[str, str, str]] = []
   lines: list[int] = []
+  faults: list[tuple[int, str]] = []
   for line, text in enumerate(files.open_text(path), 1):
     if not text.strip():
       continue
     first = not width
     if first:
       tabs = "\t" in text and not commas
-    fields = _fields(text, tabs, commas, path, line)
-    if names is None or (first and not named and _is_header(fields)):
+    fields = _fields(text, tabs, commas)
+    if not isinstance(fields, str) and (
+      names is None or (first and not named and _is_header(fields))
+    ):
       names = _columns(fields, path, line)
       width = len(fields)
       continue
-    width = width or len(names)
-    if len(fields) != width:
-      raise errors.InputError(
-        f"expected {width} columns ({','.join(names)}), found {len(fields)}: "
-        f"{text[:60]!r}{_hint(text, tabs, commas)}",
-        path=path,
-        line=line,
-      )
-    row = dict(zip(names, fields))
-    triple = (row["h"].strip(), row["r"].strip(), row["t"].strip())
-    if not all(triple):
-      raise errors.InputError("a name is empty", path=path, line=line)
-    if "\0" in text:
-      raise errors.InputError("the line holds a NUL", path=path, line=line)
-    named.append(triple)
+    width = width or len(names or "hrt")
+    read = _triple(fields, names, width, text, _hint(text, tabs, commas))
+    if isinstance(read, str):
+      faults.append((line, read))
+      if len(faults) == _FAULTS:
+        break
+      continue
+    named.append(read)
     lines.append(line)
+  if faults:
+    _refuse(path, faults)
   if not named:
     raise errors.InputError("holds no triples", path=path)
   return _Raw(path, named, np.array(lines))
+
+
+def _triple(fields, names, width, text, hint) -> tuple[str, str, str] | str:
+  """The names of a line, or what is wrong with it."""
+  if isinstance(fields, str):
+    return fields
+  if len(fields) != width:
+    return (
+      f"expected {width} columns ({','.join(names)}), found {len(fields)}: "
+      f"{text[:60]!r}{hint}"
+    )
+  row = dict(zip(names, fields))
+  triple = (row["h"].strip(), row["r"].strip(), row["t"].strip())
+  if not all(triple):
+    return "a name is empty"
+  return "the line holds a NUL" if "\0" in text else triple
+
+
+def _refuse(path, faults):
+  """Tells the first fault of a file, and the lines of the others."""
+  (line, message), *others = faults
+  if others:
+    more = ", ".join(str(other) for other, _ in others[:5])
+    rest = ", ..." * (len(others) > 5)
+    message += (
+      f" ({'at least ' * (len(faults) == _FAULTS)}{len(others)} more faulty "
+      f"line{'s' * (len(others) > 1)}: {more}{rest})"
+    )
+  raise errors.InputError(message, path=path, line=line)
 
 
 def _has_commas(path: files.Path) -> bool:
@@ -304,15 +333,14 @@ def _has_commas(path: files.Path) -> bool:
   return name.endswith(".csv")
 
 
-def _fields(text, tabs, commas, path, line) -> list[str]:
+def _fields(text, tabs, commas) -> list[str] | str:
+  """The fields of a line, or what is wrong with it."""
   if not commas:
     return text.split("\t") if tabs else text.split()
   try:
     (row,) = csv.reader([text], strict=True, skipinitialspace=True)
   except csv.Error as error:
-    raise errors.InputError(
-      f"{error}: {text[:60]!r}", path=path, line=line
-    ) from error
+    return f"{error}: {text[:60]!r}"
   return row
 
 

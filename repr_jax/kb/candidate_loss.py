@@ -43,6 +43,8 @@ class CandidateConfig:
     regularizer: "n3" (cubed moduli) or "l2" (squares).
     batch_size: facts in a step of a pass.
     num_candidates: entities drawn for each batch of a pass; 0 for all.
+    dropout: whether passes drop numbers of the questions, at the rate that the
+      state has; takes models whose score is a product.
     dtype: of the tables.
     mesh: devices that share each batch or, where each fact meets all
       entities, the entities; all axes together. Tables are cut by entity
@@ -57,6 +59,7 @@ class CandidateConfig:
   regularizer: str = "n3"
   batch_size: int = 1000
   num_candidates: int = 0
+  dropout: bool = False
   dtype: Any = jnp.float32
   mesh: Mesh | None = None
 
@@ -73,6 +76,11 @@ class CandidateConfig:
       raise InputError(
         f'regularizer must be "n3" or "l2", not {self.regularizer!r}'
       )
+    if self.dropout and (self.model.distance or self.model.norm_weight):
+      raise InputError(
+        f"model {self.model.name} scores by a distance; dropout takes models "
+        "whose score is a product, such as complex, distmult, R, A and B"
+      )
 
 
 class CandidateBatch(NamedTuple):
@@ -86,6 +94,18 @@ class CandidateBatch(NamedTuple):
 
   facts: jax.Array
   candidates: jax.Array | None = None
+
+
+class Noise(NamedTuple):
+  """Dropout of one step.
+
+  Attributes:
+    key: random key.
+    rate: share of numbers to drop, scalar in [0, 1).
+  """
+
+  key: jax.Array
+  rate: jax.Array | float
 
 
 class Rows(NamedTuple):
@@ -120,6 +140,7 @@ def batch_loss(
   params: scores.Params,
   batch: CandidateBatch,
   penalty: jax.Array | float,
+  noise: Noise | None = None,
 ) -> jax.Array:
   """Mean loss of a batch over both sides, with the penalty.
 
@@ -129,6 +150,7 @@ def batch_loss(
     params: entities [E, d] and relations [R, p].
     batch: facts [B, 3] and candidates [S].
     penalty: its weight, scalar.
+    noise: dropout of the questions; None for none.
 
   Returns:
     Scalar.
@@ -143,7 +165,7 @@ def batch_loss(
   sampled = batch.candidates is not None
   count = min(config.num_entities, params.entities.shape[0])
   return rows_loss(
-    config, known, rows, batch.facts, ids, count, sampled, penalty
+    config, known, rows, batch.facts, ids, count, sampled, penalty, noise
   )
 
 
@@ -156,6 +178,7 @@ def rows_loss(
   count: int,
   sampled: bool,
   weight: jax.Array | float,
+  noise: Noise | None = None,
 ) -> jax.Array:
   """`batch_loss` of gathered rows.
 
@@ -168,6 +191,7 @@ def rows_loss(
     count: E; candidates from there on are padding.
     sampled: whether the candidates are a sample.
     weight: of the penalty.
+    noise: dropout of the questions; None for none.
 
   Returns:
     Scalar.
@@ -176,7 +200,7 @@ def rows_loss(
   heads, tails = _over_devices(config, (heads, tails), sampled)
   few = relations.shape[0] <= _TOGETHER
   ask = _ask_at_once if config.model.batch_queries and few else _ask
-  asked = ask(config, relations, facts[:, 1], heads, tails, sampled)
+  asked = ask(config, relations, facts[:, 1], heads, tails, sampled, noise)
   total = jnp.zeros((), heads.dtype)
   for side, query, truth, own in zip(
     (0, 2), asked.queries, asked.truth, asked.own, strict=True
@@ -205,24 +229,66 @@ def _over_devices(config, rows, sampled):
   return meshes.constrain(rows, config.mesh, *axes)
 
 
-def _ask(config, relations, ids, heads, tails, sampled):
+def drop(noise: Noise | None, place: int, rows: jax.Array) -> jax.Array:
+  """Dropout: numbers become 0 at the rate, the others grow to the same mean.
+
+  Args:
+    noise: key and rate; None leaves the rows as they are.
+    place: folded into the key, so that rows of one step have masks of their
+      own.
+    rows: of any shape.
+
+  Returns:
+    The rows.
+  """
+  if noise is None:
+    return rows
+  kept = 1 - jnp.asarray(noise.rate, rows.dtype)
+  key = jax.random.fold_in(noise.key, place)
+  mask = jax.random.bernoulli(key, kept, rows.shape)
+  return jnp.where(mask, rows / kept, 0)
+
+
+def _dropped(noise, first, query):
+  """A query whose vector's numbers are dropped."""
+  return query._replace(vector=drop(noise, first, query.vector))
+
+
+def _product(query, entities):
+  """Scores of one entity for each query, by a product, [B]."""
+  return jnp.sum(query.vector * entities, axis=1) + query.constant
+
+
+def _ask(config, relations, ids, heads, tails, sampled, noise=None):
   """Each fact with its own relation row."""
   links = _over_devices(config, relation_rows(relations, ids), sampled)
   model = config.model
   queries = (
-    jax.vmap(model.head_query)(links, tails),
-    jax.vmap(model.tail_query)(links, heads),
+    jax.vmap(model.head_query)(links, drop(noise, 0, tails)),
+    jax.vmap(model.tail_query)(links, drop(noise, 1, heads)),
   )
+  # A relation's two rows share its penalty.
+  shared = 1 if model.base is None else 2
+  rows = links.reshape(shared * links.shape[0], -1)
+  penalty = row_penalty(config, rows).sum() / shared
+  if noise is not None:
+    for_heads, for_tails = (
+      _dropped(noise, 2 + i, query) for i, query in enumerate(queries)
+    )
+    return _Asked(
+      (for_heads, for_tails),
+      (_product(for_heads, heads), _product(for_tails, tails)),
+      (_product(for_heads, tails), _product(for_tails, heads)),
+      penalty,
+    )
   if model.base is not None:
     first, second = jnp.split(links, 2, axis=1)
     score = jax.vmap(functools.partial(scores.score, model.base))
-    # A relation's two rows share its penalty.
-    rows = links.reshape(2 * links.shape[0], -1)
     return _Asked(
       queries,
       (score(second, tails, heads), score(first, heads, tails)),
       (score(second, tails, tails), score(first, heads, heads)),
-      row_penalty(config, rows).sum() / 2,
+      penalty,
     )
   score = jax.vmap(functools.partial(scores.score, model))
   truth = score(links, heads, tails)
@@ -230,27 +296,29 @@ def _ask(config, relations, ids, heads, tails, sampled):
     queries,
     (truth, truth),
     (score(links, tails, tails), score(links, heads, heads)),
-    row_penalty(config, links).sum(),
+    penalty,
   )
 
 
 @chosen_products
-def _ask_at_once(config, relations, ids, heads, tails, sampled):
+def _ask_at_once(config, relations, ids, heads, tails, sampled, noise=None):
   """All relations at once, of which each fact takes its own."""
   del sampled
   chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
   for_heads, for_tails = config.model.batch_queries(
-    relations, chosen, heads, tails
+    relations, chosen, drop(noise, 1, heads), drop(noise, 0, tails)
   )
+  for_heads = _dropped(noise, 2, for_heads)
+  for_tails = _dropped(noise, 3, for_tails)
 
   def value(query, entities):
     squares = jnp.sum(entities * entities, axis=1)
-    product = jnp.sum(query.vector * entities, axis=1) + query.constant
-    return product - config.model.norm_weight * squares
+    return _product(query, entities) - config.model.norm_weight * squares
 
+  truth = value(for_tails, tails)
   return _Asked(
     (for_heads, for_tails),
-    (value(for_tails, tails),) * 2,
+    (truth if noise is None else value(for_heads, heads), truth),
     (value(for_heads, tails), value(for_tails, heads)),
     chosen.sum(axis=0) @ row_penalty(config, relations).sum(axis=1),
   )

@@ -18,6 +18,7 @@ from repr_jax.kb import negatives, rule_projection, rule_start, scores
 from repr_jax.kb.candidate_loss import (
   CandidateBatch,
   CandidateConfig,
+  Noise,
   Rows,
   batch_loss,
   rows_loss,
@@ -35,11 +36,14 @@ class CandidateState(NamedTuple):
     params: entities [E, d] and relations [R, p], which meet the rules.
     optimizer: the optimizer's state.
     penalty: weight of the penalty, scalar.
+    dropout: share of the numbers of a question's entity and of its query
+      vector that a step drops, scalar; read where the step has a key.
   """
 
   params: scores.Params
   optimizer: optax.OptState
   penalty: jax.Array
+  dropout: jax.Array
 
 
 def init(
@@ -49,6 +53,7 @@ def init(
   key: jax.Array,
   penalty: jax.Array | float = 0.01,
   scale: jax.Array | float = 0.01,
+  dropout: jax.Array | float = 0.0,
 ) -> CandidateState:
   """A random start that meets the rules.
 
@@ -59,12 +64,13 @@ def init(
     key: random key.
     penalty: weight of the penalty, scalar.
     scale: standard deviation of the numbers before projection, scalar.
+    dropout: share of numbers that a step drops, scalar.
 
   Returns:
     The state.
   """
   params = rule_start.start_params(config, constraints, key, scale)
-  return from_params(config, optimizer, params, penalty)
+  return from_params(config, optimizer, params, penalty, dropout)
 
 
 def from_params(
@@ -72,6 +78,7 @@ def from_params(
   optimizer: optax.GradientTransformation,
   params: scores.Params,
   penalty: jax.Array | float = 0.01,
+  dropout: jax.Array | float = 0.0,
 ) -> CandidateState:
   """The state before the first step, for tables that meet the rules.
 
@@ -80,12 +87,13 @@ def from_params(
     optimizer: any optax optimizer.
     params: the tables.
     penalty: weight of the penalty, scalar.
+    dropout: share of numbers that a step drops, scalar.
 
   Returns:
     The state.
   """
-  weight = jnp.asarray(penalty, config.dtype)
-  return CandidateState(params, optimizer.init(params), weight)
+  weight, rate = (jnp.asarray(x, config.dtype) for x in (penalty, dropout))
+  return CandidateState(params, optimizer.init(params), weight, rate)
 
 
 def candidate_softmax(
@@ -99,7 +107,9 @@ def candidate_softmax(
   The loss of a fact is log sum_z exp(score(z)) - score(fact) over entities z
   in place of its head and of its tail, plus the penalty (Lacroix et al.
   2018). The projection follows each optimizer step, so the rules hold in
-  every state that leaves `update`.
+  every state that leaves `update`. With dropout, numbers of a question's entity
+  and of its query vector are 0 at the rate, and the others 1 / (1 - rate) times
+  as large; answers and candidates are whole.
 
   >>> import jax, numpy as np, optax
   >>> from repr_jax import kb
@@ -120,8 +130,9 @@ def candidate_softmax(
     known: known facts, which BPR leaves out as candidates.
 
   Returns:
-    `init(key, penalty=0.01, scale=0.01) -> CandidateState` and
-    `update(state, batch) -> (state, mean loss)`, both jitted.
+    `init(key, penalty=0.01, scale=0.01, dropout=0.0) -> CandidateState` and
+    `update(state, batch, key=None) -> (state, mean loss)`, both jitted; the key
+    draws what dropout drops.
   """
   rule_start.check_model(config.model, constraints)
   if config.loss == "bpr" and known is None:
@@ -139,6 +150,7 @@ def update(
   known: negatives.Known | None,
   state: CandidateState,
   batch: CandidateBatch | QueryBatch,
+  key: jax.Array | None = None,
 ) -> tuple[CandidateState, jax.Array]:
   """One step of the optimizer, and the projection.
 
@@ -150,21 +162,29 @@ def update(
     state: the state, whose tables meet the rules.
     batch: facts and candidates, or questions with their answers, which meet
       all entities.
+    key: random key of dropout; needed where the config has it.
 
   Returns:
     The state, whose tables meet the rules, and the batch's mean loss, scalar.
   """
+  noise = None
+  if config.dropout:
+    if key is None:
+      raise InputError("a step with dropout needs a random key: pass key")
+    noise = Noise(key, state.dropout)
   if isinstance(batch, QueryBatch):
     if config.loss != "softmax":
       raise InputError(f"questions take loss softmax, not {config.loss}")
     loss, slope = jax.value_and_grad(
-      lambda p: query_loss(config, p, batch, state.penalty)
+      lambda p: query_loss(config, p, batch, state.penalty, noise)
     )(state.params)
   elif batch.candidates is not None:
-    return _step_rows(config, optimizer, constraints, known, state, batch)
+    return _step_rows(
+      config, optimizer, constraints, known, state, batch, noise
+    )
   else:
     loss, slope = jax.value_and_grad(
-      lambda p: batch_loss(config, known, p, batch, state.penalty)
+      lambda p: batch_loss(config, known, p, batch, state.penalty, noise)
     )(state.params)
   change, memory = optimizer.update(slope, state.optimizer, state.params)
   params = optax.apply_updates(state.params, change)
@@ -173,7 +193,7 @@ def update(
     params = rule_projection.project_step(
       constraints, params._replace(entities=entities), state.params
     )
-  return CandidateState(params, memory, state.penalty), loss
+  return state._replace(params=params, optimizer=memory), loss
 
 
 def train_pass(
@@ -223,14 +243,15 @@ def train_pass(
 
   def step(state, item):
     facts, key = item
+    noise = jax.random.fold_in(key, 1) if config.dropout else None
     if grouped:
-      return update(config, optimizer, constraints, known, state, facts)
+      return update(config, optimizer, constraints, known, state, facts, noise)
     drawn = None
     if config.num_candidates:
       count = (config.num_candidates,)
       drawn = jax.random.randint(key, count, 0, config.num_entities)
     batch = CandidateBatch(facts, drawn)
-    return update(config, optimizer, constraints, known, state, batch)
+    return update(config, optimizer, constraints, known, state, batch, noise)
 
   keys = jax.random.split(draw_key, steps)
   state, losses = jax.lax.scan(step, state, (batches, keys))
@@ -240,7 +261,7 @@ def train_pass(
 train = jax.jit(train_pass, static_argnums=(0, 1), donate_argnums=5)
 
 
-def _step_rows(config, optimizer, constraints, known, state, batch):
+def _step_rows(config, optimizer, constraints, known, state, batch, noise):
   """A step on the rows that facts and drawn candidates touch, and no others.
 
   The optimizer sees a table of those rows, with their part of its state;
@@ -259,7 +280,7 @@ def _step_rows(config, optimizer, constraints, known, state, batch):
     heads, tails, table = jnp.split(params.entities[place], [size, 2 * size])
     touched = Rows(heads, tails, params.relations, table)
     return rows_loss(
-      config, known, touched, facts, drawn, count, True, state.penalty
+      config, known, touched, facts, drawn, count, True, state.penalty, noise
     )
 
   def take(tree):
@@ -282,7 +303,7 @@ def _step_rows(config, optimizer, constraints, known, state, batch):
   if constraints is not None:
     params = rule_projection.project_step(constraints, params, state.params)
   memory = _map_tables(put, state.optimizer, memory)
-  return CandidateState(params, memory, state.penalty), loss
+  return state._replace(params=params, optimizer=memory), loss
 
 
 def _map_tables(function, tree, *rest):

@@ -21,12 +21,15 @@ class RuleConfig:
     slack: how far a number of the antecedent may exceed the consequent's in
       a one-way rule; 0 holds rules exactly. Entities then lie in the box
       [0, m] where rules are ordered, so that `violation_bound` holds.
+    region: where B's PropTrans and TypeImp keep entities: "box", [0, m]^d, or
+      "ball", the part in the orthant of the ball around m/2 through 0.
   """
 
   mixing: float = 0.5
   cap: float = 1.0
   radius: float = 1.0
   slack: float = 0.0
+  region: str = "box"
 
   def __post_init__(self):
     if not 0 < self.mixing < 1:
@@ -37,6 +40,8 @@ class RuleConfig:
       raise errors.InputError(f"radius {self.radius} is not in (1/4, inf)")
     if not 0 <= self.slack < math.inf:
       raise errors.InputError(f"slack {self.slack} is not in [0, inf)")
+    if self.region not in ("box", "ball"):
+      raise errors.InputError(f"region {self.region!r} is not box or ball")
 
   @property
   def shrink(self) -> float:
@@ -86,6 +91,8 @@ class Conditions(NamedTuple):
       <node, entity> is at most 0.
     box: whether entities must lie in [0, `RuleConfig.cap`].
     orthant: whether entities must be nonnegative whatever the order.
+    ball: whether entities must be nonnegative and no farther from the point
+      with all numbers m/2, m the cap, than 0 is.
   """
 
   ties: Sequence[tuple[Node, Node, float]] = ()
@@ -96,17 +103,19 @@ class Conditions(NamedTuple):
   bilinear: Sequence[Sequence[tuple[float, Node, int]]] = ()
   box: bool = False
   orthant: bool = False
+  ball: bool = False
 
 
 def bound_product(
-  a: tuple[list, list], b: tuple[list, list], cap: float
+  a: tuple[list, list], b: tuple[list, list], cap: float, region: str = "box"
 ) -> list[tuple[Sequence, Sequence, float]]:
-  """Linear conditions a >= 0, b >= 0, a + b >= cap.
+  """Linear conditions a >= 0, b >= 0, a + b >= cap; or a, b >= cap / 2.
 
   Args:
     a: factors of nodes and of entities.
     b: likewise.
     cap: the bound.
+    region: "box" for the first, "ball" for the second.
 
   Returns:
     Rows as `Conditions.linear` has them.
@@ -115,7 +124,10 @@ def bound_product(
   def negative(factors):
     return [(-value, item) for value, item in factors]
 
-  pairs = ((a, 0.0), (b, 0.0), ((a[0] + b[0], a[1] + b[1]), cap))
+  least = 0.0 if region == "box" else cap / 2
+  pairs = [(a, least), (b, least)]
+  if region == "box":
+    pairs.append(((a[0] + b[0], a[1] + b[1]), cap))
   return [
     (negative(nodes), negative(entities), -least)
     for (nodes, entities), least in pairs

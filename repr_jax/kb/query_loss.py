@@ -21,6 +21,8 @@ from repr_jax.errors import InputError
 from repr_jax.kb import scores
 from repr_jax.kb.candidate_loss import (
   CandidateConfig,
+  Noise,
+  drop,
   relation_rows,
   row_penalty,
 )
@@ -99,6 +101,7 @@ def query_loss(
   params: scores.Params,
   batch: QueryBatch,
   penalty: jax.Array | float,
+  noise: Noise | None = None,
 ) -> jax.Array:
   """Mean loss of a batch over its answers, with the penalty.
 
@@ -107,6 +110,7 @@ def query_loss(
     params: entities [E, d] and relations [R, p].
     batch: questions [Q] and answers [Q, A].
     penalty: its weight, scalar.
+    noise: dropout of the questions; None for none.
 
   Returns:
     Scalar.
@@ -116,7 +120,8 @@ def query_loss(
   ids = jnp.concatenate([batch.given[:, None], batch.answers], axis=1)
   rows = table[jnp.maximum(ids, 0)]
   given, answers = rows[:, 0], rows[:, 1:]
-  query, links = _ask(config, params.relations, batch, given)
+  query, links = _ask(config, params.relations, batch, drop(noise, 0, given))
+  query = query._replace(vector=drop(noise, 1, query.vector))
   truth = _values(config.model, query, answers)
   counts = valid.sum(axis=1)
   total = counts @ _log_sum(config.model, query, table) - (truth * valid).sum()

@@ -123,6 +123,11 @@ def sample_entities(
   if constraints is None or constraints.region is None:
     return drawn
   region = constraints.region
+  if region.center is not None:  # a ball around the center, cut by the orthant
+    middle = float(region.center)
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    reach = middle * np.sqrt(table.shape[1] * rng.uniform(size=(count, 1)))
+    return np.maximum(middle + reach * drawn, 0)
   if np.isfinite(region.radius):
     norm = np.linalg.norm(drawn, axis=1, keepdims=True)
     reach = float(region.radius) * np.sqrt(rng.uniform(size=(count, 1)))

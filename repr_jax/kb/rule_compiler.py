@@ -42,17 +42,20 @@ class System(NamedTuple):
 
 
 class Region(NamedTuple):
-  """A box, or a ball around 0; infinite where not bounded.
+  """A box, a ball, or a part of a ball; infinite where not bounded.
 
   Attributes:
     lower: least value of an entity's coordinates, scalar.
     upper: largest value, scalar.
     radius: largest norm of an entity, scalar.
+    center: all numbers of a point from which entities are no farther than 0
+      is, scalar; None where there is no such ball.
   """
 
   lower: jax.Array
   upper: jax.Array
   radius: jax.Array
+  center: jax.Array | None = None
 
 
 @jax.tree_util.register_dataclass
@@ -213,6 +216,8 @@ class _Builder:
     region: Any = None
     if np.isfinite(lower) or np.isfinite(radius):
       limits: Any = [np.float64(x) for x in (lower, upper, radius)]
+      if conditions.ball and not boxed:  # the box lies within the ball
+        limits.append(np.float64(self.config.cap / 2))
       region = Region(*limits)
     planes = self._planes(conditions, ties, place)
     bounds: list = []

@@ -27,7 +27,13 @@ Conditions that differ from the thesis' text, with the reason:
   With entities in the box [0, m]^d the condition is met if and only if
   a >= 0, b >= 0, a + b >= m (each coordinate is bilinear in x_i and y_i, so
   its corners decide) and c >= 0. That is convex in the relations and in the
-  entities, and the box stands still.
+  entities, and the box stands still. With `RuleConfig.region` "ball" the
+  thesis' form is taken with a ball that stands still too: entities are
+  nonnegative and lie in B(c, norm(c)), c = m/2 in all coordinates, that is
+  norm2(x) <= 2 <c, x>. Then <x, y> <= (norm2(x) + norm2(y)) / 2 <= <c, x> +
+  <c, y>, and a >= c, b >= c, which need not be equal, suffice as x, y >= 0.
+  The box lies within this region, which holds for both where rules of other
+  kinds need the box.
 * RelImp(r, r') for distmult and complex: the scores differ by
   sum_i (r'_i - r_i) x_i y_i (complex: with conj y_i, real part). A number i
   whose signs are free must have r'_i = r_i. Where x_i and y_i are
@@ -211,8 +217,13 @@ def _prop_trans_product(ids, config):
   mix = config.mixing
   first, second, conditions = _prop_trans_parts(ids, config)
   a, b = (first, [(1, f)]), (second, [(mix - 1, e)])
-  rows = bound_product(a, b, mix * config.cap)
-  return conditions._replace(box=True, linear=rows)
+  rows = bound_product(a, b, mix * config.cap, config.region)
+  return conditions._replace(linear=rows, **_limits(config))
+
+
+def _limits(config):
+  """The flag of the region that a rule set of B asks for."""
+  return {config.region: True}
 
 
 def _prop_trans_parts(ids, config):
@@ -270,9 +281,9 @@ def _type_imp_product(ids, config):
   a = ([(1, (s, 0)), (-1, (r, 0))], [(1, e)])
   return Conditions(
     orthant=True,
-    box=True,
-    linear=bound_product(a, ([(-1, (r, 1))], []), config.cap),
+    linear=bound_product(a, ([(-1, (r, 1))], []), config.cap, config.region),
     bilinear=[[(-1, (s, 1), e)]],
+    **_limits(config),
   )
 
 

@@ -9,6 +9,8 @@ state. If the projection does not converge to a thin set, its result is moved
 back toward the state before the step, which lies in the set, as far as needed.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -64,9 +66,9 @@ def project_relations(
 def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   """Nearest entities of the region that all entities live in.
 
-  Orthant, box and ball come one at a time, never together with the ball, so
-  clipping and then shrinking is the projection. A model with `ordered` has
-  signs on those numbers alone.
+  A ball around 0 comes without the orthant, so that clipping and then shrinking
+  is the projection; orthant and another ball are projected on together. A model
+  with `ordered` has signs on those numbers alone.
 
   Args:
     constraints: the compiled rules.
@@ -77,7 +79,15 @@ def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   """
   if constraints.region is None:
     return rows
-  lower, upper, radius = constraints.region
+  lower, upper, radius, center = constraints.region
+  if center is not None:
+    middle = jnp.full(rows.shape[-1:], center, rows.dtype)
+    project = functools.partial(
+      projections.orthant_ball,
+      center=middle,
+      radius=center * jnp.sqrt(jnp.asarray(rows.shape[-1], rows.dtype)),
+    )
+    return jax.vmap(project)(rows)
   inside = jnp.clip(rows, lower, upper)
   if constraints.model.ordered is None:
     rows = inside

@@ -133,7 +133,7 @@ def collect(
   joined: dict[str, Any] = {}
   for name in Conditions._fields:
     values = [getattr(one, name) for one in each]
-    flags = name in ("box", "orthant")
+    flags = name in ("box", "orthant", "ball")
     joined[name] = any(values) if flags else list(itertools.chain(*values))
   return Conditions(**joined)
 

@@ -55,6 +55,8 @@ def feasible_start(
   upper = jnp.ones((), params.entities.dtype)
   if constraints.region is not None:
     upper = jnp.minimum(constraints.region.upper, upper)
+    if constraints.region.center is not None:
+      upper = 2 * constraints.region.center
   upper = upper.astype(params.entities.dtype)
   down = -upper - jnp.abs(params.relations)
 

@@ -101,6 +101,18 @@ def test_bad_lines(tmp_path, text, line):
   assert caught.value.path == str(path)
 
 
+def test_faulty_lines_are_told_together(tmp_path):
+  path = _file(tmp_path, 'a,r\na,r,b\na,,b\n"a,r,b\n', "t.csv")
+  told = r"t\.csv:1: expected 3 columns .* \(2 more faulty lines: 3, 4\)$"
+  with pytest.raises(errors.InputError, match=told):
+    triples.read_triples(path)
+  path = _file(tmp_path, "a r b\n" + "a b\n" * 500)
+  with pytest.raises(
+    errors.InputError, match=r"at least 99 more .*6, 7, \.\.\."
+  ):
+    triples.read_triples(path)
+
+
 def test_splits_share_ids_and_count_the_unseen(tmp_path):
   train = tmp_path / "train.gz"
   train.write_bytes(gzip.compress(b"b r b2\nc r b\n"))

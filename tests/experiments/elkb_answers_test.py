@@ -97,6 +97,11 @@ def test_types_are_respected(tmp_path):
   allowed = types.fitting(kb, table)
   best = _ask(kb, trained, "wife", "dee", "tail", allowed=allowed)
   assert {x.entity for x in best} == {"bob", "cid", "fay"}
+  # Classes leave entities out; they make no other one more probable.
+  whole = {
+    x.entity: x.probability for x in _ask(kb, trained, "wife", "dee", "tail")
+  }
+  assert all(whole[x.entity] == x.probability for x in best)
   guess = types.fitting(kb, types.learned(kb))
   heads = guess(kb.relations.index("husband"), "head")
   # bob and cid are husbands; fay is the tail of wife, as bob is, and ann that

@@ -118,3 +118,52 @@ def test_addresses_answer_and_refuse(opened):
   codes = [bad_id, bad_fact, bad_kind, missing, evil]
   assert [x.status_code for x in codes] == [422, 422, 415, 404, 400]
   assert all(x.json()["error"] for x in codes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_in_a_browser(browser, axe, opened, width):
+  from starlette.testclient import TestClient
+
+  from experiments.elkb import curator_app
+
+  served = opened()
+  client = TestClient(curator_app.build(served), base_url="http://localhost")
+
+  def respond(route):
+    asked = route.request
+    kind = {"content-type": asked.headers.get("content-type", "")}
+    got = client.request(
+      asked.method, asked.url, content=asked.post_data, headers=kind
+    )
+    route.fulfill(
+      status=got.status_code, headers=dict(got.headers), body=got.content
+    )
+
+  context = browser.new_context(
+    viewport={"width": width, "height": 800}, bypass_csp=True
+  )
+  page = context.new_page()
+  problems = []
+  page.on("pageerror", lambda error: problems.append(str(error)))
+  page.route("http://localhost/**", respond)
+  page.goto("http://localhost/")
+  page.fill("#find", "nobody")
+  page.wait_for_selector("#none:not([hidden])")
+  page.fill("#find", "ann")
+  page.click("#matches a")
+  page.click("details summary")  # the proof of an implied fact
+  page.click("button[aria-label^=accept]")
+  page.click("button[aria-label^=reject] >> nth=1")
+  page.wait_for_function(
+    "document.getElementById('verdicts').textContent.startsWith("
+    "'1 accepted, 1 rejected')"
+  )
+  assert len(served.export("accept").splitlines()) == 1
+  assert page.locator("#graph a").count() >= 2
+  assert page.evaluate("document.documentElement.scrollWidth") <= width
+  page.add_script_tag(path=axe)
+  checked = page.evaluate("async () => (await axe.run()).violations")
+  assert not [(one["id"], one["nodes"][0]["html"]) for one in checked]
+  assert not problems
+  context.close()

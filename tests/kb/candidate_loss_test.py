@@ -11,7 +11,7 @@ from repr_jax.kb import (
   negatives,
   scores,
 )
-from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
+from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig, Noise
 from repr_jax.ops import precision
 
 RELATIONS = ["r0", "r1", "r2"]
@@ -185,3 +185,28 @@ def test_inverse_rows_that_are_conjugate_change_nothing(candidates):
   np.testing.assert_allclose(
     score, kb.score("complex", params.relations[0], *params[0][:2]), rtol=1e-5
   )
+
+
+@pytest.mark.parametrize("model", ["R", "complex", kb.reciprocal("complex")])
+@pytest.mark.parametrize("candidates", [None, np.array([4, 7, 1, 2, 9])])
+def test_dropout_drops_questions_and_no_answers(model, candidates):
+  config = _config(model, 4)
+  facts = jnp.asarray(_facts()[:4])
+  params = scores.init_params(config.model, jax.random.key(0), 30, 3, 4, 0.7)
+  batch = CandidateBatch(facts, candidates)
+
+  def loss(noise):
+    return candidate_loss.batch_loss(config, None, params, batch, 0.1, noise)
+
+  key = jax.random.key(3)
+  whole = loss(None)
+  np.testing.assert_allclose(loss(Noise(key, 0.0)), whole, rtol=1e-5)
+  assert abs(loss(Noise(key, 0.5)) - whole) > 1e-3
+  # All is dropped: every score is 0, and the penalty is that of whole rows.
+  penalty = whole - candidate_loss.batch_loss(config, None, params, batch, 0.0)
+  nothing = loss(Noise(key, 1 - 1e-7)) - penalty
+  if candidates is None:
+    np.testing.assert_allclose(nothing, np.log(30), rtol=1e-4)
+  rows = candidate_loss.drop(Noise(key, 0.25), 0, jnp.ones((100, 100)))
+  np.testing.assert_allclose(np.unique(rows), [0, 1 / 0.75], rtol=1e-6)
+  assert abs(float(rows.mean()) - 1) < 0.02

@@ -1,5 +1,7 @@
 """Training against candidates under rules, with any optax optimizer."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,8 +35,8 @@ def _facts(seed=0, count=40):
   return np.unique(facts, axis=0).astype(np.int32)
 
 
-@pytest.mark.parametrize("candidates", [0, 10])
-def test_training_learns_keeps_rules_and_compiles_once(candidates):
+@pytest.mark.parametrize(("candidates", "dropout"), [(0, 0.0), (10, 0.1)])
+def test_training_learns_keeps_rules_and_compiles_once(candidates, dropout):
   rules = [
     Rule("RevImp", ("r0", "r1")),
     Rule("RevImp", ("r1", "r0")),
@@ -42,12 +44,16 @@ def test_training_learns_keeps_rules_and_compiles_once(candidates):
   ]
   compiled = rule_compiler.compile_rules("complex", rules, RELATIONS, ENTITIES)
   assert compiled.region is None
-  config = _config("complex", 10, candidates)
+  config = dataclasses.replace(
+    _config("complex", 10, candidates), dropout=dropout > 0
+  )
   optimizer = optax.adagrad(0.1, initial_accumulator_value=0.0, eps=1e-24)
   facts = _facts(3)
   known = negatives.known_facts(facts, 30, 3)
   params = scores.init_params("complex", jax.random.key(0), 30, 3, 16, 0.1)
-  state = candidate_training.from_params(config, optimizer, params, 1e-4)
+  state = candidate_training.from_params(
+    config, optimizer, params, 1e-4, dropout
+  )
   losses = []
   before = candidate_training.train._cache_size()
   for i in range(30):
@@ -74,6 +80,8 @@ def test_bad_config_are_refused():
     _config("T", 1, 0, "hinge")
   with pytest.raises(InputError, match="regularizer must be"):
     _config("T", 1, 0, "bpr", "l1")
+  with pytest.raises(InputError, match="scores by a distance"):
+    CandidateConfig(30, 3, "T", 4, dropout=True)
   with pytest.raises(InputError, match="needs known"):
     candidate_training.candidate_softmax(
       _config("T", 1, 0, "bpr"), optax.sgd(0.1)

@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 from repr_jax import errors, kb
-from repr_jax.kb import condition_forms
+from repr_jax.kb import condition_forms, rule_projection
 
 
 @pytest.mark.parametrize(
-  "values", [{"mixing": 1.0}, {"cap": 0.0}, {"radius": 0.25}, {"slack": -1.0}]
+  "values",
+  [
+    {"mixing": 1.0},
+    {"cap": 0.0},
+    {"radius": 0.25},
+    {"slack": -1.0},
+    {"region": "cone"},
+  ],
 )
 def test_numbers_outside_their_range_are_refused(values):
   with pytest.raises(errors.InputError):
@@ -37,6 +44,21 @@ def test_the_box_of_b_decides_at_its_corners():
     assert met == holds
     agree += met
   assert 20 < agree < 280
+
+
+def test_the_ball_of_b_holds_the_box_and_bounds_products():
+  rng = np.random.default_rng(1)
+  config = kb.RuleConfig(cap=0.7, region="ball")
+  rules = ["TypeImp(r, e, s)"]
+  compiled = kb.compile_rules("B", rules, ["r", "s"], ["e", "f"], config)
+  inside = 0.7 * rng.integers(2, size=(8, 5)).astype(np.float32)
+  projected = rule_projection.project_rows(compiled, jnp.asarray(inside))
+  np.testing.assert_allclose(projected, inside, atol=1e-6)
+  far = rng.normal(size=(200, 5)).astype(np.float32) * 3
+  x = np.asarray(rule_projection.project_rows(compiled, jnp.asarray(far)))
+  assert x.min() >= 0 and x.max() > 0.75
+  sums = 0.35 * x.sum(axis=1)
+  assert np.all(x @ x.T <= sums[:, None] + sums + 1e-5)
 
 
 def test_numbers_of_translations():

@@ -1,5 +1,6 @@
 """Rules in every state: each trainer, large steps, rules that share names."""
 
+import dataclasses
 import functools
 
 import jax
@@ -102,20 +103,23 @@ TRAINERS = {
   ("model", "name", "trainer"),
   [("A", "mixed", "all"), ("A", "two steps", "some")]
   + [("B", name, trainer) for name in list(RULES)[:3] for trainer in TRAINERS]
+  + [("B", name, "all") for name in ("two steps, ball", "mixed, ball")]
   + [("T", "translated", trainer) for trainer in TRAINERS]
   + [(model, "intersections", "all") for model in ("B", "R", "complex")],
 )
 def test_rules_hold_after_each_pass(model, name, trainer):
+  name, _, region = name.partition(", ")
   rules, facts = RULES[name], _facts()
+  config = dataclasses.replace(CONFIG, region=region or "box")
   compiled = rule_compiler.compile_rules(
-    model, rules, RELATIONS, ENTITIES, CONFIG
+    model, rules, RELATIONS, ENTITIES, config
   )
   known = negatives.known_facts(facts, len(ENTITIES), len(RELATIONS))
   loose = scores.init_params(
     model, jax.random.key(3), len(ENTITIES), len(RELATIONS), 6
   )
   params = rule_start.checked_start(
-    compiled, loose, rules, RELATIONS, ENTITIES, CONFIG
+    compiled, loose, rules, RELATIONS, ENTITIES, config
   )
   start, go_on = TRAINERS[trainer](model, compiled, known, jnp.asarray(facts))
   state, go_on = start(params), jax.jit(go_on)

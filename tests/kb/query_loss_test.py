@@ -8,7 +8,7 @@ import pytest
 
 from repr_jax.errors import InputError
 from repr_jax.kb import candidate_loss, candidate_training, query_loss, scores
-from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
+from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig, Noise
 from repr_jax.kb.score_models import reciprocal
 
 
@@ -54,6 +54,10 @@ def test_loss_and_gradient_are_those_of_single_facts(model):
   expected, slopes = jax.value_and_grad(single)(params)
   value, ours = jax.value_and_grad(grouped)(params)
   np.testing.assert_allclose(value, expected, rtol=1e-5)
+  kept = query_loss.query_loss(
+    config, params, batch, 0.3, Noise(jax.random.key(0), 0.0)
+  )
+  np.testing.assert_allclose(kept, expected, rtol=1e-5)
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, atol=2e-5), ours, slopes
   )
@@ -79,6 +83,9 @@ def test_passes_learn_and_refuse_other_losses():
     )
     losses.append(float(loss))
   assert losses[-1] < 0.9 * losses[0]
+  noisy = CandidateConfig(7, 2, "complex", 4, batch_size=8, dropout=True)
+  with pytest.raises(InputError, match="pass key"):
+    candidate_training.update(noisy, optimizer, None, None, state, groups)
   bpr = CandidateConfig(7, 2, "complex", 4, "bpr")
   with pytest.raises(InputError, match="softmax"):
     candidate_training.update(bpr, optimizer, None, None, state, groups)

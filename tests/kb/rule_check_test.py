@@ -7,7 +7,7 @@ import pytest
 
 from repr_jax import kb
 from repr_jax.errors import InputError
-from repr_jax.kb import rule_check
+from repr_jax.kb import rule_check, rule_projection
 
 _RELATIONS = ["r", "s"]
 
@@ -53,6 +53,16 @@ def test_samples_lie_in_the_region(model):
   assert drawn.shape == (64, 4)
   inside = kb.project(rules, _params(model)._replace(entities=drawn)).entities
   np.testing.assert_allclose(inside, drawn, atol=1e-6)
+
+
+def test_samples_of_the_ball_lie_in_it():
+  rules = kb.compile_rules(
+    "B", ["TypeImp(r, 1, s)"], _RELATIONS, 7, kb.RuleConfig(region="ball")
+  )
+  table = np.asarray(_params().entities, np.float64)
+  drawn = rule_check.sample_entities(np.random.default_rng(0), 64, table, rules)
+  inside = rule_projection.project_rows(rules, jnp.asarray(drawn, jnp.float32))
+  np.testing.assert_allclose(inside, drawn, atol=1e-5)
 
 
 def test_a_table_that_is_not_finite_is_refused():

@@ -68,7 +68,8 @@ function line(fact, center) {
   const buttons = {};
   for (const verdict of ["accept", "reject"]) {
     buttons[verdict] = make("button", {
-      type: "button", class: "quiet",
+      type: "button",
+      "aria-label": `${verdict}: ${fact.head} ${fact.relation} ${fact.tail}`,
       onclick: () => decide(fact, verdict, buttons),
     }, verdict === "accept" ? "Accept" : "Reject");
   }
@@ -78,7 +79,8 @@ function line(fact, center) {
   const item = make("li", {}, text);
   if (fact.probability !== undefined) {
     item.append(make("span", {class: "faint"},
-      `${(100 * fact.probability).toFixed(1)} %`));
+      `${(100 * fact.probability).toFixed(1)} %` +
+        (fact.only ? ", the only entity that fits" : "")));
   }
   item.append(buttons.accept, buttons.reject);
   if (fact.proof?.length) {
@@ -116,6 +118,9 @@ const search = guard(async () => {
   if (mine !== asked) return;
   byId("matches").replaceChildren(...entities.map(({id, name}) =>
     make("li", {}, make("a", {href: `#${id}`}, name))));
+  const typed = byId("find").value.trim();
+  byId("none").textContent = `No entity has “${typed}” in its name.`;
+  byId("none").hidden = entities.length > 0 || !typed;
 });
 
 function follow() {
