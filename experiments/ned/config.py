@@ -58,6 +58,12 @@ class Config:
     "without them.",
     only=_LADDER,
   )
+  ablations: bool = config.flag(
+    False,
+    "Whether rankers without features of names, without kinds of titles and "
+    "without any words of titles are in the table too.",
+    only=_LADDER,
+  )
   ranker_block: int = config.flag(
     50,
     "Neighboring training documents whose links do not count in each other's "
