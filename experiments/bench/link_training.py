@@ -139,7 +139,7 @@ def _torch_epoch(data: Work, batches) -> list[float]:
     loss = _torch_loss(torch, data.config, params, tables, batch)
     loss.backward()
     optimizer.step()
-    losses.append(float(loss))
+    losses.append(loss.item())
   return losses
 
 

@@ -74,7 +74,13 @@ class Config:
   open_tests: tuple[str, ...] = config.flag(
     (),
     "Further tests as NAME=PATH, JSON lines; candidates are looked up in the "
-    "knowledge base of train and testa.",
+    "knowledge base of all candidates and --titles.",
+    only=_LADDER,
+  )
+  titles: tuple[str, ...] = config.flag(
+    (),
+    "Further titles of the knowledge base: lines of links "
+    "article<TAB>relation<TAB>article, or JSON lines of linked documents.",
     only=_LADDER,
   )
   fields: tuple[str, ...] = config.flag(

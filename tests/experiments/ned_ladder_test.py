@@ -153,7 +153,8 @@ def test_parts_of_scores_tell_what_misled(answered):
 def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   config, answered, source = laddered
   with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
-    table, errors = open_linking.evaluate(run, config, answered, source)
+    given = open_linking.read(config)
+    table, errors = open_linking.evaluate(run, given, answered, source)
   assert errors.rows[0] == ["testb", 0, 0, 0, 0]
   first, second = table.rows
   assert first[0] == "testb" and second[0] == "again"
