@@ -4,7 +4,9 @@ python -m experiments.bench --suite=linking [--size=full]
 
 Documents of 8 to 64 mentions with up to 20 candidates each and links between
 them: ours ranks them padded in one vmapped call (two passes with graph
-features); numpy takes one document after the other, without padding.
+features); numpy takes one document after the other, without padding. The last
+case shows the memory that one long document with many candidates takes, from
+its lists of candidates to the answers.
 """
 
 import functools
@@ -15,10 +17,12 @@ import numpy as np
 
 from experiments.bench import harness
 from repr_jax import linking
+from repr_jax.data.documents import candidate_files, evidence
 
 _SIZES = {"small": (6, 8, 12, 5), "full": (200, 8, 64, 20)}
 _FEATURES, _HIDDEN, _GRAPH = 40, 48, 16
 _WIDTHS = (16, 32, 64)
+_LONG = {"small": (20, 40), "full": (500, 1000)}  # mentions, candidates
 
 
 class Work(NamedTuple):
@@ -208,6 +212,60 @@ def _quality(data: Work, result: list[np.ndarray]) -> dict[str, float]:
   return {"mentions": mentions, "largest difference": gap}
 
 
+class Long(NamedTuple):
+  """A document with many candidates.
+
+  Attributes:
+    document: its mentions have candidates of their own.
+    features: of the candidates of a mention, [c, f].
+    rankers: weights of both passes.
+  """
+
+  document: candidate_files.Document
+  features: np.ndarray
+  rankers: linking.Rankers
+
+
+def long_document(size: str) -> Long:
+  """Draws a document of many mentions with many candidates each.
+
+  Args:
+    size: "small" or "full".
+  """
+  count, top = _LONG[size]
+  rng = np.random.default_rng(0)
+  mentions = []
+  for place in range(count):
+    links = rng.integers(count * top, size=(top, 4)).tolist()
+    listed = tuple(
+      candidate_files.Candidate(
+        place * top + i, f"Name {place} {i}", top - i, 4, tuple(links[i])
+      )
+      for i in range(top)
+    )
+    mentions.append(
+      candidate_files.Mention(
+        2 * place, 2 * place + 1, f"name {place}", None, listed
+      )
+    )
+  document = candidate_files.Document("d", "x " * count, tuple(mentions))
+  features = rng.standard_normal((top, _FEATURES)).astype(np.float32)
+  weights = (_weights(rng, n) for n in (_FEATURES, _FEATURES + _GRAPH))
+  return Long(document, features, linking.Rankers(*weights))
+
+
+def rank_long(data: Long) -> np.ndarray:
+  """Answers for all mentions, from lists of candidates."""
+  count = len(data.document.mentions)
+  groups = evidence.pack_evidence([data.document], [[data.features] * count])
+  return np.asarray(linking.decide(data.rankers, groups, count).best)
+
+
+def _answered(data: Long, result: np.ndarray) -> dict[str, float]:
+  """Mentions with an answer."""
+  return {"answered": float((result >= 0).sum()), "of": float(len(result))}
+
+
 def cases(size: str) -> list[harness.Case]:
   """The cases of this suite.
 
@@ -220,5 +278,11 @@ def cases(size: str) -> list[harness.Case]:
       functools.partial(work, size),
       {"ours": ours, "numpy loop": numpy_loop},
       quality=_quality,
-    )
+    ),
+    harness.Case(
+      f"{_LONG[size][0]} mentions with {_LONG[size][1]} candidates",
+      functools.partial(long_document, size),
+      {"ours": rank_long},
+      quality=_answered,
+    ),
   ]

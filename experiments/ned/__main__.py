@@ -180,12 +180,13 @@ def _ladder(config: Config) -> None:
 def _climb(run: runlib.Run, config: Config) -> list[report.Table]:
   """The ladder of one run."""
   ladder_fields.check(config)
+  given = open_linking.read(config)
   answered, source = ladder.run_ladder(config)
   if config.fields:
     answered = ladder_fields.add_fields(run, config, answered)
   ladder_report.rows(run, answered)
   made = ladder_report.tables(answered, config.seed)
-  made += open_linking.evaluate(run, config, answered, source)
+  made += open_linking.evaluate(run, given, answered, source)
   run.plot("reliability", ladder_report.plot(answered))
   return made
 

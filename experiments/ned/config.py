@@ -58,6 +58,12 @@ class Config:
     "without them.",
     only=_LADDER,
   )
+  ablations: bool = config.flag(
+    False,
+    "Whether rankers without features of names, without kinds of titles and "
+    "without any words of titles are in the table too.",
+    only=_LADDER,
+  )
   ranker_block: int = config.flag(
     50,
     "Neighboring training documents whose links do not count in each other's "
@@ -68,7 +74,13 @@ class Config:
   open_tests: tuple[str, ...] = config.flag(
     (),
     "Further tests as NAME=PATH, JSON lines; candidates are looked up in the "
-    "knowledge base of train and testa.",
+    "knowledge base of all candidates and --titles.",
+    only=_LADDER,
+  )
+  titles: tuple[str, ...] = config.flag(
+    (),
+    "Further titles of the knowledge base: lines of links "
+    "article<TAB>relation<TAB>article, or JSON lines of linked documents.",
     only=_LADDER,
   )
   fields: tuple[str, ...] = config.flag(
@@ -260,6 +272,18 @@ class Config:
     "Whether the autoencoder's first layer starts from the word vectors.",
     only={**_TRAIN, "objectives": ("vae", "null")},
   )
+  vae_activation: str = config.flag(
+    "tanh",
+    "Activation of the autoencoder's hidden layer (thesis: relu).",
+    choices=("tanh", "relu"),
+    only={**_TRAIN, "objectives": ("vae", "null")},
+  )
+  vae_anneal: bool = config.flag(
+    False,
+    "Whether the weight of the autoencoder's KL term falls evenly to 0 "
+    "(thesis: yes).",
+    only={**_TRAIN, "objectives": "vae"},
+  )
   vae_learning_rate: float = config.flag(
     1e-3,
     "Step size of Adam for the autoencoder (thesis: 1e-3).",
@@ -375,4 +399,5 @@ class Config:
       contexts == "u2", self.folds, self.vector_steps, self.vae_epochs,
       self.vae_beta, self.vae_hidden or None, self.vae_lbv,
       self.vae_word_start, self.vae_learning_rate, self.vae_batch_size,
+      self.vae_activation, self.vae_anneal,
     )  # fmt: skip

@@ -44,8 +44,13 @@ _WEIGHTS = (
   8.0,
   12.0,
   20.0,
+  50.0,
+  120.0,
+  300.0,
+  1000.0,
 )
 NAMES = (*candidate_features.NAMES, *context_kinds.NAMES)
+_KINDS = tuple(range(len(candidate_features.NAMES), len(NAMES)))
 pagerank = jax.jit(jax.vmap(linking.pagerank))
 _best_pagerank = jax.jit(jax.vmap(linking.best_pagerank))
 _coherence = jax.jit(jax.vmap(linking.coherence))
@@ -219,9 +224,11 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
   groups = {name: splits[name].groups for name in SPLITS}
   if not config.ranker_links:
     groups = {
-      name: [link_model.without_links(x) for x in own]
+      name: [link_model.without(x, candidate_features.BY_LINKS) for x in own]
       for name, own in groups.items()
     }
+  if config.ablations:
+    answers.update(_ablations(groups, splits, fit, key))
   (alone,) = fit(list(map(_apart, groups["train"])), key)
   rankers = fit(groups["train"], key, members=config.seeds)
   progress.say(f"ned: {len(rankers)} rankers trained")
@@ -248,6 +255,37 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     config.ranker_links, parts,
   )  # fmt: skip
   return answered, source
+
+
+def feature_places(*kinds: str) -> tuple[int, ...]:
+  """Places of the features of some kinds of `candidate_features.GROUPS`."""
+  own = enumerate(candidate_features.GROUPS)
+  return tuple(place for place, kind in own if kind in kinds)
+
+
+def _ablations(groups, splits, fit, key):
+  """Answers of rankers that see less of the candidates' titles."""
+  names = feature_places("name")
+  titles = feature_places("name", "document")
+  answers: dict[str, dict[str, np.ndarray]] = {}
+  for label, places, shapes in (
+    ("name features", names, True),
+    ("kinds of titles", _KINDS, True),
+    ("both", (*names, *_KINDS), True),
+    ("words of titles at all", (*titles, *_KINDS), False),
+  ):
+    less = {
+      name: [link_model.without(x, places, shapes) for x in own]
+      for name, own in groups.items()
+    }
+    (ranker,) = fit(less["train"], key)
+    answers[f"{FULL}, without {label}"] = {
+      name: np.asarray(
+        linking.decide(ranker, less[name], len(splits[name].gold)).best
+      )
+      for name in SPLITS[1:]
+    }
+  return answers
 
 
 def _contexts(documents: dict[str, list[Document]], key: jax.Array):

@@ -7,6 +7,7 @@ import numpy as np
 from experiments.ned import link_model
 from experiments.ned.ladder import FULL, GRAPH, Ladder, Split
 from experiments.run import report, runlib
+from repr_jax.data.documents.candidates import normalize
 from repr_jax.evaluation import calibration, linking
 
 _PUBLISHED = {
@@ -74,7 +75,36 @@ def tables(ladder: Ladder, seed: int) -> list[report.Table]:
     _errors(ladder),
     _misled(ladder),
     _calibration(ladder),
+    _by_names(ladder),
   ]  # fmt: skip
+
+
+def shares_word(split: Split) -> np.ndarray:
+  """Whether the entity's title has a word of the mention, bool [n]."""
+  mentions = [m for d in split.documents for m in d.mentions]
+  return np.asarray(
+    [
+      bool({*normalize(m.surface).split()} & {*normalize(m.entity).split()})
+      for m in mentions
+    ]
+  )
+
+
+def _by_names(ladder: Ladder) -> report.Table:
+  """Shares right on testb where names tell the entity, and where not."""
+  kept = shares_word(ladder.splits["testb"])
+  lines: list[list[Any]] = []
+  for system in ladder.answers:
+    right = correct(ladder, system, "testb")
+    lines.append(
+      [system, *(round(100 * float(right[x].mean()), 2) if x.any() else "-"
+                 for x in (kept, ~kept))]
+    )  # fmt: skip
+  return report.Table(
+    "testb by whether the entity's title has a word of the mention, % right",
+    ["system", f"it has ({kept.sum():,})", f"it has none ({(~kept).sum():,})"],
+    lines,
+  )
 
 
 def reliability(ladder: Ladder, name: str) -> calibration.Reliability:

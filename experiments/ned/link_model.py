@@ -105,11 +105,22 @@ def join_features(
   return joined
 
 
-def without_links(group: EvidenceGroup) -> EvidenceGroup:
-  """Documents whose features tell nothing of training links."""
+def without(
+  group: EvidenceGroup, places: Sequence[int], shapes: bool = True
+) -> EvidenceGroup:
+  """Documents some features of which are 0, so that they tell nothing.
+
+  Args:
+    group: the documents.
+    places: numbers of those features.
+    shapes: whether titles may be compared with those of other mentions.
+  """
   features = group.evidence.features.copy()
-  features[..., list(candidate_features.BY_LINKS)] = 0
-  return group._replace(evidence=group.evidence._replace(features=features))
+  features[..., list(places)] = 0
+  own = group.evidence._replace(features=features)
+  if not shapes:
+    own = own._replace(shapes=np.where(own.shapes >= 0, 0, -1))
+  return group._replace(evidence=own)
 
 
 def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
@@ -130,7 +141,8 @@ def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
   features = join_features(documents, features, more)
   groups = pack_evidence(documents, features, top=TOP)
   if not model.by_links:
-    groups = [without_links(group) for group in groups]
+    places = candidate_features.BY_LINKS
+    groups = [without(group, places) for group in groups]
   if not groups:
     none = np.zeros((count, TOP))
     return Linked(

@@ -1,7 +1,8 @@
 """Linking with looked-up candidates: coverage, NIL, and the linker's model."""
 
+import functools
 import pathlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,27 +10,73 @@ from experiments.ned import ladder, link_model
 from experiments.ned.config import Config
 from experiments.ned.link_model import LinkModel
 from experiments.run import progress, report, runlib
-from repr_jax.data.documents import candidate_files, entity_base
+from repr_jax.data.documents import (
+  candidate_files,
+  entity_base,
+  title_files,
+)
 from repr_jax.data.documents.candidate_files import Document
 from repr_jax.errors import InputError
 
 _THRESHOLDS = tuple(np.round(np.arange(0, 1, 0.05), 2).tolist())
 
 
+class OpenTests(NamedTuple):
+  """Documents whose candidates are looked up.
+
+  Attributes:
+    tests: by name.
+    tuning: those of testa, on which the NIL threshold is chosen.
+    titles: further titles of the knowledge base.
+  """
+
+  tests: dict[str, list[Document]]
+  tuning: list[Document]
+  titles: list[title_files.Titles]
+
+
+def read(config: Config) -> OpenTests:
+  """Reads --open_tests, --titles, and testa and testb with NIL mentions.
+
+  Args:
+    config: the configuration of the run.
+
+  Returns:
+    The documents. A missing file, one of another form, and tests of one name
+    or without a linked mention are `InputError`s.
+  """
+  tests = {"testb": _with_nil(config, "testb")}
+  for entry in config.open_tests:
+    name, equals, path = entry.partition("=")
+    if not equals or not name or name in tests:
+      raise InputError(
+        f"--open_tests: expected NAME=PATH with names of their own, not "
+        f"{entry!r}"
+      )
+    tests[name] = candidate_files.read_gold_documents(path)
+    if all(m.entity is None for d in tests[name] for m in d.mentions):
+      raise InputError(
+        "--open_tests: no mention has an entity to be right about", path=path
+      )
+  titles = [title_files.read_titles(path) for path in config.titles]
+  return OpenTests(tests, _with_nil(config, "testa"), titles)
+
+
 def evaluate(
   run: runlib.Run,
-  config: Config,
+  given: OpenTests,
   answered: ladder.Ladder,
   source: ladder.Source,
 ) -> list[report.Table]:
   """Links all mentions with looked-up candidates; saves the linker.
 
   The NIL threshold is chosen on testa with a knowledge base of train's
-  candidates; tests use one of the candidates of train and testa.
+  candidates; testb has one of the candidates of train and testa, other tests
+  one of all candidates. Titles of --titles are in each.
 
   Args:
     run: gets figures and `linker/`.
-    config: the configuration of the run.
+    given: documents and titles.
     answered: the ladder.
     source: training links and popularity.
 
@@ -37,26 +84,30 @@ def evaluate(
     The table of figures, and that of errors by kind.
   """
   splits = {name: answered.splits[name].documents for name in ladder.SPLITS}
-  tests = {"testb": _with_nil(config, "testb")}
-  for entry in config.open_tests:
-    name, equals, path = entry.partition("=")
-    if not equals:
-      raise InputError(f"--open_tests: expected NAME=PATH, not {entry!r}")
-    tests[name] = candidate_files.read_gold_documents(path)
-  small = _model(answered, source, splits["train"])
-  chosen, _ = _scores(small, _with_nil(config, "testa"))
+  make = functools.partial(_model, answered, source, given.titles)
+  small = make(splits["train"])
+  chosen, _ = _scores(small, given.tuning)
   threshold = max(_THRESHOLDS, key=lambda t: _f1(chosen, t)[0])
   progress.say(f"ned: answers below {threshold} are NIL (chosen on testa)")
-  base = _model(answered, source, splits["train"] + splits["testa"])
+  base = make(splits["train"] + splits["testa"])
+  whole = make([x for name in ladder.SPLITS for x in splits[name]])
   lines: list[list[Any]] = []
   errors: list[list[Any]] = []
-  for name, documents in tests.items():
-    scores, covered = _scores(base, documents)
+  for name, documents in given.tests.items():
+    model = base if name == "testb" else whole
+    scores, covered = _scores(model, documents)
+    known = [
+      mention.entity in model.base.entities
+      for document in documents
+      for mention in document.mentions
+      if mention.entity is not None
+    ]
     errors.append([name, *error_counts(scores, threshold).values()])
     linked = scores[scores[:, 2] > 0]
     figures = {
       "mentions": len(scores),
       "of them NIL": int((scores[:, 2] == 0).sum()),
+      "entity in the knowledge base, %": 100 * float(np.mean(known)),
       "entity a candidate, %": 100 * covered,
       "micro F1 of linked mentions, %": 100 * float(linked[:, 1].mean()),
       "right if the entity is a candidate, %": 100
@@ -70,10 +121,8 @@ def evaluate(
       [name, *(x if isinstance(x, int) else round(x, 1)
                for x in figures.values())]
     )  # fmt: skip
-  whole = [x for name in ladder.SPLITS for x in splits[name]]
   link_model.save(
-    pathlib.Path(run.directory) / "linker",
-    _model(answered, source, whole)._replace(threshold=threshold),
+    pathlib.Path(run.directory) / "linker", whole._replace(threshold=threshold)
   )
   return [
     report.Table(
@@ -115,9 +164,13 @@ def _with_nil(config: Config, name: str) -> list[Document]:
   return candidate_files.read_gold_documents(path)
 
 
-def _model(answered, source, documents) -> LinkModel:
+def _model(answered, source, titles, documents) -> LinkModel:
   entities = entity_base.collect_entities(documents, source.popularity)
-  base = entity_base.build_base(entities, source.links)
+  links = source.links
+  for more in titles:
+    entities = title_files.join_entities(entities, more)
+    links = title_files.join_links(links, more.links)
+  base = entity_base.build_base(entities, links)
   return LinkModel(
     answered.rankers, answered.contexts, base, 0.0, answered.by_links
   )

@@ -29,6 +29,7 @@ def parse(argv: Sequence[str]) -> list[str]:
     program, *arguments = argv
     arguments = flags.FLAGS.read_flags_from_files(arguments, force_gnu=False)
     rest = flags.FLAGS(presets.expand([program, *arguments]))
+    by_preset = presets.only_by_preset(arguments)
   except errors.InputError:
     raise
   except flags.Error as error:
@@ -48,7 +49,8 @@ def parse(argv: Sequence[str]) -> list[str]:
       f"--flagfile: {error}", path=_file_of(error)
     ) from error
   for name in sorted(flags.FLAGS):
-    flag = flags.FLAGS[name]
+    flag: Any = flags.FLAGS[name]
+    flag.by_preset = name in by_preset
     if not flag.using_default_value and not _is_finite(flag.value):
       raise errors.InputError(
         f"flag --{name}={flag.value}: give a finite number"

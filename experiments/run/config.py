@@ -146,7 +146,7 @@ def from_flags(kind: type[C], **fixed: Any) -> C:
 
   Raises:
     InputError: a value is out of bounds, or a flag was given that the chosen
-      mode does not read.
+      mode does not read. A preset may have such flags: others choose a mode.
   """
   values, given = {}, []
   for field in dataclasses.fields(kind):  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ def from_flags(kind: type[C], **fixed: Any) -> C:
       continue
     holder = flags.FLAGS[field.name]
     values[field.name] = holder.value
-    if holder.present:
+    if holder.present and not getattr(holder, "by_preset", False):
       given.append(field.name)
   config = from_values(kind, {**values, **fixed})
   for name in given:

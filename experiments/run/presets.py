@@ -63,6 +63,25 @@ def expand(argv: Sequence[str]) -> list[str]:
   return [program, *_fill(expanded), *rest]
 
 
+def only_by_preset(arguments: Sequence[str]) -> set[str]:
+  """Names of flags that come from a preset alone.
+
+  Args:
+    arguments: a command line that `expand` accepts, without the program.
+
+  Returns:
+    The names; those of flags that are also given beside it are left out.
+  """
+  if PRESET.name not in flags.FLAGS or "--" in arguments:
+    return set()
+  beside = [x for x in arguments if _name(x) != "preset"]
+  own = {_name(x) for x in beside}
+  own |= {x.removeprefix("no") for x in own}
+  within = {_name(x) for x in _insert(arguments, "", ())}
+  within |= {x.removeprefix("no") for x in within}
+  return within - own - {""}
+
+
 def _insert(
   arguments: Sequence[str], experiment: str, within: tuple[str, ...]
 ) -> list[str]:

@@ -38,6 +38,8 @@ class Settings:
       of the words' vectors instead of random weights.
     learning_rate: of Adam, for the autoencoder.
     batch_size: entities in a step of the autoencoder.
+    activation: of its hidden layer, "tanh", "relu" or "linear".
+    anneal: whether the weight of its KL term falls to 0 over the epochs.
   """
 
   contexts: bool = True
@@ -50,6 +52,8 @@ class Settings:
   word_start: bool = False
   learning_rate: float = 1e-3
   batch_size: int = 256
+  activation: str = "tanh"
+  anneal: bool = False
 
 
 class Vectors(NamedTuple):
@@ -173,6 +177,7 @@ def _encoded(bags, words, settings, epochs, key) -> Vectors:
   config = autoencoder.Config(
     dim=width, hidden=(hidden,), weighting="bm25",
     lower_bounded_variance=settings.lower_bounded_variance,
+    activation=settings.activation,
   )  # fmt: skip
   full = sp.csr_array(whole[np.flatnonzero(np.diff(whole.indptr))])
   model = fitting.fit(
@@ -180,6 +185,7 @@ def _encoded(bags, words, settings, epochs, key) -> Vectors:
     hyper=train.Hyper(settings.learning_rate, settings.beta),
     batch_size=settings.batch_size,
     word_vectors=components(words, hidden) if settings.word_start else None,
+    anneal=settings.anneal,
   )  # fmt: skip
 
   def encode(counts: sp.csr_array) -> np.ndarray:

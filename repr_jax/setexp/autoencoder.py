@@ -27,9 +27,10 @@ _CHOICES = {
   "decoder": ("multinomial", "multilabel"),
   "weighting": ("raw", "log1p", "l1", "bm25"),
   "proposal": ("log_uniform", "unigram"),
-  "activation": ("tanh", "linear"),
+  "activation": ("tanh", "relu", "linear"),
   "targets": ("counts", "inputs"),
 }
+_BENDS = {"tanh": jnp.tanh, "relu": jax.nn.relu, "linear": lambda x: x}
 # Of BM25, as in the baseline of the same name.
 _K1, _B = 1.5, 0.75
 # Log-variances are kept here, so that squares of xi stay within float32.
@@ -42,7 +43,7 @@ class Config:
 
   Attributes:
     dim: numbers in a concept, d.
-    hidden: widths of the encoder's tanh layers.
+    hidden: widths of the encoder's layers.
     decoder: "multinomial" or "multilabel" (independent Bernoulli).
     lower_bounded_variance: the log-variance goes through a sigmoid, so that
       every variance lies in [1, e] (`lbv` in chapter 6).
@@ -52,8 +53,8 @@ class Config:
     sampled: features drawn for a sampled softmax; 0 for the exact one.
     proposal: they are drawn by "unigram" counts, or by "log_uniform" ranks.
     frequency_bias: the decoder's bias starts at the log frequencies.
-    activation: of the encoder's layers, "tanh" or "linear"; the means of a
-      linear encoder are sums over features, and so is the cosine score.
+    activation: of the encoder's layers, "tanh", "relu" or "linear"; the means
+      of a linear encoder are sums over features, and so is the cosine score.
     unit_inputs: scale the encoder's inputs of an entity to length 1.
     targets: of a multinomial decoder: "counts", or "inputs", the encoder's
       inputs scaled to sum 1; `Hyper.likelihood` then weights an entity like
@@ -197,7 +198,7 @@ class Encoder(nn.Module):
     """Posterior, fields [d], of an entity's sums, [h]."""
     chex.assert_rank(sums, 1)
     bias = self.param("bias", nn.initializers.zeros_init(), sums.shape)
-    bend = jnp.tanh if self.config.activation == "tanh" else lambda x: x
+    bend = _BENDS[self.config.activation]
     x = bend(sums + bias)
     for i, width in enumerate(self.config.hidden[1:]):
       x = bend(nn.Dense(width, name=f"hidden_{i + 1}")(x))

@@ -198,6 +198,7 @@ def hyper_at(
   *,
   warmup: int = 0,
   decay: bool = False,
+  anneal: bool = False,
 ) -> train.Hyper:
   """Hyperparameters of one epoch.
 
@@ -207,6 +208,7 @@ def hyper_at(
     epochs: of the training.
     warmup: epochs in which beta rises to its value, evenly.
     decay: let the learning rate fall along half a cosine.
+    anneal: let beta fall evenly, to 0 in the last of several epochs.
 
   Returns:
     `hyper` with the learning rate and beta of the epoch.
@@ -216,6 +218,8 @@ def hyper_at(
     rate = rate * 0.5 * (1 + np.cos(np.pi * epoch / max(epochs, 1)))
   if warmup:
     beta = beta * min(1.0, (epoch + 1) / warmup)
+  if anneal:
+    beta = beta * (1 - epoch / max(epochs - 1, 1))
   return hyper._replace(learning_rate=rate, beta=beta)
 
 
@@ -301,6 +305,7 @@ def fit(
   svd: bool = False,
   warmup: int = 0,
   decay: bool = False,
+  anneal: bool = False,
   mesh: Mesh | None = None,
 ) -> Fitted:
   """Trains a model from counts.
@@ -320,6 +325,7 @@ def fit(
     svd: start at the SVD of the inputs; see `svd_start`.
     warmup: epochs in which beta rises; see `hyper_at`.
     decay: whether the learning rate falls; see `hyper_at`.
+    anneal: whether beta falls; see `hyper_at`.
     mesh: devices with the axes of `sharding.AXES`; None for one device.
 
   Returns:
@@ -343,7 +349,9 @@ def fit(
     epoch_key = jax.random.fold_in(train_key, i)
     state, info = epoch(
       problem, state, epoch_key, optimizer=optimizer,
-      hyper=hyper_at(hyper, i, epochs, warmup=warmup, decay=decay),
+      hyper=hyper_at(
+        hyper, i, epochs, warmup=warmup, decay=decay, anneal=anneal
+      ),
       batch_size=batch_size, samples=samples, mesh=mesh,
     )  # fmt: skip
     if not np.isfinite(info.loss):

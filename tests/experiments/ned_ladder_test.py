@@ -74,7 +74,7 @@ def world(tmp_path_factory):
 def laddered(world):
   config = Config(
     mode="ladder", candidates=str(world), seeds=2, ranker_hidden=4,
-    ranker_epochs=20, ranker_learning_rate=0.02,
+    ranker_epochs=20, ranker_learning_rate=0.02, ablations=True,
     open_tests=(f"again={world / 'testb.jsonl.gz'}",),
   )  # fmt: skip
   return config, *ladder.run_ladder(config)
@@ -94,6 +94,29 @@ def test_links_decide_where_nothing_else_does(answered):
   assert _right(answered, ladder.FULL) == 1
   for system in ("most in-links", "popularity", "ranker without graph"):
     assert _right(answered, system) < 0.95, system
+
+
+def test_rankers_that_see_less_of_titles(answered):
+  # Links decide, so that all of them are right.
+  systems = [x for x in answered.answers if ", without " in x]
+  assert len(systems) == 4
+  assert [_right(answered, x) for x in systems] == [1] * 4
+  (group,) = answered.splits["testb"].groups
+  names = ladder.feature_places("name")
+  less = link_model.without(group, names, shapes=False).evidence
+  assert not less.features[..., list(names)].any()
+  assert less.shapes.max() == 0
+  assert group.evidence.features[..., list(names)].any()
+  assert group.evidence.shapes.max() > 0
+
+
+def test_testb_by_names(answered):
+  *_, table = ladder_report.tables(answered, 0)
+  split = answered.splits["testb"]
+  assert ladder_report.shares_word(split).all()
+  assert table.header[1] == "it has (24)"
+  assert [row[0] for row in table.rows] == list(answered.answers)
+  assert {row[2] for row in table.rows} == {"-"}
 
 
 def test_tables_have_every_system_and_the_published_figures(answered):
@@ -130,7 +153,8 @@ def test_parts_of_scores_tell_what_misled(answered):
 def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   config, answered, source = laddered
   with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
-    table, errors = open_linking.evaluate(run, config, answered, source)
+    given = open_linking.read(config)
+    table, errors = open_linking.evaluate(run, given, answered, source)
   assert errors.rows[0] == ["testb", 0, 0, 0, 0]
   first, second = table.rows
   assert first[0] == "testb" and second[0] == "again"

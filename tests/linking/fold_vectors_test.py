@@ -68,6 +68,8 @@ def test_shift_points_at_the_block_of_the_fold():
     {"hidden": 2},
     {"lower_bounded_variance": True},
     {"word_start": True},
+    {"activation": "relu"},
+    {"anneal": True},
   ],
 )
 def test_each_setting_of_the_autoencoder_reaches_it(change):

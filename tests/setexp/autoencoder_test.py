@@ -36,17 +36,22 @@ def _model(counts, **changes):
 
 def _by_hand(config, params, weighted):
   """Mean and log-variance of the encoder, written out."""
-  x = np.tanh(weighted @ np.asarray(params.table) + params.encoder["bias"])
+  bends = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+  bend = bends[config.activation]
+  x = bend(weighted @ np.asarray(params.table) + params.encoder["bias"])
   for i in range(1, len(config.hidden)):
     layer = params.encoder[f"hidden_{i}"]
-    x = np.tanh(x @ layer["kernel"] + layer["bias"])
+    x = bend(x @ layer["kernel"] + layer["bias"])
   heads = [params.encoder[name] for name in ("mean", "log_variance")]
   return [np.asarray(x @ y["kernel"] + y["bias"]) for y in heads]
 
 
-@pytest.mark.parametrize("hidden", [(7,), (7, 5), (7, 5, 4)])
-def test_encoder_by_hand(counts, hidden):
-  config, params, inputs = _model(counts, hidden=hidden)
+@pytest.mark.parametrize(
+  "hidden, activation",
+  [((7,), "tanh"), ((7, 5), "relu"), ((7, 5, 4), "tanh")],
+)
+def test_encoder_by_hand(counts, hidden, activation):
+  config, params, inputs = _model(counts, hidden=hidden, activation=activation)
   row = counts[[0]].toarray()[0]
   rows = rows_from_scipy(counts, 30)
   found = autoencoder.encode(

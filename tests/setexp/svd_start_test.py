@@ -79,6 +79,9 @@ def test_hyperparameters_of_an_epoch():
   assert half.learning_rate == pytest.approx(0.05)
   assert half.beta == 0.4
   assert fitting.hyper_at(hyper, 5, 10) == hyper
+  falling = [fitting.hyper_at(hyper, i, 3, anneal=True).beta for i in range(3)]
+  assert falling == pytest.approx([0.4, 0.2, 0.0])
+  assert fitting.hyper_at(hyper, 0, 1, anneal=True).beta == 0.4
 
 
 def test_bad_hyperparameters_are_refused():

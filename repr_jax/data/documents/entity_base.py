@@ -6,7 +6,8 @@ Entities are JSON lines; only "name" is needed:
      "in_links": 310, "out_links": 80, "links": ["Texas"], "popularity": 7.1}
 
 A mention is looked up among names, aliases and training links in normalized
-form, then among the names that contain all its words.
+form, then among the names that contain all its words; an acronym also among
+initials. One that is still unknown is looked up by `name_variants`.
 """
 
 import collections
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from repr_jax import errors
+from repr_jax.data.documents import name_variants
 from repr_jax.data.documents.candidate_features import Links
 from repr_jax.data.documents.candidate_files import (
   Candidate,
@@ -56,6 +58,7 @@ class EntityBase(NamedTuple):
     numbers: number of each entity by name.
     names: names by normalized name, title up to a bracket or comma, or alias.
     words: names by the words of their titles.
+    initials: names by the initials of their titles.
     links: counts of training links.
   """
 
@@ -63,6 +66,7 @@ class EntityBase(NamedTuple):
   numbers: dict[str, int]
   names: dict[str, list[str]]
   words: dict[str, set[str]]
+  initials: dict[str, set[str]]
   links: Links
 
   @property
@@ -83,6 +87,7 @@ def build_base(entities: Iterable[Entity], links: Links) -> EntityBase:
   numbers = {name: row for row, name in enumerate(known)}
   names: dict[str, list[str]] = {}
   words: dict[str, set[str]] = collections.defaultdict(set)
+  initials: dict[str, set[str]] = collections.defaultdict(set)
   for entity in known.values():
     bare = entity.name.partition(" (")[0]
     forms = (entity.name, bare, bare.partition(", ")[0], *entity.aliases)
@@ -90,7 +95,8 @@ def build_base(entities: Iterable[Entity], links: Links) -> EntityBase:
       names.setdefault(form, []).append(entity.name)
     for word in normalize(bare).split():
       words[word].add(entity.name)
-  return EntityBase(known, numbers, names, dict(words), links)
+    initials[name_variants.initials(bare)].add(entity.name)
+  return EntityBase(known, numbers, names, dict(words), dict(initials), links)
 
 
 def collect_entities(
@@ -128,23 +134,37 @@ def look_up(base: EntityBase, surface: str, top: int = 30) -> list[Entity]:
     top: how many at most.
 
   Returns:
-    Those linked from this mention in training first, then those of this
-    name, then those whose names contain it; each by in-links, ties by name.
+    Those linked from this mention in training or of this name first, then
+    those with these initials, then those whose names contain it; each by
+    in-links, ties by name. Other forms of the mention count if there are none.
   """
   key = normalize(surface)
+  known = _known(base, key)
+  if name_variants.is_acronym(surface):
+    letters = key.replace(" ", "")
+    for name in base.initials.get(letters, ()):
+      known.setdefault(name, (-1, 0))
+  for form in [] if known else name_variants.name_forms(surface):
+    known = known or _known(base, form)
+
+  def order(name):
+    return *known[name], -base.entities[name].in_links, name
+
+  return [base.entities[name] for name in sorted(known, key=order)[:top]]
+
+
+def _known(base: EntityBase, key: str) -> dict[str, tuple[int, int]]:
+  """Names for a normalized mention, with a rank by kind and by links."""
   counts = base.links.mentions.get(key, {})
   linked = {x for x in counts if x in base.entities}
   named = set(base.names.get(key, ()))
   sets = [base.words.get(word, set()) for word in key.split()]
   within = set.intersection(*sets) if sets else set()
-
-  def order(name):
-    entity = base.entities[name]
+  ranks = {}
+  for name in linked | named | within:
     kind = (name in linked) + 2 * (name in named)
-    return -min(kind, 2), -counts.get(name, 0), -entity.in_links, name
-
-  ordered = sorted(linked | named | within, key=order)
-  return [base.entities[name] for name in ordered[:top]]
+    ranks[name] = -min(kind, 2), -counts.get(name, 0)
+  return ranks
 
 
 def base_document(

@@ -38,6 +38,18 @@ def test_names_come_before_names_that_contain_the_mention():
   assert _names(_base(), "Nobody") == []
 
 
+def test_acronyms_and_other_forms_of_a_name():
+  more = Entity("World Trade Organization", in_links=7)
+  base = entity_base.build_base(
+    [*_ENTITIES, more, Entity("WTO (band)")], Links({}, {})
+  )
+  assert _names(base, "W.T.O.") == ["WTO (band)", more.name]
+  assert _names(base, "wto") == ["WTO (band)"]
+  assert _names(base, "World Trade Organisation") == [more.name]
+  assert _names(base, "Paris, France")[0] == "Paris"
+  assert _names(base, "Tex.") == ["Texas", "Paris, Texas"]
+
+
 def test_training_links_add_entities_of_the_base_alone():
   base = _base(austin={"Texas": 2, "Unknown": 9})
   assert _names(base, "Austin") == ["Texas"]

@@ -36,6 +36,16 @@ def test_a_preset_may_contain_another(monkeypatch):
   assert "$" not in " ".join(made)
 
 
+def test_flags_of_a_preset_alone(monkeypatch, tmp_path):
+  monkeypatch.setattr(presets, "FOLDER", tmp_path)
+  (tmp_path / "a_b.flags").write_text("--rate=1\n--noquick\n--count=2\n")
+  given = ["--preset=a_b", "--count=3", "file"]
+  assert presets.only_by_preset(given) >= {"rate", "quick"}
+  assert "count" not in presets.only_by_preset(given)
+  assert "quick" not in presets.only_by_preset([*given, "--quick"])
+  assert presets.only_by_preset(["--count=3"]) == set()
+
+
 def test_one_that_contains_itself_is_refused(monkeypatch, tmp_path):
   monkeypatch.setattr(presets, "FOLDER", tmp_path)
   (tmp_path / "a_x.flags").write_text("--preset=a_y\n")

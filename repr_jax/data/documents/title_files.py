@@ -1,0 +1,126 @@
+"""Further entities of a knowledge base, from files that name titles.
+
+Either lines `article<TAB>relation<TAB>article`, each of which is a link, or
+JSON lines of documents whose mentions have entities.
+"""
+
+import collections
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from repr_jax import errors
+from repr_jax.data.documents import (
+  candidate_features,
+  candidate_files,
+  wikitext,
+)
+from repr_jax.data.documents.candidate_features import Links
+from repr_jax.data.documents.entity_base import Entity
+from repr_jax.data.io import files
+
+
+class Titles(NamedTuple):
+  """Titles of a file.
+
+  Attributes:
+    entities: with the links that the file tells of.
+    links: counts of what mentions are linked to; empty for articles.
+  """
+
+  entities: list[Entity]
+  links: Links
+
+
+def read_titles(path: files.Path) -> Titles:
+  """Reads the titles of a file.
+
+  Args:
+    path: the file, plain or compressed.
+
+  Returns:
+    Its entities and links. A line of another form and a file without titles
+    are `InputError`s.
+  """
+  first = next((x for x in files.open_text(path) if x.strip()), "")
+  if first.lstrip().startswith("{"):
+    documents = candidate_files.read_gold_documents(path)
+    links = candidate_features.count_links(documents)
+    entities = [Entity(x, in_links=n) for x, n in links.entities.items()]
+  else:
+    entities, links = _articles(path), Links({}, {})
+  if not entities:
+    raise errors.InputError("names no title", path=path)
+  return Titles(entities, links)
+
+
+def _articles(path: files.Path) -> list[Entity]:
+  sources: dict[str, set[str]] = collections.defaultdict(set)
+  targets: dict[str, set[str]] = collections.defaultdict(set)
+  for line, text in enumerate(files.open_text(path), 1):
+    if not text.strip():
+      continue
+    cells = text.rstrip("\r\n").split("\t")
+    if len(cells) != 3 or not cells[0].strip() or not cells[2].strip():
+      raise errors.InputError(
+        "expected article<TAB>relation<TAB>article, or JSON lines of documents",
+        path=path, line=line,
+      )  # fmt: skip
+    start, end = (wikitext.normal_title(x) for x in cells[::2])
+    targets[start].add(end)
+    sources[end].add(start)
+  names = sorted({*targets, *sources})
+  return [
+    Entity(
+      x, in_links=len(sources[x]), out_links=len(targets[x]),
+      links=tuple(sorted(targets[x])),
+    )
+    for x in names
+  ]  # fmt: skip
+
+
+def join_entities(known: Iterable[Entity], more: Titles) -> list[Entity]:
+  """Adds entities that are new.
+
+  Args:
+    known: entities, which stay as they are.
+    more: further titles; links count less there.
+
+  Returns:
+    All entities. In- and out-links of new ones are multiplied by the median
+    ratio of those of the titles that both have.
+  """
+  listed = list(known)
+  titles = {x.name: x for x in listed}
+  shared = [(titles[x.name], x) for x in more.entities if x.name in titles]
+
+  def scale(field: str) -> float:
+    pairs = [(getattr(a, field), getattr(b, field)) for a, b in shared]
+    ratios = [a / b for a, b in pairs if b > 0]
+    return max(float(np.median(ratios)), 1.0) if ratios else 1.0
+
+  inward, outward = scale("in_links"), scale("out_links")
+  return listed + [
+    x._replace(
+      in_links=round(inward * x.in_links),
+      out_links=round(outward * x.out_links),
+    )
+    for x in more.entities
+    if x.name not in titles
+  ]
+
+
+def join_links(first: Links, second: Links) -> Links:
+  """Sums of counts of links.
+
+  Args:
+    first: counts.
+    second: counts to add.
+  """
+  mentions = {m: collections.Counter(own) for m, own in first.mentions.items()}
+  for mention, own in second.mentions.items():
+    mentions.setdefault(mention, collections.Counter()).update(own)
+  entities = collections.Counter(first.entities)
+  entities.update(second.entities)
+  return Links(mentions, entities)
