@@ -8,8 +8,7 @@ import numpy as np
 
 from experiments.mvlsa import data
 from experiments.mvlsa.train import Problem
-from repr_jax import multiview, ops
-from repr_jax.data import lexicons
+from repr_jax import ops
 from repr_jax.data.io import array_files
 from repr_jax.data.views import derived, store, vocab
 from repr_jax.data.views import text as text_lib
@@ -24,7 +23,7 @@ SKIP_GRAM = (
   (10, 5, 0.05, 100),
   (5, 10, 0.05, 100),
 )
-_WINDOWS = (2, 5, 15)
+_WINDOWS = (2, 5, 10, 15)
 _POWERS = (0.0, 0.5)
 
 
@@ -137,42 +136,6 @@ def _kept_skip_gram(problem: Problem, setting) -> np.ndarray:
   )  # fmt: skip
   array_files.write_npz(path, array=array)
   return array
-
-
-def lexicon_pairs(
-  paths: Sequence[str], problem: Problem
-) -> tuple[np.ndarray, str]:
-  """Related words [p, 2] of some lexicons, and a remark on their cover."""
-  pairs, missed = [np.zeros((0, 2), np.int32)], 0
-  for path in paths:
-    one, unknown = lexicons.read_lexicon(path, problem.index)
-    pairs.append(one)
-    missed += unknown
-  joined = np.unique(np.concatenate(pairs), axis=0)
-  names = ", ".join(pathlib.Path(path).name for path in paths)
-  return joined, f"{names}: {len(joined):,} pairs, {missed:,} of other words."
-
-
-def with_lexicons(
-  vectors: np.ndarray, synonyms: np.ndarray, antonyms: np.ndarray
-) -> Iterator[tuple[str, np.ndarray]]:
-  """Vectors [n, d] moved toward lexicons: the plain competitors of a view.
-
-  Args:
-    vectors: of the vocabulary.
-    synonyms: rows of related words, [p, 2].
-    antonyms: rows of opposites, [q, 2]; without any nothing is counter-fitted.
-
-  Yields:
-    What was done, and the vectors [n, d].
-  """
-  unit = ops.unit_rows(vectors.astype(np.float32))
-  ones = np.ones(len(synonyms), np.float32)
-  yield "retrofitted", np.asarray(multiview.retrofit(unit, synonyms, ones))
-  if len(antonyms):
-    none = np.zeros((0, 2), np.int32)
-    moved = multiview.counterfit(unit, synonyms, antonyms, none)
-    yield "counter-fitted", np.asarray(moved)
 
 
 def as_view(name: str, array: np.ndarray) -> View:

@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from experiments.mvlsa import baselines, data, evaluate, train, weights
+from experiments.mvlsa import (
+  baselines,
+  data,
+  evaluate,
+  lexicon_fit,
+  train,
+  weights,
+)
 from experiments.mvlsa.config import Config
 from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Factors, Problem
@@ -13,6 +20,7 @@ from repr_jax import multiview
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
 
+_TEXT = ("text", "window", "document")
 _TUNED = ", ".join(evaluate.TUNING)
 
 
@@ -26,9 +34,6 @@ def run(problem: Problem) -> Study:
     The study, with Williams' test of all views against each other system.
   """
   config = problem.config
-  # Read before anything long: a bad line is told at once.
-  synonyms, one = baselines.lexicon_pairs(config.synonyms, problem)
-  antonyms, two = baselines.lexicon_pairs(config.antonyms, problem)
   tried: dict[str, tuple[Results, np.ndarray]] = {}
   for name, vectors in baselines.systems(problem):
     tried[name] = (problem.score(vectors), vectors)
@@ -44,13 +49,18 @@ def run(problem: Problem) -> Study:
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
   notes.append(f"The best single view on {_TUNED}: {view}.")
-  results |= _given_vectors(problem, own, view, synonyms, antonyms)
-  notes += [one] * bool(config.synonyms) + [two] * bool(config.antonyms)
+  if config.spelling:
+    alone = _alone(own[train.SPELLING], config)
+    results["spelling alone"] = problem.score(alone)
+  results |= _given_vectors(problem, own, view)
+  notes += problem.lexicons.notes
   others = train.factors(problem, views=fused)
-  text = {n: f for n, f in own.items() if data.group(n) in ("text", "window")}
+  text = {n: f for n, f in own.items() if data.group(n) in _TEXT}
+  contexts = {n: f for n, f in own.items() if n != train.SPELLING}
   for label, made in {
     "baselines fused": others,
     "text views": text,
+    **({"without spelling": contexts} if config.spelling else {}),
     "all views": own,
     "all fused": {**own, **others},
   }.items():
@@ -59,6 +69,7 @@ def run(problem: Problem) -> Study:
     results[label] = problem.score(vectors)
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
     if label == "all views":
+      results |= _with_lexicons(problem, label, vectors)
       names = train.weighted(made, config)
       kept = vectors, train.shares(fitted, names)
       if config.view_weights != "given":
@@ -80,7 +91,17 @@ def run(problem: Problem) -> Study:
 def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
   """The pairs of systems that are tested."""
   left_out = ("all views", "all fused", "best baseline", "text views")
-  pairs = [("all views", name) for name in results if name not in left_out]
+  pairs = [
+    ("all views", name)
+    for name in results
+    if name not in left_out and not name.endswith("fitted")
+  ]
+  pairs += [
+    (f"all views {how}", f"{name} {how}")
+    for how in ("retrofitted", "counter-fitted")
+    for name in results
+    if f"{name} {how}" in results and name != "all views"
+  ]
   pairs += [("text views", name) for name in ("best view", "skip-gram")]
   return [*pairs, ("all fused", "all views")]
 
@@ -90,10 +111,12 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
 
   A view alone goes through the same transform as all of them: its vectors
   are its k first left singular vectors. Sets that a view knows no word of
-  count as 0 for it.
+  count as 0 for it. Spelling is none: its view is learned from all others.
   """
   tried = {}
   for name, factor in made.items():
+    if name == train.SPELLING:
+      continue
     with warnings.catch_warnings():
       warnings.simplefilter("ignore")  # small views know few words
       try:
@@ -120,16 +143,12 @@ def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
 
 
 def _given_vectors(
-  problem: Problem,
-  made: Factors,
-  best: str,
-  synonyms: np.ndarray,
-  antonyms: np.ndarray,
+  problem: Problem, made: Factors, best: str
 ) -> dict[str, Results]:
   """Other systems' vectors: raw, as the only view, and retrofitted.
 
-  Lexicons are added to each of the other systems' vectors, or to the best
-  view where there are none.
+  Lexicons are added to each of the other systems' vectors and to the best
+  view.
   """
   config = problem.config
   results: dict[str, Results] = {}
@@ -140,14 +159,23 @@ def _given_vectors(
       results[view.name] = problem.score(bases[view.name])
       alone = _alone(made[view.name], config)
       results[f"{view.name} transformed"] = problem.score(alone)
-  if not config.synonyms:
-    return results
-  for name, base in (
-    bases or {"best view": _alone(made[best], config)}
-  ).items():
-    for how, vectors in baselines.with_lexicons(base, synonyms, antonyms):
-      results[f"{name} {how}"] = problem.score(vectors)
+  bases["best view"] = _alone(made[best], config)
+  for name, base in bases.items():
+    results |= _with_lexicons(problem, name, base)
   return results
+
+
+def _with_lexicons(
+  problem: Problem, name: str, base: np.ndarray
+) -> dict[str, Results]:
+  """Rows of a system's vectors [n, d] fitted to the lexicons, if any."""
+  if not problem.config.synonyms:
+    return {}
+  steps = problem.config.lexicon_steps
+  return {
+    f"{name} {how}": problem.score(vectors)
+    for how, vectors in lexicon_fit.variants(base, problem.lexicons, steps)
+  }
 
 
 def _best_of(results: Mapping[str, Results], names: Sequence[str]) -> Results:

@@ -16,6 +16,7 @@ _WORDS = {**_FITS, "study": ("fit", *TABLES, "price")}
 _TREES = {**_WORDS, "dependencies": GIVEN}
 _SCALE = {**_FITS, "study": "scale"}
 _FITTED = {**_FITS, "study": ("fit", *TABLES, "price", "scale")}
+_LEXICONS = {**_FITS, "study": ("fit", "comparison")}
 _QUERY = {"mode": "query"}
 _SETS = {
   **_FITS,
@@ -77,6 +78,14 @@ class Config:
   windows: Sequence[int] = flag(
     (), "Widths of windows: sums of offset views, one view each.", minimum=1,
     only=_WORDS,
+  )  # fmt: skip
+  documents: int = flag(
+    0, "Sentences of --text in a document, for a view of the documents that "
+    "words are in; 0 for none.", minimum=0, only={**_WORDS, "text": GIVEN},
+  )  # fmt: skip
+  spelling: bool = flag(
+    False, "Add a view of what character n-grams predict of the vectors that "
+    "the other views give.", only={**_WORDS, "method": "memory"},
   )  # fmt: skip
   columns: int = flag(
     20_000, "Most frequent words that are columns of text views.", minimum=1,
@@ -219,6 +228,13 @@ class Config:
     "come with gensim.",
     only=_SETS,
   )
+  held_out: bool = flag(
+    False, "Settings were chosen on every other pair of the tuning sets: score "
+    "the rest of these sets alone.",
+    only={**_WORDS, "evaluate": True, "view_weights": (
+      "given", "agreement", "heldout"
+    )},
+  )  # fmt: skip
   similarity: Sequence[str] = flag((), "Further similarity sets.", only=_SETS)
   analogies: bool = flag(True, "Evaluate analogies too.", only=_SETS)
   neighbors: Sequence[str] = flag(
@@ -226,12 +242,16 @@ class Config:
     "Words whose nearest neighbors are shown.", only=_WORDS,
   )  # fmt: skip
   synonyms: Sequence[str] = flag(
-    (), "Lexicons, `word word...` lines, for rows of retrofitted vectors.",
-    only={**_FITS, "study": "comparison"},
+    (), "Lexicons, `word word...` lines, that the vectors are fitted to at the "
+    "end; a comparison has rows with and without them.", only=_LEXICONS,
   )  # fmt: skip
   antonyms: Sequence[str] = flag(
-    (), "Lexicons of antonyms, for rows of counter-fitted vectors.",
-    only={**_FITS, "study": "comparison", "synonyms": GIVEN},
+    (), "Lexicons of antonyms, whose words are moved apart.",
+    only={**_LEXICONS, "synonyms": GIVEN},
+  )  # fmt: skip
+  lexicon_steps: int = flag(
+    15, "Steps of counter-fitting to --synonyms and --antonyms.", minimum=1,
+    only={**_LEXICONS, "synonyms": GIVEN},
   )  # fmt: skip
   ask: Sequence[str] = flag(
     (), "Questions of one word (its neighbors), two (their similarity) or "
@@ -265,6 +285,8 @@ class Config:
     self.group_weight("")
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
+    if self.spelling and self.mesh:
+      raise InputError("--spelling is not read with --mesh; leave it out")
     if self.view_weights != "given" and self.mesh:
       raise InputError(
         f"--view_weights={self.view_weights} is not read with --mesh"

@@ -19,6 +19,7 @@ from repr_jax.data.views.source import Source
 from repr_jax.data.views.sources import (
   bitext_source,
   dependency_source,
+  document_source,
   text_source,
   wordnet_source,
 )
@@ -34,6 +35,7 @@ from repr_jax.multiview import alignment
 # Groups by the beginnings of view names; the first that fits counts.
 _GROUPS = (
   ("text_window", "window"),
+  ("text_documents", "document"),
   ("text_", "text"),
   ("bitext_", "bitext"),
   ("dep_", "dependency"),
@@ -130,6 +132,8 @@ def sources(config: Config, text: Sequence[str]) -> list[Source]:
         columns=config.columns,
       )
     )  # fmt: skip
+    if config.documents:
+      made.append(document_source(text, lines=config.documents))
   symmetry = "intersection"
   align = functools.partial(
     alignment.align, iterations=config.align_iterations, symmetry=symmetry

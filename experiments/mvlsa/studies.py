@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from experiments import thesis
-from experiments.mvlsa import comparison, data, evaluate, train, weights
+from experiments.mvlsa import (
+  comparison,
+  data,
+  evaluate,
+  lexicon_fit,
+  train,
+  weights,
+)
 from experiments.mvlsa.config import Config
 from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Problem
@@ -72,8 +79,7 @@ def fit(problem: Problem) -> Study:
   config = problem.config
   fitted = train.fit_views(problem)
   vectors = train.vectors(fitted, config)
-  names = [view.name for view in problem.data.views]
-  names = train.weighted(names, config)
+  names = train.names(problem)
   dropped = int((~fitted.kept).sum())
   least = config.min_support
   rare = "no view" if least == 1 else f"fewer than {least} views"
@@ -87,6 +93,11 @@ def fit(problem: Problem) -> Study:
     notes.append(
       f"Streaming dropped {100 * fitted.lost:.2f} % of the views' energy."
     )
+  if config.synonyms:
+    vectors = lexicon_fit.fitted(
+      vectors, problem.lexicons, config.lexicon_steps
+    )
+    notes += problem.lexicons.notes
   return Study(
     "comparison", {}, (), (), vectors, train.shares(fitted, names), notes
   )

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from experiments.mvlsa import data, evaluate, weights
+from experiments.mvlsa import data, evaluate, lexicon_fit, weights
 from experiments.mvlsa.config import Config
-from repr_jax import multiview
+from repr_jax import multiview, ops
 from repr_jax.data import testsets
 from repr_jax.data.io import array_files
-from repr_jax.data.views import store
+from repr_jax.data.views import spelling, store
 from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
 from repr_jax.evaluation import similarity
@@ -25,6 +25,9 @@ from repr_jax.multiview.gcca import ViewFactor
 from repr_jax.ops import mesh as meshes
 
 Factors = dict[str, ViewFactor]  # by the name of the view
+
+SPELLING = "spelling"  # the view of --spelling
+_PREDICTED = 200  # leading dimensions that spelling predicts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Problem:
     sets: test sets.
     report: called with a line of text when something long is done.
     development: halves of test sets that weights are fitted to.
+    lexicons: pairs that vectors are fitted to at the end.
     held: factors by view, weighting, rank and weights of rows.
     pool: factors of all runs of a group, by what they depend on; None for a
       run alone.
@@ -47,6 +51,9 @@ class Problem:
   sets: Sequence[evaluate.TestSet] = ()
   report: Callable[[str], None] = lambda text: None
   development: Sequence[testsets.SimilaritySet] = ()
+  lexicons: lexicon_fit.Pairs = dataclasses.field(
+    default_factory=lexicon_fit.Pairs
+  )
   held: dict[tuple, ViewFactor] = dataclasses.field(default_factory=dict)
   pool: dict[tuple, ViewFactor] | None = None
 
@@ -98,20 +105,20 @@ def prepare(
     if config.testsets or config.similarity or config.study != "fit":
       raise
     sets, unscored = (), str(error)
+  pairs = lexicon_fit.read(config, similarity.index_words(words.words))
   report(f"vocabulary of {len(words):,} words")
   if unscored:
     report(f"{unscored}; the vectors are written without figures")
   development: list[testsets.SimilaritySet] = []
-  if config.view_weights == "labels":
+  if config.view_weights == "labels" or config.held_out:
     development, sets = evaluate.halves(sets)
+    report("figures of the tuning sets are of halves that chose no setting")
+  if config.view_weights == "labels":
     weights.labels(development, similarity.index_words(words.words))
-    report(
-      "weights are fitted to halves of the tuning sets; figures of these "
-      "sets are of the other halves"
-    )
+    report("weights are fitted to the other halves")
   made = data.load(config, words, text) if shared is None else shared
   report(f"{len(made.views)} views of {len(made.counted)} counted")
-  return Problem(config, made, sets, report, development, pool=pool)
+  return Problem(config, made, sets, report, development, pairs, pool=pool)
 
 
 def factors(
@@ -139,14 +146,20 @@ def factors(
       if config.keep_factors and view.path is not None:
         path = cache / f"{view.name}-{_mark(view, key, config)[:16]}.npz"
       # All that the factors of a view depend on.
-      whole = (*key, config.seed, config.tolerance, config.svd_cycles, config.t)
-      made_before = None if problem.pool is None else problem.pool.get(whole)
+      on = (*key, config.seed, config.tolerance, config.svd_cycles, config.t)
+      made_before = None if problem.pool is None else problem.pool.get(on)
       factor = made_before or _factor(host, weights[j], config, path)
       if problem.pool is not None:
-        problem.pool[whole] = factor
+        problem.pool[on] = factor
       problem.held[key] = factor
       problem.report(f"factor of {view.name}")
     made[view.name] = problem.held[key]
+  if config.spelling and views is problem.data.views:
+    whole = (SPELLING, *made, str(config))
+    if whole not in problem.held:
+      problem.held[whole] = _spelling(problem, config, made)
+      problem.report(f"factor of {SPELLING}")
+    made[SPELLING] = problem.held[whole]
   return made
 
 
@@ -226,10 +239,31 @@ def shares(fitted: multiview.MVLSA, names: Sequence[str]) -> dict[str, float]:
   return dict(zip(names, np.asarray(fitted.model.shares).tolist()))
 
 
+def names(problem: Problem) -> list[str]:
+  """The views of the run's fit."""
+  known = [view.name for view in problem.data.views]
+  return weighted(known + [SPELLING] * problem.config.spelling, problem.config)
+
+
 def weighted(names: Iterable[str], config: Config) -> list[str]:
   """The views whose group has a weight."""
   by_view = weights.given(list(names), config)
   return [name for name, weight in by_view.items() if weight > 0]
+
+
+def _spelling(problem: Problem, config: Config, made: Factors) -> ViewFactor:
+  """Factors of what spelling predicts of the other views' vectors."""
+  fitted = fit(made, config, problem.labels)
+  targets = ops.unit_rows(vectors(fitted, config)[:, :_PREDICTED])
+  grams = spelling.ngram_features(problem.data.words.words)
+  predicted = multiview.predict_from_features(
+    ops.from_scipy(grams), targets, fitted.kept
+  )
+  matrix = np.asarray(ops.unit_rows(predicted))
+  columns = [f"dimension_{c}" for c in range(matrix.shape[1])]
+  alone = dataclasses.replace(config, min_support=1)
+  (host,), weights = _observed([View(SPELLING, matrix, columns)], alone)
+  return _factor(host, weights[0] * fitted.kept, config, None)
 
 
 def _observed(views: Sequence[View], config: Config):

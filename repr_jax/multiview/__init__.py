@@ -17,6 +17,7 @@
 | `label_weights` | weights fitted to scores of pairs of words |
 | `permuted_factors` | factors under the null hypothesis: rows shuffled |
 | `retrofit`, `counterfit` | finished vectors moved toward a lexicon |
+| `predict_from_features` | vectors that features of words predict |
 | `explained_shares` | how much each view explains of the embedding |
 | `log_counts`, `power_counts`, `ppmi` | weighting of counts |
 | `row_weights`, `observed_rows` | weighting of rows |
@@ -31,6 +32,7 @@ from repr_jax.multiview import (
   agreement,
   cca,
   exact,
+  feature_regression,
   gcca,
   learned_weights,
   model,
@@ -69,6 +71,7 @@ __all__ = [
   "permuted_factors",
   "power_counts",
   "ppmi",
+  "predict_from_features",
   "predict_view",
   "retrofit",
   "row_weights",
@@ -112,3 +115,4 @@ heldout_weights = jax.jit(learned_weights.heldout_weights)
 label_weights = jax.jit(learned_weights.label_weights)
 retrofit = jax.jit(retrofitting.retrofit)
 counterfit = jax.jit(retrofitting.counterfit)
+predict_from_features = jax.jit(feature_regression.predict_from_features)

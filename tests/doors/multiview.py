@@ -172,6 +172,15 @@ def _other_constraint(vectors, synonyms, antonyms, kept):
   return vectors, synonyms.at[2, 1].set(9), antonyms, kept
 
 
+def _features(seed, dtype):
+  x, y = _normal(seed, dtype, (_N, 4), (_N, 3))
+  return x, y, jnp.ones(_N, dtype).at[2].set(0)
+
+
+def _unknown_target(x, y, weights):
+  return x, y.at[2].set(jnp.nan), weights
+
+
 _SIGNS = "the largest entry fixes signs and small values are cut"
 
 DOORS = [
@@ -302,6 +311,14 @@ DOORS = [
     vmap=(0, None, None, None),
     grad="a loop with a traced number of steps has no reverse mode",
     mask=_other_constraint,
+    tolerance=1e-3,
+  ),
+  Door(
+    "multiview.predict_from_features",
+    _features,
+    call=lambda *args: multiview.predict_from_features(*args, iterations=4),
+    grad="a loop with a traced number of steps has no reverse mode",
+    mask=_unknown_target,
     tolerance=1e-3,
   ),
   Door(

@@ -16,6 +16,7 @@ from experiments.mvlsa import (
   weights,
 )
 from experiments.run import runlib
+from repr_jax import multiview
 from repr_jax.errors import InputError
 from repr_jax.evaluation import significance, similarity
 
@@ -142,7 +143,19 @@ def test_lexicons_are_added_plainly(world, config, monkeypatch):
   assert "vectors_v transformed" in study.systems
   for how in ("retrofitted", "counter-fitted"):
     assert study.systems[f"vectors_v {how}"]["TOPIC"].value > raw + 5
+    assert f"best view {how}" in study.systems
+    assert f"all views {how}" in {test.system for test in study.tests}
   assert "other.txt: 2 pairs, 1 of other words." in study.notes
+  # A fit moves its vectors at the end.
+  one = dataclasses.replace(config, study="fit", lexicon_steps=3)
+  fit = studies.fit(train.prepare(one, sets))
+  plain = studies.fit(train.prepare(dataclasses.replace(one, synonyms=())))
+  pairs = train.prepare(one, sets).lexicons
+  moved = multiview.counterfit(
+    plain.vectors, pairs.synonyms, pairs.antonyms, pairs.synonyms[:0],
+    iterations=3,
+  )  # fmt: skip
+  np.testing.assert_allclose(fit.vectors, moved, atol=1e-5)
 
 
 def test_the_sets_are_listed_with_their_mrds(world, tmp_path, capsys):

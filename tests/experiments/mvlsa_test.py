@@ -107,6 +107,21 @@ def test_factors_are_kept_on_disk(problem, tmp_path, monkeypatch):
       np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
+def test_documents_and_spelling_are_views(config, problem):
+  changed = dataclasses.replace(config, documents=5, spelling=True)
+  other = train.prepare(changed, problem.sets)
+  made = train.factors(other)
+  assert list(made)[-1] == "spelling"
+  assert data.group("text_documents_5") == "document"
+  assert "text_documents_5" in made and set(train.names(other)) == set(made)
+  # Words with a shared n-gram, and those alone, whom spelling tells nothing.
+  alone = {"hen", "owl", "jet", "ship", "bike", "tram"}
+  seen = dict(zip(other.data.words.words, made["spelling"].row_weights > 0))
+  assert not any(seen[word] for word in alone)
+  assert all(seen[word] for word in ("cat", "car", "cab", "bat"))
+  assert set(studies.fit(other).shares) == set(made)
+
+
 @pytest.mark.parametrize("method", ["memory", "stream"])
 def test_a_relative_ridge_changes_every_fit(problem, method):
   """It was ignored outside of studies, and so was streaming in them."""
@@ -279,6 +294,7 @@ def test_views_that_cannot_be_fused_are_named(world, config, problem):
     ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
     ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
     ({"keep_factors": True, "mesh": "rows:2"}, "--keep_factors is not read"),
+    ({"spelling": True, "mesh": "rows:2"}, "--spelling is not read"),
   ],
 )
 def test_bad_settings_are_refused(config, change, message):

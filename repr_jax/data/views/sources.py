@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array as Csr
 
 from repr_jax.data import wordnet
 from repr_jax.data.io import files
@@ -75,6 +76,45 @@ def _text_views(
       side = "behind" if offset > 0 else "ahead"
       name = f"text_{side}_{abs(offset):02d}"
       yield Made(name, tally.blocks(offset), words.words[:width], {})
+
+
+def document_source(
+  paths: Sequence[files.Path], *, lines: int = 30, limit: int = LIMIT
+) -> Source:
+  """How often each word stood in each document of a corpus.
+
+  Args:
+    paths: files of tokenized text, one sentence on a line.
+    lines: sentences of a document; a corpus without marks between its
+      documents is cut into runs of so many.
+    limit: the most counts to hold in memory.
+  """
+  make = functools.partial(_document_views, paths, lines, limit)
+  return Source("documents", make, paths, {"lines": lines})
+
+
+def _document_views(
+  paths, lines: int, limit: int, words: vocab.Vocab, notes: Notes
+) -> Iterator[Made]:
+  shape, before = (len(words), OPEN), 0
+  with counting.Tally(["documents"], shape, limit) as tally:
+    for chunk in text.token_chunks(paths, words):
+      known = chunk.ids >= 0
+      notes["tokens outside the vocabulary"] += int((~known).sum())
+      document = (before + chunk.sentence[known]) // lines
+      ones = np.ones(len(document), np.int32)
+      counted = Csr((ones, (chunk.ids[known], document)), shape=shape)
+      counted.sum_duplicates()
+      tally.reserve(counted.nnz)
+      tally.add("documents", counted)
+      before += len(chunk.starts) - 1
+    width = -(-before // lines)
+    cut = (
+      Csr((b.data, b.indices, b.indptr), shape=(b.shape[0], width))
+      for b in tally.blocks("documents")
+    )
+    names = [f"document_{d}" for d in range(width)]
+    yield Made(f"text_documents_{lines}", cut, names, {})
 
 
 def bitext_source(

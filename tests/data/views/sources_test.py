@@ -8,7 +8,7 @@ import pytest
 from collecting import TEXT, VOCAB, cell, collect, tree, write
 
 from repr_jax import errors
-from repr_jax.data.views import sources
+from repr_jax.data.views import collection, sources
 
 
 def test_text_behind_and_ahead(tmp_path):
@@ -35,6 +35,17 @@ def test_columns_are_the_most_frequent_words(tmp_path):
   path = write(tmp_path, "a", TEXT)
   found, _ = collect(tmp_path, text=[path], offsets=1, columns=1)
   assert found["text_behind_01"].matrix.shape == (4, 1)
+
+
+def test_documents_are_runs_of_sentences(tmp_path):
+  one = write(tmp_path, "a", TEXT)
+  two = write(tmp_path, "b", "the cat\n")
+  source = sources.document_source([one, two], lines=2)
+  with pytest.warns(UserWarning, match="2 tokens outside"):
+    (view,) = collection.collect(VOCAB, [source], tmp_path / "store")
+  assert view.name == "text_documents_2" and len(view.columns) == 2
+  expected = [[3, 1], [2, 0], [1, 2], [1, 0]]  # the, dog, cat, runs
+  np.testing.assert_array_equal(view.matrix.toarray(), expected)
 
 
 def test_bitext_with_alignments(tmp_path):
