@@ -65,6 +65,15 @@ class Config(BaselineConfig):
     minimum=1,
     only=_TEXT,
   )
+  same: str | None = config.flag(
+    None,
+    "File of duplicates, as the explorer saves it: lists of ids that are one "
+    "entity.",
+    only={
+      **_TRAINED,
+      "corpus": config.Where("sentences", lambda x: x != "synthetic"),
+    },
+  )
   form: str = config.flag(
     "auto",
     "Form of the files of --corpus.",
@@ -275,7 +284,7 @@ class Config(BaselineConfig):
   )
   query: str | None = config.flag(
     None,
-    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.5"; a prompt where it '
+    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.1"; a prompt where it '
     "is not given.",
     only=_QUERY,
   )
@@ -451,8 +460,8 @@ class Config(BaselineConfig):
 
 # A trained model depends on these fields, and on no other.
 TRAINING = (
-  "corpus", "gazetteer", "ner", "min_mentions", "form", "wordnet_path", "link",
-  "with_name", "drop_most_frequent",
+  "corpus", "gazetteer", "ner", "min_mentions", "same", "form", "wordnet_path",
+  "link", "with_name", "drop_most_frequent",
   "min_count", "min_entities", "max_sentences", "dim", "hidden", "decoder",
   "beta", "lower_bounded_variance", "label_smoothing", "weighting",
   "prior_variance", "sampled", "proposal", "word_vectors", "epochs",
