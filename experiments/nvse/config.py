@@ -22,6 +22,7 @@ _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
 _GOLD = {"mode": ("evaluate", "judge")}
+_SERVE = {"mode": "serve"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -388,6 +389,18 @@ class Config(BaselineConfig):
   )
   export: str | None = config.flag(
     None, "Where to; by default export/ in --workdir.", only={"mode": "export"}
+  )
+  host: str = config.flag(
+    "127.0.0.1",
+    "Address of the page; 0.0.0.0 lets other machines in, without a password.",
+    only=_SERVE,
+  )
+  port: int = config.flag(
+    8000,
+    "Port of the page; 0 for any free one.",
+    minimum=0,
+    maximum=65535,
+    only=_SERVE,
   )
   seed: int = 0
 
