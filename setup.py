@@ -60,7 +60,12 @@ setuptools.setup(
   ),
   package_data={
     "repr_jax": ["py.typed"],
-    "experiments": ["presets/*.flags", "explorer/static/*", "elkb/static/*"],
+    "experiments": [
+      "presets/*.flags",
+      "explorer/static/*",
+      "elkb/static/*",
+      "nvse/examples/*",
+    ],
   },
   install_requires=[
     "absl-py>=2.1",

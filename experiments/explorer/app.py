@@ -33,6 +33,7 @@ _FILES = {
   "/search.js": ("search.js", "text/javascript"),
   "/results.js": ("results.js", "text/javascript"),
   "/pages.js": ("pages.js", "text/javascript"),
+  "/same.js": ("same.js", "text/javascript"),
   "/reasons.js": ("reasons.js", "text/javascript"),
   "/dom.js": ("dom.js", "text/javascript"),
   "/icon.svg": ("icon.svg", "image/svg+xml"),

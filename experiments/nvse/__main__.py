@@ -35,7 +35,13 @@ from experiments.nvse import (
 )
 from experiments.nvse.config import TRAINING, VOLATILE, Config
 from experiments.run import config as config_lib
-from experiments.run import expander, progress, runlib, vmapped_runs
+from experiments.run import (
+  expander,
+  progress,
+  runlib,
+  vmapped_runs,
+  web_server,
+)
 from repr_jax.data.entities.features import FeatureTable
 from repr_jax.data.entities.judged import read_judged_queries
 from repr_jax.data.entities.query_text import parse_members
@@ -84,9 +90,11 @@ def _trained(
   return train.expander_of(config, table, model, chances)
 
 
-def _serve(model: str) -> None:
+def _serve(config: Config, directory: pathlib.Path) -> None:
   """Replaces this program by the explorer on a model."""
-  command = [sys.executable, "-m", "experiments.explorer", f"--model={model}"]
+  command = [sys.executable, "-m", "experiments.explorer"]
+  command.append(f"--model={config.model or directory}")
+  command += [f"--host={config.host}", f"--port={config.port}"]
   _say(f"serving; the page alone: {' '.join(['python', *command[1:]])}")
   sys.stderr.flush()
   sys.stdout.flush()
@@ -178,6 +186,9 @@ def main(argv: list[str]) -> None:
   directory = pathlib.Path(runlib.WORKDIR.value or "runs/nvse")
   if not config.store:
     config = dataclasses.replace(config, store=str(directory / "features"))
+  if config.mode == "serve":
+    web_server.require("the explorer", "pydantic")
+    web_server.bind(config.host, config.port).close()
   loaded = None if config.model is None else _load(config)
   table = data.open_table(config, _say) if loaded is None else loaded.table
   # Everything that a mode needs is checked before a model is trained.
@@ -205,7 +216,7 @@ def main(argv: list[str]) -> None:
   if questions is not None:
     questions.answer(opened)
   if config.mode == "serve":
-    _serve(config.model or str(directory))
+    _serve(config, directory)
 
 
 def _use(

@@ -22,6 +22,7 @@ _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
 _GOLD = {"mode": ("evaluate", "judge")}
+_SERVE = {"mode": "serve"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +65,15 @@ class Config(BaselineConfig):
     "Names that occur fewer times in plain text are dropped.",
     minimum=1,
     only=_TEXT,
+  )
+  same: str | None = config.flag(
+    None,
+    "File of duplicates, as the explorer saves it: lists of ids that are one "
+    "entity.",
+    only={
+      **_TRAINED,
+      "corpus": config.Where("sentences", lambda x: x != "synthetic"),
+    },
   )
   form: str = config.flag(
     "auto",
@@ -275,7 +285,7 @@ class Config(BaselineConfig):
   )
   query: str | None = config.flag(
     None,
-    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.5"; a prompt where it '
+    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.1"; a prompt where it '
     "is not given.",
     only=_QUERY,
   )
@@ -380,6 +390,18 @@ class Config(BaselineConfig):
   export: str | None = config.flag(
     None, "Directory; by default export/ in --workdir.", only={"mode": "export"}
   )
+  host: str = config.flag(
+    "127.0.0.1",
+    "Address of the page; 0.0.0.0 lets other machines in, without a password.",
+    only=_SERVE,
+  )
+  port: int = config.flag(
+    8000,
+    "Port of the page; 0 for any free one.",
+    minimum=0,
+    maximum=65535,
+    only=_SERVE,
+  )
   seed: int = 0
 
   def __post_init__(self):
@@ -453,8 +475,8 @@ class Config(BaselineConfig):
 
 # A trained model depends on these fields, and on no other.
 TRAINING = (
-  "corpus", "gazetteer", "ner", "min_mentions", "form", "wordnet_path", "link",
-  "with_name", "drop_most_frequent",
+  "corpus", "gazetteer", "ner", "min_mentions", "same", "form", "wordnet_path",
+  "link", "with_name", "drop_most_frequent",
   "min_count", "min_entities", "max_sentences", "dim", "hidden", "decoder",
   "beta", "lower_bounded_variance", "label_smoothing", "weighting",
   "prior_variance", "sampled", "proposal", "word_vectors", "epochs",

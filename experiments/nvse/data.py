@@ -19,6 +19,7 @@ from repr_jax.data import entities, synthetic_corpora, wordnet
 from repr_jax.data.documents import corpus_files, ner, plain_text
 from repr_jax.data.entities import (
   contexts,
+  duplicates,
   features,
   sentences,
   skip_grams,
@@ -112,16 +113,15 @@ def _mentions(
 ) -> Iterator[tuple[int, list[str], int, int]]:
   """Mentions of the table's entities, tokens in lower case."""
   sentences_of: collections.Counter[int] = collections.Counter()
-  for source in config.corpus:
-    for sentence in _stream(source, config, {}):
-      tokens = [token.lower() for token in sentence.tokens]
-      rows = {table.rows[x] for _, _, x in sentence.mentions if x in table.rows}
-      sentences_of.update(rows)
-      for start, end, entity in sentence.mentions:
-        row = table.rows.get(entity, -1)
-        late = sentences_of[row] > (config.max_sentences or math.inf)
-        if row >= 0 and not late:
-          yield row, tokens, start, end
+  for sentence in _sentences(config, {}):
+    tokens = [token.lower() for token in sentence.tokens]
+    rows = {table.rows[x] for _, _, x in sentence.mentions if x in table.rows}
+    sentences_of.update(rows)
+    for start, end, entity in sentence.mentions:
+      row = table.rows.get(entity, -1)
+      late = sentences_of[row] > (config.max_sentences or math.inf)
+      if row >= 0 and not late:
+        yield row, tokens, start, end
 
 
 def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
@@ -154,8 +154,7 @@ def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
 
 def _build(config: Config) -> features.FeatureTable:
   names: dict[str, str] = {}
-  streams = [_stream(source, config, names) for source in config.corpus]
-  stream = itertools.chain.from_iterable(streams)
+  stream = _sentences(config, names)
   counter = contexts.ContextCounter()
   table = features.build(
     counter.watch(stream) if config.contexts else stream,
@@ -165,6 +164,18 @@ def _build(config: Config) -> features.FeatureTable:
     max_sentences=config.max_sentences or None,
   )
   return counter.join(table) if config.contexts else table
+
+
+def _sentences(
+  config: Config, names: dict[str, str]
+) -> Iterator[entities.Sentence]:
+  """Sentences of all sources, with duplicates as one entity."""
+  streams = [_stream(source, config, names) for source in config.corpus]
+  stream = itertools.chain.from_iterable(streams)
+  if config.same is None:
+    return stream
+  kept = duplicates.read_duplicates(config.same)
+  return duplicates.merge_duplicates(stream, kept, config.same)
 
 
 def _stream(
@@ -283,6 +294,8 @@ def _key(config: Config) -> str:
   if any(map(plain_text.is_text, config.corpus)):
     known = None if config.gazetteer is None else _mark(config.gazetteer)
     parts.append((config.min_mentions, known, config.ner))
+  if config.same is not None:
+    parts.append(("same", *_mark(config.same)))
   label = pathlib.Path(config.corpus[0]).name.partition(".")[0]
   digest = hashlib.sha256(repr(parts).encode()).hexdigest()
   return f"{label}-{digest[:12]}"

@@ -260,7 +260,8 @@ def with_features(
   """A system that knows entities by other features than the table's.
 
   Members that are new have none of them and are left out; rows of the table's
-  features have a score of 0.
+  features have a score of 0, and so have all entities for a query of new
+  members alone, which has no reasons either.
 
   Args:
     system: fitted on `counts`.
@@ -271,9 +272,19 @@ def with_features(
     The system, to be asked with queries of the table.
   """
 
+  def is_known(query: Query) -> bool:
+    return bool(query.weights[query.ids >= 0].any())
+
+  def score_batch(queries: Sequence[Query]) -> np.ndarray:
+    places = [i for i, query in enumerate(queries) if is_known(query)]
+    scores = np.zeros((len(queries), counts.shape[0]), np.float32)
+    if places:
+      scores[places] = system.score_batch([of(queries[i]) for i in places])
+    return scores
+
   def of(query: Query) -> Query:
     known = query.ids >= 0
-    if not query.weights[known].any():
+    if not is_known(query):
       raise InputError(
         f"{system.name} knows the entities of the corpus only: name one"
       )
@@ -283,7 +294,7 @@ def with_features(
 
   return System(
     system.name,
-    lambda queries: system.score_batch([of(x) for x in queries]),
+    score_batch,
     lambda query, rows: np.zeros(rows.shape[0], np.float32),
     lambda query, entities: system.contributions(of(query), entities),
     lambda query: system.rationale(of(query)),

@@ -165,7 +165,7 @@ def test_results_join_the_query_from_either_side(page):
     ).click(),
   )
   expect(page.locator(".chips li.away .name")).to_have_text(second)
-  expect(page.locator(".chips li.away output")).to_have_text("−0.5")
+  expect(page.locator(".chips li.away output")).to_have_text("−0.1")
   _settled(
     page, lambda: page.get_by_role("button", name=f"Remove {second}").click()
   )
@@ -256,6 +256,38 @@ def test_an_entity_opens_and_joins_the_query(page):
     page, lambda: opened.get_by_role("button", name="Not like this").click()
   )
   expect(page.locator(".chips li.away .name")).to_have_text(other)
+
+
+def test_duplicates_become_one_and_are_undone(page, context, tmp_path):
+  _settled(page, lambda: _add(page, "River 1"))
+  names = _names(page)
+
+  def join(name, other):
+    page.get_by_role("button", name=f"Same as another: {name}").click()
+    opened = page.get_by_role("dialog", name=f"The same entity as {name}")
+    opened.get_by_role("button", name=other, exact=True).click()
+
+  _settled(page, lambda: join(names[1], names[0]))
+  assert _names(page) == [names[0], *names[2:]]
+  _settled(page, lambda: join(names[2], "River 1"))
+  assert names[2] not in _names(page)
+  expect(page.locator(".chips .name")).to_have_text(["River 1"])
+  for button, file in (("Save duplicates", "same.json"), ("CSV", "csv")):
+    with page.expect_download() as download:
+      page.get_by_role("button", name=button).click()
+    download.value.save_as(tmp_path / file)
+  groups = json.loads((tmp_path / "same.json").read_text())
+  assert [len(x) for x in groups] == [2, 2]
+  (row, *_) = csv.DictReader((tmp_path / "csv").open(newline=""))
+  assert row["query"] == f"River 1:0.5; {names[2]}:0.5"
+  shared = context.new_page()
+  shared.goto(page.url)
+  expect(shared.locator("#same li")).to_have_count(2)
+  for _ in range(2):
+    undo = page.get_by_role("button", name=re.compile("^Undo "))
+    _settled(page, undo.last.click)
+  assert _names(page) == names
+  expect(page.locator("#merged")).to_be_hidden()
 
 
 def test_the_focus_stays_in_the_list(page):

@@ -76,3 +76,21 @@ def test_an_ensemble_is_the_sum_of_standard_scores(system, counts):
 def test_unknown_systems_are_refused(counts):
   with pytest.raises(InputError, match="no system 'cosine'"):
     systems.baseline("cosine", counts)
+
+
+def test_a_query_of_new_members_scores_nothing_by_other_features():
+  counts = sp.csr_array(np.eye(3, dtype=np.float32))
+  own = systems.System(
+    "own",
+    lambda queries: np.stack([x.rows.toarray()[0] for x in queries]),
+    lambda query, rows: np.zeros(rows.shape[0]),
+    lambda query, entities: [],
+    lambda query: np.zeros(3),
+  )
+  system = systems.with_features(own, counts[:, [2, 1, 0]], ["a", "b", "c"])
+  known = setexp.make_query(counts, [0], [1.0])
+  new = setexp.make_query(counts, [], [1.0], counts[[1]])
+  scores = system.score_batch([new, known])
+  assert scores.tolist() == [[0, 0, 0], [0, 0, 1]]
+  with pytest.raises(InputError, match="own knows the entities of the corpus"):
+    system.contributions(new, [0])

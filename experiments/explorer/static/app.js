@@ -5,6 +5,7 @@ import {byId, debounce, make, signed} from "./dom.js";
 import * as query from "./query.js";
 import * as reasons from "./reasons.js";
 import * as results from "./results.js";
+import * as same from "./same.js";
 import * as search from "./search.js";
 
 const {state} = query;
@@ -102,6 +103,7 @@ function drop(id) {
 }
 
 function showChips() {
+  same.show(changed);
   byId("chips").replaceChildren(...state.members.map(chip));
   const empty = state.members.length === 0;
   byId("chips-empty").hidden = !empty;
@@ -141,7 +143,7 @@ function changed(whole = true) {
 }
 
 function questions() {
-  const members = query.plain(state.members);
+  const members = query.plain(state.members, same.members);
   const one = (system, ranking) =>
     ({members, system, ranking: system === "nvse" ? ranking : ""});
   const found = [one(state.system, state.ranking)];
@@ -161,8 +163,13 @@ function showEmpty() {
   byId("lists").removeAttribute("aria-busy");
 }
 
+// Adds an entity with a weight; without one, asks whom it is the same as.
 function act(entity, weight) {
-  addAll([{...entity, weight}]);
+  if (weight !== null) return addAll([{...entity, weight}]);
+  const listed = shown.answers.flatMap((answer) => answer.results);
+  const others = new Map(
+    [...state.members, ...listed].map((each) => [each.id, each]));
+  same.choose(entity, [...others.values()], changed);
 }
 
 async function run() {
@@ -186,6 +193,7 @@ async function run() {
       ...asked.map((each) => api.expand({...each, k: state.count}, signal)),
     ]);
     learnNames(answers[0].members);
+    answers.forEach((answer, at) => { answers[at] = same.fold(answer); });
     const sentences = answers.map(() => new Map());
     shown = {answers, sentences, reasons: [], chances: [], concept};
     results.show(answers, act);
@@ -275,6 +283,8 @@ function setUpButtons() {
     "application/json",
     results.toJson(shown.answers, shown.sentences, shown.reasons,
       shown.concept)));
+  byId("same-save").addEventListener("click", () =>
+    results.save("same.json", "application/json", same.toFile()));
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("textarea, select") ||

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import {byId, make} from "./dom.js";
+import {AWAY} from "./query.js";
 import {feature} from "./reasons.js";
 
 function open(title, ...parts) {
@@ -29,7 +30,7 @@ export async function openEntity(id, act) {
   open(entity.name,
     make("p", {class: "faint"}, `${entity.sentences} sentences; id ${id}`),
     make("p", {class: "row"}, plain("Add to query", choose(1)),
-      plain("Not like this", choose(-0.5))),
+      plain("Not like this", choose(AWAY))),
     make("h3", {}, "Features of greatest weight"),
     make("p", {class: "words"}, ...entity.features.map(feature)),
     make("h3", {}, "Nearest entities"),

@@ -3,6 +3,7 @@
 
 export const state = {
   members: [],
+  same: [],
   system: "nvse",
   ranking: "",
   other: "",
@@ -13,6 +14,8 @@ export const state = {
 
 export const LEAST = -2;
 export const MOST = 2;
+// Of "Not like this": more costs members of the set (RESULTS.md, negatives).
+export const AWAY = -0.1;
 
 const clamp = (weight) => Math.min(MOST, Math.max(LEAST, weight));
 
@@ -30,8 +33,17 @@ export function remove(id) {
   state.members = state.members.filter((member) => member.id !== id);
 }
 
-export const plain = (members) =>
-  members.map(({id, weight}) => ({id, weight}));
+// Members as the server takes them: duplicates share a weight.
+export function plain(members, duplicates) {
+  const weights = new Map();
+  for (const member of members) {
+    const group = duplicates(member);
+    for (const {id} of group) {
+      weights.set(id, (weights.get(id) ?? 0) + member.weight / group.length);
+    }
+  }
+  return [...weights].map(([id, weight]) => ({id, weight}));
+}
 
 // A query whose weights are all zero cannot be asked.
 export const askable = () => state.members.some(({weight}) => weight !== 0);
@@ -39,6 +51,10 @@ export const askable = () => state.members.some(({weight}) => weight !== 0);
 export function toAddress() {
   const values = new URLSearchParams();
   for (const {id, weight} of state.members) values.append("e", `${weight}~${id}`);
+  for (const group of state.same) {
+    const pairs = group.map(({id, name}) => [id, name]);
+    values.append("same", JSON.stringify(pairs));
+  }
   values.set("system", state.system);
   if (state.ranking) values.set("ranking", state.ranking);
   if (state.other) values.set("other", state.other);
@@ -48,6 +64,23 @@ export function toAddress() {
   if (state.count !== 10) values.set("count", state.count);
   if (!state.relative) values.set("relative", "0");
   return `#${values}`;
+}
+
+// Duplicates that an address names; what is not of their form is left out.
+function groups(texts) {
+  const read = texts.map((text) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return null;
+    }
+  });
+  const pair = (each) => Array.isArray(each) && each.length === 2 &&
+    each.every((part) => typeof part === "string" && part);
+  return read
+    .filter((group) => Array.isArray(group) && group.length > 1 &&
+      group.every(pair))
+    .map((group) => group.map(([id, name]) => ({id, name})));
 }
 
 export function fromAddress(hash, model) {
@@ -65,6 +98,7 @@ export function fromAddress(hash, model) {
     if (at < 1 || !id || !Number.isFinite(weight)) continue;
     add({id, name: names.get(id) ?? id}, weight);
   }
+  state.same = groups(values.getAll("same"));
   state.system = among("system", systems, "nvse");
   state.ranking = among("ranking", rankings, model.ranking);
   state.other = among("other", systems, "");

@@ -2,6 +2,7 @@
 
 import {bar, byId, figure, make, percent} from "./dom.js";
 import {openDocument, openEntity} from "./pages.js";
+import {AWAY} from "./query.js";
 import {feature} from "./reasons.js";
 
 export const labels = {systems: new Map(), rankings: new Map()};
@@ -57,8 +58,13 @@ function item(result, scores, elsewhere, act) {
       }, "Add to query"),
       make("button", {
         type: "button", class: "quiet", "aria-label": `Not like this: ${name}`,
-        onclick: () => act(result, -0.5),
-      }, "Not like this")));
+        onclick: () => act(result, AWAY),
+      }, "Not like this"),
+      make("button", {
+        type: "button", class: "quiet", "aria-haspopup": "dialog",
+        "aria-label": `Same as another: ${name}`,
+        onclick: () => act(result, null),
+      }, "Same as …")));
 }
 
 export function show(answers, act) {
