@@ -216,8 +216,8 @@ def test_an_ablation_leaves_groups_out_together(problem, monkeypatch):
 
 def test_the_thesis_tables_are_whole():
   for table in thesis.WORD_VECTORS.values():
-    for figures in table.values():
-      assert len(figures) == 13
+    for system, figures in table.items():
+      assert len(figures) == (4 if system.count("!") > 1 else 13)
   assert thesis.WORD_VECTORS["comparison"]["all fused"]["SIMLEX"] == 43.9
   assert thesis.WORD_VECTORS["k"]["k=300"] == thesis.WORD_VECTORS["m"]["m=300"]
 
