@@ -84,6 +84,7 @@ _SLOW_STEPS = (
 )
 
 
+@pytest.mark.long  # eager calls compile each operation
 @pytest.mark.parametrize(
   "name",
   [
@@ -115,6 +116,7 @@ def test_gradient_equals_finite_differences(name):
   checks.gradient(DOORS[name], _call(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _with("dtypes"))
 def test_door_keeps_the_float_type(name):
   checks.float_types(DOORS[name], _call(name))
@@ -125,6 +127,7 @@ def test_masked_garbage_changes_nothing(name):
   checks.mask(DOORS[name], _call(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _PURE)
 def test_door_lowers_for_cuda_and_tpu(name):
   checks.lowering(DOORS[name], _call(name))

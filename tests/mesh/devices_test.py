@@ -5,9 +5,12 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 _HERE = pathlib.Path(__file__).parent
 
 
+@pytest.mark.long
 def test_on_eight_devices():
   environment = {
     **os.environ,
