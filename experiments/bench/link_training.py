@@ -208,7 +208,11 @@ def _torch_normalize(torch, scores, mask):
 def _quality(data: Work, result: list[float]) -> dict[str, float]:
   """Steps, the first loss and the mean of all."""
   del data
-  return {"steps": len(result), "first": result[0], "mean": np.mean(result)}
+  return {
+    "steps": len(result),
+    "first": result[0],
+    "mean": float(np.mean(result)),
+  }
 
 
 def cases(size: str) -> list[harness.Case]:

@@ -84,7 +84,9 @@ def shares_word(split: Split) -> np.ndarray:
   mentions = [m for d in split.documents for m in d.mentions]
   return np.asarray(
     [
-      bool({*normalize(m.surface).split()} & {*normalize(m.entity).split()})
+      bool(
+        {*normalize(m.surface).split()} & {*normalize(m.entity or "").split()}
+      )
       for m in mentions
     ]
   )
