@@ -15,7 +15,7 @@ from experiments import thesis
 from experiments.relatedness import evaluate
 from experiments.relatedness.config import Config
 from experiments.relatedness.evaluate import Line
-from experiments.run import progress, report, runlib
+from experiments.run import progress, report, report_labels, runlib
 from repr_jax.evaluation import significance
 
 _FULL = Config()
@@ -99,7 +99,7 @@ def _answer(own) -> str:
   metric = _MEASURE if all(_MEASURE in x for x in known.values()) else metric
   best = max(known, key=lambda name: known[name][metric])
   return (
-    f"{best} vectors rank related entities best, {metric} "
+    f"The best vectors are {report_labels.label(best).text}, with {metric} "
     f"{known[best][metric]:.3f}; {own[best].coverage:.0%} of the candidates "
     "have a vector."
   )

@@ -150,7 +150,7 @@ def rules_stop(wordnet: data.WordNet, config: Config) -> Stop:
     "Two rules say that hyponyms are the inverse of hypernyms. Training has "
     "all hypernyms of animals but only one in twenty hyponyms. On "
     f"{len(sample)} held-out hyponyms the mean reciprocal rank is "
-    f"{points[0].value:.2f} without and {points[1].value:.2f} with the rules.",
+    f"{points[0].value:.3f} without and {points[1].value:.3f} with the rules.",
     inspect.getsource(methods.knowledge_bases),
     report.Forest(
       "Held-out hyponyms, with 95 % intervals over facts.",

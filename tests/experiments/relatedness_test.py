@@ -181,7 +181,7 @@ def test_the_chapter_tests_the_order_of_vectors():
     "Max-margin vectors beat the autoencoder's",
   ]
   assert all(x.holds for x in made.claims)
-  assert made.answer.startswith("max_margin U1+U2 vectors rank")
+  assert made.answer.startswith("The best vectors are max-margin, pages and")
   assert "vae U1+U2 25%" in made.notes[0]
   worse = lines[0]._replace(vectors="max_margin U1+U2")
   turned = chapter.make([lines[1]._replace(vectors="max_margin U1"), worse])
