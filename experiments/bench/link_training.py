@@ -228,7 +228,7 @@ def cases(size: str) -> list[harness.Case]:
   }
   return [
     harness.Case(
-      f"{name} model, an epoch of {_SIZES[size][0]} documents",
+      f"{name} model on {_SIZES[size][0]} documents",
       functools.partial(work, size, coherence),
       contenders,
       quality=_quality,

@@ -16,7 +16,7 @@ Wikipedia and its p(e|m); --dump and --prior read them, streamed.
 
 --mode=ladder reads AIDA with candidates and their links (--candidates) and
 sets all systems into one table, from most in-links to a ranker with graph
-features; it takes about three minutes on two cores. --mode=link finds the
+features; it takes about ten minutes on two cores. --mode=link finds the
 names in plain text and links them by the ladder's model, to its 30,000
 entities or to entities of one's own (--kb, --add_entities); --format=json
 tells why, --format=html shows the text with its links colored by certainty.

@@ -110,6 +110,14 @@ class Source(NamedTuple):
   popularity: dict[str, float]
 
 
+def directory(config: Config) -> pathlib.Path:
+  """The directory --candidates, which is there."""
+  root = pathlib.Path(str(config.candidates))
+  if not root.is_dir():
+    raise InputError("--candidates: there is no such directory", path=root)
+  return root
+
+
 def read(config: Config) -> tuple[dict[str, list[Document]], Source]:
   """Reads all splits of --candidates.
 
@@ -120,10 +128,7 @@ def read(config: Config) -> tuple[dict[str, list[Document]], Source]:
     Documents by split, and what features are computed from. A missing file
     is an `InputError`.
   """
-  assert config.candidates is not None
-  root = pathlib.Path(config.candidates)
-  if not root.is_dir():
-    raise InputError("--candidates: there is no such directory", path=root)
+  root = directory(config)
   splits = {
     name: candidate_files.read_candidate_documents(
       root / f"{name}.jsonl.gz", root / f"candidates.{name}.jsonl.gz"

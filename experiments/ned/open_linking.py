@@ -160,7 +160,7 @@ def error_counts(scores: np.ndarray, threshold: float) -> dict[str, int]:
 
 
 def _with_nil(config: Config, name: str) -> list[Document]:
-  path = pathlib.Path(str(config.candidates)) / f"{name}.jsonl.gz"
+  path = ladder.directory(config) / f"{name}.jsonl.gz"
   return candidate_files.read_gold_documents(path)
 
 
