@@ -11,8 +11,8 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _TEXT = {
-  "", ".cfg", ".css", ".flags", ".html", ".js", ".md", ".py", ".svg", ".toml",
-  ".txt", ".typed",
+  "", ".cfg", ".css", ".flags", ".html", ".js", ".json", ".jsonl", ".md", ".py",
+  ".svg", ".toml", ".txt", ".typed",
 }  # fmt: skip
 
 
