@@ -70,6 +70,7 @@ def _load(config: Config) -> expander.Expander:
   opened.word2vecf_contexts = config.word2vecf_contexts
   opened.relative = config.relative
   opened.lsa_rank, opened.lsa_power = config.lsa_rank, config.lsa_power
+  opened.lsa_hubness = config.lsa_hubness
   opened.word2vecf_config = config.word2vecf_config()
   opened.setexpan_config = config.setexpan_config()
   if config.setexpan_contexts == "features":

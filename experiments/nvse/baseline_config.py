@@ -1,4 +1,4 @@
-"""Flags of the systems that set expansion is compared with."""
+"""Flags of the systems beside the autoencoder, and of the page."""
 
 import dataclasses
 
@@ -6,11 +6,12 @@ from experiments.run import config
 from repr_jax.setexp.baselines import lsa, setexpan, sgns
 
 ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
+_SERVE = {"mode": "serve"}
 
 
 @dataclasses.dataclass(frozen=True)
 class BaselineConfig:
-  """Settings of word2vecf, SetExpan and LSA."""
+  """Settings of word2vecf, SetExpan and LSA, and of the page."""
 
   word2vecf_epochs: int = config.flag(
     100,
@@ -80,6 +81,24 @@ class BaselineConfig:
   )
   lsa_power: float = config.flag(
     lsa.POWER, "Exponent of the singular values in lsa.", only=ASKED
+  )
+  lsa_hubness: float = config.flag(
+    0.0,
+    "As --hubness, of lsa.",
+    minimum=0,
+    only=ASKED,
+  )
+  host: str = config.flag(
+    "127.0.0.1",
+    "Address of the page; 0.0.0.0 lets other machines in, without a password.",
+    only=_SERVE,
+  )
+  port: int = config.flag(
+    8000,
+    "Port of the page; 0 for any free one.",
+    minimum=0,
+    maximum=65535,
+    only=_SERVE,
   )
 
   def check_baselines(self) -> None:

@@ -20,9 +20,9 @@ _TRAINED = {"model": None}  # flags of a model that is trained here
 _TEXT = {**_TRAINED, "corpus": config.Where("plain text", plain_text.is_text)}
 _WORDNET = {**_TRAINED, "corpus": "wordnet"}
 _FEATURES = {"ranking": "features"}
+_COSINE = {**_TRAINED, "ranking": "cosine"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
 _GOLD = {"mode": ("evaluate", "judge")}
-_SERVE = {"mode": "serve"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,6 +275,20 @@ class Config(BaselineConfig):
     choices=POOLINGS,
     only={"ranking": ("features", "cosine")},
   )
+  reliability: float = config.flag(
+    0.0,
+    "Exponent of the weights of dimensions by their reliability: the variance "
+    "of posterior means over it and the mean posterior variance.",
+    minimum=0,
+    only=_COSINE,
+  )
+  hubness: float = config.flag(
+    0.0,
+    "Share of an entity's mean cosine to its 100 nearest that is taken off "
+    "its score, so that hubs do not answer every query.",
+    minimum=0,
+    only=_COSINE,
+  )
   normalize: bool = config.flag(
     False,
     "Divide a query's weights by the sum of their absolute values.",
@@ -390,18 +404,6 @@ class Config(BaselineConfig):
   export: str | None = config.flag(
     None, "Directory; by default export/ in --workdir.", only={"mode": "export"}
   )
-  host: str = config.flag(
-    "127.0.0.1",
-    "Address of the page; 0.0.0.0 lets other machines in, without a password.",
-    only=_SERVE,
-  )
-  port: int = config.flag(
-    8000,
-    "Port of the page; 0 for any free one.",
-    minimum=0,
-    maximum=65535,
-    only=_SERVE,
-  )
   seed: int = 0
 
   def __post_init__(self):
@@ -453,7 +455,13 @@ class Config(BaselineConfig):
   def ranking_config(self) -> system_lib.RankingConfig:
     """How the model ranks."""
     return system_lib.RankingConfig(
-      self.ranking, self.power, self.member_share, self.pooling, self.normalize
+      self.ranking,
+      self.power,
+      self.member_share,
+      self.pooling,
+      self.normalize,
+      self.reliability,
+      self.hubness,
     )
 
   def model_config(self) -> autoencoder.Config:

@@ -175,7 +175,8 @@ def _models(
     loaded = train.run_training(
       directory / "variants" / name, changed, opened.table
     )
-    models[text] = from_scipy.model_from_scipy(*loaded, opened.table.counts)
+    model = from_scipy.model_from_scipy(*loaded, opened.table.counts)
+    models[text] = systems.prepare(model, opened.ranking)
   return models
 
 

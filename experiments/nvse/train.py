@@ -174,6 +174,7 @@ def expander_of(
     word2vecf_contexts=config.word2vecf_contexts,
     lsa_rank=config.lsa_rank,
     lsa_power=config.lsa_power,
+    lsa_hubness=config.lsa_hubness,
     chances=chances or {},
     word2vecf_config=config.word2vecf_config(),
     setexpan_config=config.setexpan_config(),

@@ -40,6 +40,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
   "word2vecf": (bool,),
   "power": (int, float),
   "member_share": (int, float),
+  "reliability": (int, float),
+  "hubness": (int, float),
   "fusion": (int, float),
   "seed": (int,),
 }
@@ -63,6 +65,7 @@ class Expander:
       "all", documents and links too.
     lsa_rank: singular vectors of lsa.
     lsa_power: exponent of their values.
+    lsa_hubness: share of an entity's crowding that lsa takes off.
     chances: weights of the evidence [5] by system, for calibrated chances of
       results; see `setexp.fit_chances`.
     setexpan_config: settings of SetExpan; `seed` replaces theirs.
@@ -85,6 +88,7 @@ class Expander:
   word2vecf_contexts: str = "words"
   lsa_rank: int = lsa.RANK
   lsa_power: float = lsa.POWER
+  lsa_hubness: float = 0.0
   chances: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
   setexpan_config: setexpan.Config = dataclasses.field(
     default_factory=setexpan.Config
@@ -93,6 +97,7 @@ class Expander:
   shape: systems.Shape = dataclasses.field(default_factory=systems.Shape)
 
   def __post_init__(self):
+    self.model = systems.prepare(self.model, self.ranking)
     self._systems: dict[str, systems.System] = {}
 
   def system(self, name: str) -> systems.System:
@@ -144,7 +149,7 @@ class Expander:
     if name == "lsa":
       fitted = lsa.fit(
         self.table.counts, rank=self.lsa_rank, power=self.lsa_power,
-        seed=self.seed,
+        hubness=self.lsa_hubness, seed=self.seed,
       )  # fmt: skip
       return systems.bind(lsa.LSA, fitted, self.shape)
     if name == "setexpan":
@@ -367,6 +372,8 @@ def load_contexts(
 def _read_notes(path: pathlib.Path) -> dict[str, Any]:
   """Reads expansion.json and checks the types of its values."""
   notes = json_files.read_json(path)
+  if isinstance(notes, dict):  # Version 0.2 wrote no such values.
+    notes = {"reliability": 0.0, "hubness": 0.0, **notes}
   for name, kinds in _KINDS.items():
     value: Any = notes.get(name) if isinstance(notes, dict) else None
     good = type(value) in kinds

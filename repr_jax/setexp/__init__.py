@@ -7,6 +7,7 @@
 | `init`, `encode`, `elbo` | parameters, q(z given x), the ELBO |
 | `make_model`, `model_from_scipy` | all entities encoded, ready for queries |
 | `query_posterior` | the product of a query's experts |
+| `fit_cosine`, `crowding` | the cosine score with noise and hubs in sight |
 | `score_entities`, `expand` | scores of all entities; the best ones |
 | `place_model`, `expand_sharded` | the same over the devices of a mesh |
 | `contributions` | what each part added to the score that ranked |
@@ -63,6 +64,7 @@ from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.feature_scores import POOLINGS, Entries
 from repr_jax.setexp.from_scipy import model_from_scipy, pad_queries
 from repr_jax.setexp.high_level import Answer, SetExpander, fit
+from repr_jax.setexp.hubness import crowding as _crowding
 from repr_jax.setexp.query import Query, make_query
 from repr_jax.setexp.rows import Rows, rows_from_scipy
 from repr_jax.setexp.rows import rows_from_dense as _rows_from_dense
@@ -106,6 +108,7 @@ __all__ = [
   "bm25_score",
   "chances",
   "contributions",
+  "crowding",
   "decoder_rationale",
   "dense_batch",
   "elbo",
@@ -115,6 +118,7 @@ __all__ = [
   "expected_cut",
   "fit",
   "fit_chances",
+  "fit_cosine",
   "init",
   "lsa_contributions",
   "lsa_fit",
@@ -153,6 +157,8 @@ dense_batch = jax.jit(_dense_batch)
 make_model = jax.jit(models.make_model, static_argnames="config")
 query_of_rows = jax.jit(models.query_of_rows)
 query_posterior = jax.jit(expansion.query_posterior)
+fit_cosine = jax.jit(models.fit_cosine)
+crowding = jax.jit(_crowding)
 score_entities = jax.jit(expansion.score_entities)
 score_rows = jax.jit(expansion.score_rows)
 expand = jax.jit(expansion.expand, static_argnames="k")

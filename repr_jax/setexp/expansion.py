@@ -304,10 +304,8 @@ def score_rows(
 
     encoded = gaussian.Natural(*(x.T for x in jax.vmap(natural)(rows)))
     side = gaussian_scores.entity_side(encoded)
-    center = _cosine(model).center
-    apart = cosine_scores.lengths(side.mean - center[:, None])
     cosines = cosine_scores.scores(
-      cosine_scores.Side(center, apart, None),
+      cosine_scores.of_rows(_cosine(model), model.side, side.mean),
       side.mean,
       _direction(model, query, ranking),
     )
@@ -368,10 +366,11 @@ def contributions(
   side, toward = _cosine(model), _direction(model, query, ranking)
   weight = ranking.scores[-1]
   if side.inputs is None:
-    terms = (model.side.mean[:, entity] - side.center) * toward
-    terms = terms / side.lengths[entity]
+    apart = (model.side.mean[:, entity] - side.center) * side.scale
+    terms = apart * toward / side.lengths[entity]
     dimensions += jnp.where(weight != 0, weight * terms, 0)
-    constant = jnp.zeros((), chosen.dtype)
+    rest = -side.hubness * side.crowding[entity]
+    constant = jnp.where(weight != 0, weight * rest, 0).astype(chosen.dtype)
     return Contributions(row.indices, chosen, dimensions, constant)
   inputs = row_lib.take_row(side.inputs, entity)
   parts, rest = cosine_scores.feature_parts(
@@ -439,13 +438,13 @@ def _cosine(model) -> cosine_scores.Side:
 
 def _direction(model, query, ranking):
   """The query of the cosine score, of length 1, [d]."""
-  center, weights = _cosine(model).center, jnp.asarray(query.weights)
+  side, weights = _cosine(model), jnp.asarray(query.weights)
   members = query_members(model, query)
   means = gaussian.to_moments(members)[0]
 
   def product():
     mean = gaussian.to_moments(query_posterior(model, query))[0]
-    return cosine_scores.unit(mean - center)
+    return cosine_scores.toward(side, mean)
 
   def merged():
     features = model.params.decoder.shape[0]
@@ -453,12 +452,12 @@ def _direction(model, query, ranking):
     mean = feature_scores.merged_mean(
       model.config, model.params, model.inputs, entries, weights
     )
-    return cosine_scores.unit(mean - center)
+    return cosine_scores.toward(side, mean)
 
   return lax.switch(
     ranking.pooling,
     [
-      lambda: cosine_scores.direction(center, means, weights),
+      lambda: cosine_scores.direction(side, means, weights),
       product,
       merged,
     ],

@@ -169,4 +169,5 @@ def fit(
   model = from_scipy.model_from_scipy(
     config, fitted.params, fitted.inputs, matrix
   )
+  model = systems.prepare(model, ranking)
   return SetExpander(model, matrix, names, features, ranking, table)

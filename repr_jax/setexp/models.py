@@ -3,6 +3,8 @@
 `from_scipy` makes the same from sparse matrices of any size.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
@@ -77,6 +79,38 @@ def make_model(
     config,
     cosine_scores.prepare(side.mean, held),
   )
+
+
+def fit_cosine(
+  model: Model, reliability: jax.Array | float, hubness: jax.Array | float
+) -> Model:
+  """A model whose cosine score knows noise and hubs.
+
+  >>> import jax, jax.numpy as jnp
+  >>> from repr_jax import setexp
+  >>> counts = jnp.array([[3.0, 1.0, 0.0], [0.0, 0.0, 2.0], [1.0, 1.0, 1.0]])
+  >>> config = setexp.Config(dim=2, hidden=(4,))
+  >>> statistics = setexp.statistics(config, counts)
+  >>> params = setexp.init(config, jax.random.key(0), statistics)
+  >>> rows = setexp.rows_from_dense(counts)
+  >>> model = setexp.make_model(config, params, statistics.inputs, rows)
+  >>> setexp.fit_cosine(model, 2.0, 0.5).cosine.crowding.shape
+  (3,)
+
+  Args:
+    model: the model.
+    reliability: exponent of the weights v / (v + s) of dimensions, v the
+      variance of posterior means over the entities, s the mean posterior
+      variance; 0 weighs all alike.
+    hubness: share of an entity's mean cosine to its nearest that is taken off
+      its score; 0 for none.
+
+  Returns:
+    The model; other scores than the cosine are the same.
+  """
+  side = model.cosine or cosine_scores.prepare(model.side.mean)
+  side = cosine_scores.fit(side, model.side, reliability, hubness)
+  return dataclasses.replace(model, cosine=side)
 
 
 def query_of_rows(

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
-from repr_jax.setexp import expansion, from_scipy
+from repr_jax.setexp import expansion, from_scipy, models
 from repr_jax.setexp.baselines import (
   bayesian_sets,
   bm25,
@@ -59,6 +59,8 @@ class RankingConfig:
     pooling: how members make one concept ("features" only).
     normalize: divide a query's weights by the sum of their sizes (scores
       between Gaussians only).
+    reliability: see `models.fit_cosine` and `prepare` ("cosine" only).
+    hubness: the same.
   """
 
   score: str = "features"
@@ -66,6 +68,8 @@ class RankingConfig:
   member_share: float = 0.5
   pooling: str = "mean"
   normalize: bool = False
+  reliability: float = 0.0
+  hubness: float = 0.0
 
   def traced(self) -> expansion.Ranking:
     """The numbers that the scorer takes."""
@@ -229,6 +233,13 @@ def bind(
   )
 
 
+def prepare(model: expansion.Model, ranking: RankingConfig) -> expansion.Model:
+  """A model with what a ranking by cosines needs of its entities."""
+  if not (ranking.reliability or ranking.hubness):
+    return model
+  return _fit_cosine(model, ranking.reliability, ranking.hubness)
+
+
 def nvse(
   model: expansion.Model,
   ranking: RankingConfig,
@@ -239,7 +250,7 @@ def nvse(
   """The autoencoder as a system.
 
   Args:
-    model: the model with its entities.
+    model: the model with its entities, from `prepare`.
     ranking: how it ranks.
     relative: of the rationale; see `rationale.decoder_rationale`.
     shape: see `bind`.
@@ -413,6 +424,9 @@ _NVSE = Baseline(
     x.model.config, x.model.params, x.model.inputs, rows
   ),
 )
+
+
+_fit_cosine = jax.jit(models.fit_cosine)
 
 
 class _Programs(NamedTuple):

@@ -56,6 +56,13 @@ def _rows(seed, dtype):
   return setexp.rows_from_dense(padded)
 
 
+def _units(seed, dtype):
+  vectors = np.random.default_rng(seed).normal(size=(6, 3))
+  return jnp.asarray(
+    vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype
+  )
+
+
 def _model(seed, dtype):
   inputs = _statistics(seed, dtype).inputs
   params, rows = _params(seed, dtype), _rows(seed, dtype)
@@ -244,6 +251,23 @@ DOORS = [
     call=_bind(setexp.make_model),
     grad=(0,),
     mask=lambda params, inputs, rows: (params, inputs, _spoiled(rows)),
+  ),
+  Door(
+    "setexp.fit_cosine",
+    lambda seed, dtype: (
+      _model(seed, dtype),
+      jnp.asarray(1 + seed, dtype),
+      jnp.asarray(0.5, dtype),
+    ),
+    grad="neighbors change with the parameters",
+  ),
+  Door(
+    "setexp.crowding",
+    lambda seed, dtype: (
+      *[_units(seed, dtype)] * 2,
+      jnp.arange(6, dtype=jnp.int32),
+    ),
+    grad=(0,),
   ),
   Door(
     "setexp.query_of_rows",

@@ -113,3 +113,37 @@ def test_both_ways_to_a_model_agree():
       for x in (model, other)
     )
     np.testing.assert_allclose(one, two, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "linear"])
+def test_noise_and_hubs_lower_scores_and_stand_in_the_parts(activation):
+  plain = _model(activation=activation, unit_inputs=True)
+  model = setexp.fit_cosine(plain, 2.0, 0.5)
+  means = np.asarray(model.side.mean, np.float64).T
+  noise = np.mean(1 / np.asarray(model.side.precision, np.float64), axis=1)
+  signal = means.var(axis=0)
+  apart = (means - means.mean(axis=0)) * (signal / (signal + noise)) ** 2
+  units = apart / np.linalg.norm(apart, axis=1, keepdims=True)
+  cosines = units @ units.T
+  np.fill_diagonal(cosines, 0)
+  total = units[1] + units[4]
+  wanted = (
+    units @ total / np.linalg.norm(total) - 0.5 * cosines.sum(axis=1) / 11
+  )
+  ranking = setexp.make_ranking("cosine")
+  query = _query(model, [1, 4])
+  scores = setexp.score_entities(model, query, ranking)
+  np.testing.assert_allclose(scores, wanted, atol=1e-5)
+  parts = setexp.contributions(model, query, 5, ranking)
+  np.testing.assert_allclose(parts.total, scores[5], atol=1e-5)
+  # The row of an entity has itself among its neighbors.
+  rows = setexp.rows_from_scipy(sp.csr_array(_COUNTS))
+  again = setexp.score_rows(model, query, ranking, rows)
+  near = np.sort(cosines + np.eye(12), axis=1)[:, 1:].mean(axis=1)
+  crowded = cosines.sum(axis=1) / 11
+  np.testing.assert_allclose(again, wanted + (crowded - near) / 2, atol=1e-5)
+  other = setexp.make_ranking("xi")
+  np.testing.assert_array_equal(
+    setexp.score_entities(model, query, other),
+    setexp.score_entities(plain, query, other),
+  )

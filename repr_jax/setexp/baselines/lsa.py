@@ -6,6 +6,7 @@ is U S^power for those of the table, and
 
     score(Q, x) = cos(z_x, sum over the query of tau_q z_q / |z_q|).
 
+`hubness` takes a share of an entity's mean cosine to its nearest off its score.
 The score is linear in the features of x up to its length, so that it splits
 over them: feature i adds a_x[i] (P[i] . q) / |z_x|, where q has length 1.
 """
@@ -33,6 +34,7 @@ from repr_jax.setexp.baselines.postings import Postings
 from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.from_scipy import padded_rows
+from repr_jax.setexp.hubness import crowding
 from repr_jax.setexp.rows import Rows
 
 RANK, POWER = 100, 1.0
@@ -48,6 +50,8 @@ class Model(NamedTuple):
     projection: P, [F, r].
     entities: unit vectors of the entities, [X, r]; 0 for one without features.
     lengths: |z_x|, [X]; 1 for an entity without features.
+    hubness: share of the crowding that is taken off, [].
+    crowding: see `hubness.crowding`, [X]; 0 where the share is 0.
   """
 
   weighting: bm25.Index
@@ -55,6 +59,8 @@ class Model(NamedTuple):
   projection: Any
   entities: Any
   lengths: Any
+  hubness: Any
+  crowding: Any
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -82,6 +88,7 @@ def fit(
   *,
   rank: int = RANK,
   power: float = POWER,
+  hubness: float = 0.0,
   seed: int = 0,
 ) -> Model:
   """Factors the table.
@@ -96,6 +103,8 @@ def fit(
     counts: feature counts, [X, F], not negative.
     rank: singular vectors, r; fewer if the table is smaller.
     power: exponent of the singular values; 0 gives all the same weight.
+    hubness: share of an entity's mean cosine to its nearest that is taken off
+      its score.
     seed: of the SVD's start.
 
   Returns:
@@ -105,6 +114,8 @@ def fit(
     raise InputError(f"LSA needs a rank of 1 or more, not {rank}")
   if not np.isfinite(power):
     raise InputError(f"LSA needs a finite power, not {power}")
+  if not 0 <= hubness < np.inf:
+    raise InputError(f"LSA needs a hubness of 0 or more, not {hubness}")
   counts = read_counts(counts, "LSA")
   index = bm25.fit(counts, positive=True)
   rows = _unit_rows(bm25.weigh_rows(index, counts))
@@ -122,6 +133,8 @@ def fit(
     projection,
     latent,
     lengths,
+    np.float32(hubness),
+    _crowding(latent) if hubness else jnp.zeros_like(lengths),
   )
 
 
@@ -145,7 +158,8 @@ def score(model: Model, query: PaddedQuery) -> jax.Array:
   Returns:
     Cosines, [X].
   """
-  return model.entities @ query_vector(model, query)
+  cosines = model.entities @ query_vector(model, query)
+  return cosines - model.hubness * model.crowding
 
 
 @chosen_products
@@ -172,7 +186,13 @@ def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
     Cosines, [s].
   """
   latent, _ = _unit(project(model, rows))
-  return latent @ query_vector(model, query)
+  cosines = latent @ query_vector(model, query)
+  crowded = jax.lax.cond(
+    model.hubness != 0,
+    lambda: crowding(latent, model.entities, jnp.full(cosines.shape, -1)),
+    lambda: jnp.zeros_like(cosines),
+  )
+  return cosines - model.hubness * crowded
 
 
 @chosen_products
@@ -216,12 +236,14 @@ def contributions(
     entity: its row, int32 [].
 
   Returns:
-    a_x[i] (P[i] . q) / |z_x|: a sum over the entity's features.
+    a_x[i] (P[i] . q) / |z_x|: a sum over the entity's features, and a constant
+    for its crowding.
   """
   row = posting_lib.take_row(model.rows, entity)
   inside = jnp.minimum(row.indices, model.projection.shape[0] - 1)
   own = jnp.sum(model.projection[inside] * query_vector(model, query), axis=1)
-  return of_features(row.indices, row.counts * own / model.lengths[entity])
+  parts = of_features(row.indices, row.counts * own / model.lengths[entity])
+  return parts._replace(constant=-model.hubness * model.crowding[entity])
 
 
 @chosen_products
@@ -252,6 +274,11 @@ def _unit(vectors: jax.Array) -> tuple[jax.Array, jax.Array]:
   lengths = jnp.linalg.norm(vectors, axis=1)
   lengths = jnp.where(lengths > 0, lengths, 1)
   return vectors / lengths[:, None], lengths
+
+
+@jax.jit
+def _crowding(latent: jax.Array) -> jax.Array:
+  return crowding(latent, latent, jnp.arange(latent.shape[0]))
 
 
 _project = jax.jit(project)

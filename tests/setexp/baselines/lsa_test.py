@@ -64,9 +64,11 @@ def test_scores_are_cosines_of_the_svd(power):
   np.testing.assert_allclose(_score(model, query), wanted, atol=2e-4)
 
 
-def test_parts_add_up_to_the_score():
+@pytest.mark.parametrize("hubness", [0.0, 0.5])
+def test_parts_add_up_to_the_score(hubness):
   counts = _counts()
-  model = lsa.fit(counts, rank=6)
+  model = lsa.fit(counts, rank=6, hubness=hubness)
+  assert np.any(np.asarray(model.crowding)) == bool(hubness)
   query = make_query(counts, [0, 5], [1.0, -0.5])
   scores = _score(model, query)
   for entity in range(counts.shape[0]):
