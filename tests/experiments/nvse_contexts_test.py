@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from experiments.nvse import data
@@ -56,8 +57,11 @@ def test_setexpan_ranks_by_the_contexts_of_mentions(config, table):
   (parts,) = system.contributions(query, [kings[2]])
   assert float(parts.total) == pytest.approx(scores[kings[2]], abs=1e-4)
   new = make_query(table.counts, [], new_rows=table.counts[[0]])
+  assert not system.score_batch([new])[0].any()
+  both = system.score_batch([new, query])[1]
+  np.testing.assert_array_equal(both, scores)
   with pytest.raises(InputError, match="entities of the corpus only"):
-    system.score_batch([new])
+    system.contributions(new, [kings[2]])
   # They are counted once.
   again = data.skip_gram_contexts(config, table)
   assert [f"context:{x}" for x in again.names] == system.features

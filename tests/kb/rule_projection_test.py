@@ -52,7 +52,7 @@ def test_entities_go_to_the_nearest_of_their_region():
   rules = kb.compile_rules("B", ["RelImp(r, s)"], ["r", "s"], 6)
   rows = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
   got = np.asarray(rule_projection.project_rows(rules, rows))
-  lower, upper, radius = (float(x) for x in rules.region)
+  lower, upper, radius = (float(x) for x in rules.region[:3])
   clipped = np.clip(rows, lower, upper)
   norm = np.linalg.norm(clipped, axis=1, keepdims=True)
   expected = clipped * np.minimum(1, radius / norm)

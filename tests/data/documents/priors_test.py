@@ -97,6 +97,6 @@ def test_empty_files_and_names_with_tabs_are_refused(tmp_path):
   (tmp_path / "p").write_text("\n")
   with pytest.raises(errors.InputError, match="no mentions"):
     priors.read_prior(tmp_path / "p")
-  with pytest.raises(errors.InputError, match="tabs"):
+  with pytest.raises(errors.InputError, match="tab-separated"):
     priors.write_prior(tmp_path / "q", priors.count_links([("a\tb", "e")]))
   assert not (tmp_path / "q").exists()
