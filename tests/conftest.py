@@ -187,7 +187,8 @@ def compilations() -> Iterator[Compilations]:
     forget(counter.listen)
 
 
-@pytest.fixture(scope="session")
+# Its event loop would be in the way of other files that have one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
   """A headless Chromium; the test is skipped where there is none."""
   api = pytest.importorskip(

@@ -381,6 +381,12 @@ def _read_notes(path: pathlib.Path) -> dict[str, Any]:
       raise InputError(
         f"is damaged ({name} is {value!r}): train or export again", path=path
       )
+  if notes["score"] != "cosine" and (notes["reliability"] or notes["hubness"]):
+    raise InputError(
+      f"is damaged (reliability or hubness beside the score "
+      f"{notes['score']!r}): train or export again",
+      path=path,
+    )
   return notes
 
 

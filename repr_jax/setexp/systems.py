@@ -237,6 +237,11 @@ def prepare(model: expansion.Model, ranking: RankingConfig) -> expansion.Model:
   """A model with what a ranking by cosines needs of its entities."""
   if not (ranking.reliability or ranking.hubness):
     return model
+  if ranking.score != "cosine":
+    raise InputError(
+      f"reliability and hubness belong to the score 'cosine', not to "
+      f"{ranking.score!r}: leave them 0"
+    )
   return _fit_cosine(model, ranking.reliability, ranking.hubness)
 
 

@@ -174,8 +174,8 @@ def test_runs_are_spread_over_devices(tmp_path, facts, alone):
 def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
   seen = []
 
-  def rows(run, runs, seed, mixing, cap):
-    del runs, mixing, cap
+  def rows(run, runs, seed, *others):
+    del runs, others
     seen.append(seed)
     run.row("puzzle", "MRR", 0.5 + seed)
 
