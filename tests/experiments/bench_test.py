@@ -77,6 +77,12 @@ def test_scaling_measures_each_size(cases):
   assert [len(axis.lines) for axis in picture.axes] == [1, 1]
 
 
+def test_a_peer_that_no_extra_has_is_installed_apart():
+  results = {"x": {"peer": {"missing": "mvlearn"}}}
+  told = harness.table(results)
+  assert "--no-deps mvlearn" in told and "[bench]" not in told
+
+
 def test_padded_documents_are_ranked_as_by_the_loop():
   case, *_ = suites.choose("linking", "small", None, False)
   data = case.setup()
