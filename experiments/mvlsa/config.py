@@ -242,11 +242,11 @@ class Config:
     "Words whose nearest neighbors are shown.", only=_WORDS,
   )  # fmt: skip
   synonyms: Sequence[str] = flag(
-    (), "Lexicons, `word word...` lines, that the vectors are fitted to at the "
-    "end; a comparison has rows with and without them.", only=_LEXICONS,
+    (), "Files of synonyms, a group `word word...` on each line. The finished "
+    "vectors are counter-fitted to them; tables show both.", only=_LEXICONS,
   )  # fmt: skip
   antonyms: Sequence[str] = flag(
-    (), "Lexicons of antonyms, whose words are moved apart.",
+    (), "Files of antonyms, in the same form; their words are moved apart.",
     only={**_LEXICONS, "synonyms": GIVEN},
   )  # fmt: skip
   lexicon_steps: int = flag(

@@ -299,8 +299,8 @@ class Config(BaselineConfig):
   )
   query: str | None = config.flag(
     None,
-    'Names or ids with weights, "Bach, Haydn:2, Verdi:-0.1"; a prompt where it '
-    "is not given.",
+    'Names or ids with weights: "Bach, Haydn:2, Verdi:-0.1". Without this flag '
+    "the program asks for them.",
     only=_QUERY,
   )
   system: str = config.flag(

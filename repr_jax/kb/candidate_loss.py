@@ -302,7 +302,7 @@ def _ask(config, relations, ids, heads, tails, sampled, noise=None):
 
 @chosen_products
 def _ask_at_once(config, relations, ids, heads, tails, sampled, noise=None):
-  """All relations at once, of which each fact takes its own."""
+  """Queries of all relations, of which each fact picks its own."""
   del sampled
   chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
   for_heads, for_tails = config.model.batch_queries(

@@ -66,9 +66,9 @@ def project_relations(
 def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
   """Nearest entities of the region that all entities live in.
 
-  A ball around 0 comes without the orthant, so that clipping and then shrinking
-  is the projection; orthant and another ball are projected on together. A model
-  with `ordered` has signs on those numbers alone.
+  A box or orthant is projected on by clipping, a ball around 0 by shrinking; no
+  rule asks for both. The orthant and a ball around another point are projected
+  on together. A model with `ordered` has signs on those dimensions only.
 
   Args:
     constraints: the compiled rules.
