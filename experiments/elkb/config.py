@@ -7,6 +7,7 @@ from absl import flags
 from experiments.run import config, extension, progress
 from repr_jax.data import rules as rule_files
 from repr_jax.data.rule_kinds import RuleKind
+from repr_jax.errors import InputError
 from repr_jax.kb.condition_forms import RuleConfig
 from repr_jax.kb.score_model import ScoreModel
 from repr_jax.kb.score_models import MODELS, get_model, order_block, reciprocal
@@ -412,5 +413,10 @@ def from_flags(seed: int) -> Config:
     ):  # fmt: skip
       if config.is_given(name):
         progress.say(f"--{name} is not read with --noconstrained")
+  if made.region != "box" and made.task != "puzzle" and made.model != "B":
+    raise InputError(
+      f"--region={made.region} is for --model=B; --model={made.model} does not "
+      "read it: leave it out"
+    )
   _ = made.rule_config, made.score_model.relation_size(made.dim)
   return made

@@ -44,7 +44,7 @@ def expand_sharded(
     model: the model; from `place_model`, X padded.
     mesh: the devices, all axes together (static).
     queries: n queries.
-    ranking: what to rank by; "features" is left out.
+    ranking: what to rank by; "features" and "cosine" are left out.
     k: entities for each (static).
 
   Returns:

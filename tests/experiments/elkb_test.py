@@ -285,6 +285,7 @@ def test_numbers_that_cannot_be_are_refused(name, value):
                    "--noconstrained")
     ],
     (["--trainer=candidate_softmax", "--order=stay"], "--order is not read"),
+    (["--model=complex", "--region=ball"], "--region=ball is for --model=B"),
     (["--optimizer=adam"], "is not read with --trainer=projected_sgd"),
     (["--json"], "--json is not read without --ask"),
     (["--columns=t,h,r"], "--columns is not read without --train"),
