@@ -178,8 +178,8 @@ class Config:
   )
   dropout: float = config.flag(
     0.0,
-    "Share of the numbers of a question's entity and of its query vector that "
-    "each step drops.",
+    "Dropout rate of the components of a question's entity vector and of its "
+    "query vector.",
     minimum=0,
     maximum=0.9,
     only=_CANDIDATES,

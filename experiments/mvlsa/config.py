@@ -229,8 +229,8 @@ class Config:
     only=_SETS,
   )
   held_out: bool = flag(
-    False, "Settings were chosen on every other pair of the tuning sets: score "
-    "the rest of these sets alone.",
+    False, "Score only the half of each tuning set that chose no settings: "
+    "every second pair.",
     only={**_WORDS, "evaluate": True, "view_weights": (
       "given", "agreement", "heldout"
     )},

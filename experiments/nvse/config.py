@@ -277,8 +277,8 @@ class Config(BaselineConfig):
   )
   reliability: float = config.flag(
     0.0,
-    "Exponent of the weights of dimensions by their reliability: the variance "
-    "of posterior means over it and the mean posterior variance.",
+    "Exponent of each dimension's weight v / (v + s): v is the variance of "
+    "posterior means over entities, s the mean posterior variance.",
     minimum=0,
     only=_COSINE,
   )

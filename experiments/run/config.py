@@ -146,7 +146,7 @@ def from_flags(kind: type[C], **fixed: Any) -> C:
 
   Raises:
     InputError: a value is out of bounds, or a flag was given that the chosen
-      mode does not read. A preset may have such flags: others choose a mode.
+      mode does not read. Presets may have such flags: the mode is chosen later.
   """
   values, given = {}, []
   for field in dataclasses.fields(kind):  # type: ignore[arg-type]

@@ -230,7 +230,7 @@ def _over_devices(config, rows, sampled):
 
 
 def drop(noise: Noise | None, place: int, rows: jax.Array) -> jax.Array:
-  """Dropout: numbers become 0 at the rate, the others grow to the same mean.
+  """Dropout: sets values to 0 at the rate and rescales the rest.
 
   Args:
     noise: key and rate; None leaves the rows as they are.

@@ -48,8 +48,8 @@ class Region(NamedTuple):
     lower: least value of an entity's coordinates, scalar.
     upper: largest value, scalar.
     radius: largest norm of an entity, scalar.
-    center: all numbers of a point from which entities are no farther than 0
-      is, scalar; None where there is no such ball.
+    center: c, scalar: entities lie in the ball around (c, ..., c) through 0;
+      None for no such ball.
   """
 
   lower: jax.Array

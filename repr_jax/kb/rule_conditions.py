@@ -32,8 +32,8 @@ Conditions that differ from the thesis' text, with the reason:
   nonnegative and lie in B(c, norm(c)), c = m/2 in all coordinates, that is
   norm2(x) <= 2 <c, x>. Then <x, y> <= (norm2(x) + norm2(y)) / 2 <= <c, x> +
   <c, y>, and a >= c, b >= c, which need not be equal, suffice as x, y >= 0.
-  The box lies within this region, which holds for both where rules of other
-  kinds need the box.
+  The box lies within this region. So if other rules need the box, the box
+  serves both.
 * RelImp(r, r') for distmult and complex: the scores differ by
   sum_i (r'_i - r_i) x_i y_i (complex: with conj y_i, real part). A number i
   whose signs are free must have r'_i = r_i. Where x_i and y_i are

@@ -1,8 +1,8 @@
 """Vectors that features of words predict: a view of what words look like.
 
-A rare word has few contexts, but its spelling is known. The ridge regression of
-word vectors on character n-grams gives each word the vector that words spelled
-like it share; as a further view it helps where contexts are few.
+A rare word has few contexts, but its spelling is known. Ridge regression on
+character n-grams predicts its vector from words with similar spelling. As a
+further view, this prediction helps where contexts are few.
 """
 
 import jax.numpy as jnp
@@ -20,18 +20,18 @@ def predict_from_features(
   ridge: float | Array = 1.0,
   iterations: int | Array = 20,
 ) -> Array:
-  """Rows N B that features predict, each a regression of all targets.
+  """Predicts target vectors from features by weighted ridge regression.
 
     minimize sum_i w_i |n_i B - y_i|^2 + r |B|^2
 
-  by conjugate gradients, all columns of Y at once; none of N'N is formed.
+  by conjugate gradients, all columns of Y at once; N'N is never formed.
 
   Args:
     features: N, [n, f].
     targets: Y, [n, d].
     weights: w of each row, 0 for a row whose target is not known, [n].
     ridge: r, above 0.
-    iterations: steps; they end by themselves at rounding level.
+    iterations: number of steps; further ones hardly change a converged result.
 
   Returns:
     N B, [n, d], for rows without a target too.

@@ -7,7 +7,7 @@
 | `init`, `encode`, `elbo` | parameters, q(z given x), the ELBO |
 | `make_model`, `model_from_scipy` | all entities encoded, ready for queries |
 | `query_posterior` | the product of a query's experts |
-| `fit_cosine`, `crowding` | the cosine score with noise and hubs in sight |
+| `fit_cosine`, `crowding` | cosine score corrected for noise and hubs |
 | `score_entities`, `expand` | scores of all entities; the best ones |
 | `place_model`, `expand_sharded` | the same over the devices of a mesh |
 | `contributions` | what each part added to the score that ranked |

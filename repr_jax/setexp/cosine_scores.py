@@ -8,9 +8,9 @@ the number of an entity's features; the cosine ignores lengths. With the pooling
 "product", q is the mean of the product of experts less c. With "merged" it is
 that of one entity that has all members' features.
 
-`fit` weighs dimension j by a power of its reliability, v_j / (v_j + s_j) with
-v_j the variance of means over the entities and s_j the mean variance of
-posteriors, and takes a share of an entity's crowding (`hubness`) off its score.
+`fit` weights dimension j by a power of its reliability v_j / (v_j + s_j). Here
+v_j is the variance of posterior means over entities and s_j the mean posterior
+variance. It also subtracts `hubness` times an entity's crowding from its score.
 
 If the encoder is linear, mean_x is a sum over features, and so is the score:
 feature i with input a_i adds a_i (T_i M) . q / |mean_x - c|, T the first layer

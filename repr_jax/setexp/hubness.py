@@ -25,8 +25,8 @@ def crowding(
 ) -> jax.Array:
   """Mean cosine of rows to their nearest entities.
 
-  Of more than 8,192 entities every second, third, ... is looked at, and so
-  many neighbors fewer are averaged.
+  Above 8,192 entities, neighbors are searched in a sample of every second,
+  third, ... entity, and their number shrinks in proportion.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import setexp
@@ -37,8 +37,8 @@ def crowding(
   Args:
     units: vectors of length 1, or 0, [s, d].
     entities: such vectors of all entities, [X, d].
-    places: row of each of `units` among the entities, which is not its own
-      neighbor, int32 [s]; -1 for a row that is not there.
+    places: index in `entities` of each row of `units`, which is left out of
+      its neighbors, int32 [s]; -1 if the row is not an entity.
 
   Returns:
     Means over min(100, X - 1) neighbors, [s].

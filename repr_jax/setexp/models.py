@@ -84,7 +84,7 @@ def make_model(
 def fit_cosine(
   model: Model, reliability: jax.Array | float, hubness: jax.Array | float
 ) -> Model:
-  """A model whose cosine score knows noise and hubs.
+  """Fits the cosine score's weights of dimensions and its hub correction.
 
   >>> import jax, jax.numpy as jnp
   >>> from repr_jax import setexp
@@ -102,8 +102,8 @@ def fit_cosine(
     reliability: exponent of the weights v / (v + s) of dimensions, v the
       variance of posterior means over the entities, s the mean posterior
       variance; 0 weighs all alike.
-    hubness: share of an entity's mean cosine to its nearest that is taken off
-      its score; 0 for none.
+    hubness: factor h; h times an entity's mean cosine to its nearest neighbors
+      is subtracted from its score; 0 for none.
 
   Returns:
     The model; other scores than the cosine are the same.

@@ -234,7 +234,7 @@ def bind(
 
 
 def prepare(model: expansion.Model, ranking: RankingConfig) -> expansion.Model:
-  """A model with what a ranking by cosines needs of its entities."""
+  """Fits a model's cosine score to the ranking's reliability and hubness."""
   if not (ranking.reliability or ranking.hubness):
     return model
   if ranking.score != "cosine":
@@ -275,9 +275,9 @@ def with_features(
 ) -> System:
   """A system that knows entities by other features than the table's.
 
-  Members that are new have none of them and are left out; rows of the table's
-  features have a score of 0, and so have all entities for a query of new
-  members alone, which has no reasons either.
+  New members lack these features and are left out. Rows of the table's
+  features score 0. If a query has only new members, all entities score 0 and
+  there is no explanation.
 
   Args:
     system: fitted on `counts`.
