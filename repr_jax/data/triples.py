@@ -206,6 +206,11 @@ def from_named(named: list[tuple[str, str, str]]) -> Triples:
   Returns:
     The triples with sorted names.
   """
+  for i, triple in enumerate(named):
+    if len(triple) != 3 or not all(isinstance(x, str) for x in triple):
+      raise errors.InputError(
+        f"triple {i} is {triple!r}; expected three names: head, relation, tail"
+      )
   return _index([_Raw(None, list(named), None)], "count")[0]
 
 

@@ -71,9 +71,10 @@ class MVLSA(NamedTuple):
       Vectors [n', k] on the scale of the embedding; zero where no view has
       the word.
     """
-    if len(rows) != len(self.model.means):
+    if not isinstance(rows, Sequence) or len(rows) != len(self.model.means):
       raise InputError(
-        f"{len(rows)} views given, {len(self.model.means)} fitted"
+        f"give a list of {len(self.model.means)} matrices, one for each view "
+        "of the fit"
       )
     if not self.weighting:
       raise InputError(
