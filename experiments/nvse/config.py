@@ -259,7 +259,8 @@ class Config(BaselineConfig):
   ranking: str = config.flag(
     "features",
     "Score to rank by. features compares an entity's features with those that "
-    "the decoder predicts for the query.",
+    "the decoder predicts for the query, cosine its posterior mean with the "
+    "query's; the others compare their Gaussians.",
     choices=SCORES,
   )
   power: float = config.flag(
@@ -274,7 +275,9 @@ class Config(BaselineConfig):
   )
   pooling: str = config.flag(
     "mean",
-    "How the members of a query make one concept.",
+    "How the members of a query make one concept: the mean of their means, "
+    "the product of their Gaussians, or one entity with all their features "
+    "(merged).",
     choices=POOLINGS,
     only={"ranking": ("features", "cosine")},
   )

@@ -1,7 +1,7 @@
 """Entity vectors, and how well they rank related entities (thesis 6.2).
 
 python -m experiments.relatedness                 (WordNet, about two minutes)
-python -m experiments.relatedness --corpus=enwiki-pages-articles.xml.bz2 \
+python -m experiments.relatedness --corpus=enwiki-pages-articles.xml.bz2
     --queries=relatedness/test.svm --workdir=runs/relatedness
 
 Learns max-margin vectors on pages (U1) and then on contexts of mentions (U2),

@@ -29,7 +29,10 @@ class Config:
     (), "Files of relatedness queries; by default WordNet's classes."
   )
   objectives: tuple[str, ...] = config.flag(
-    OBJECTIVES, "Vectors to learn.", choices=OBJECTIVES
+    OBJECTIVES,
+    "Vectors to learn: max_margin, vae (posterior means of an autoencoder), "
+    "null (the same, untrained).",
+    choices=OBJECTIVES,
   )
   word_vectors: str | None = config.flag(
     None, "File of word vectors; by default MVLSA's of the text."
@@ -45,7 +48,7 @@ class Config:
   )
   min_count: int = config.flag(3, "Rarer words are left out.", minimum=1)
   drop_most_frequent: int = config.flag(
-    100, "The most frequent words are in no bag.", minimum=0
+    100, "So many of the most frequent words are in no bag.", minimum=0
   )
   window: int = config.flag(20, "Words around a mention.", minimum=1)
   most_words: int = config.flag(

@@ -54,7 +54,7 @@ WORKDIR = flags.DEFINE_string(
   "workdir",
   None,
   "Directory of the run: flags, metrics, results, plots and checkpoints. The "
-  "same command run again resumes there. Default: runs/NAME.",
+  "same command run again resumes there. Default: runs/EXPERIMENT.",
 )
 SEED = flags.DEFINE_integer(
   "seed", 0, "Seed of every random key of the run.", lower_bound=0
