@@ -291,7 +291,8 @@ class Config(BaselineConfig):
   hubness: float = config.flag(
     0.0,
     "Share of an entity's mean cosine to its 100 nearest that is taken off "
-    "its score, so that hubs do not answer every query.",
+    "its score, so that hubs do not answer every query. Above 8,192 entities "
+    "the nearest are searched in a sample.",
     minimum=0,
     only=_COSINE,
   )
