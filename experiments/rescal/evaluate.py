@@ -23,7 +23,8 @@ def rows_of(
       # random, the range of the runs decides agreement; elsewhere one point.
       limits: dict[str, Any] = {"tolerance": 1.0}
       if cell.setting == "sub":
-        limits = {"lower": values.min() - 0.5, "upper": values.max() + 0.5}
+        lower, upper = values.min() - 0.5, values.max() + 0.5
+        limits = {"lower": max(lower, 0.0), "upper": min(upper, 100.0)}
       told = cell.thesis[part] if cell.thesis else None
       rows.append(
         run.row(
