@@ -5,9 +5,10 @@ python -m experiments.bench --suite=nvse [--size=small]
 The "full" size is the thesis': 105,448 features, a hidden layer of 500, 50
 latent numbers, batches of 64 entities with 64 features each, exact softmax;
 and queries over 80,000 entities. All contenders of the training case start
-from the same parameters and see the same batches and noise; "loss" is that of
-the last of the first steps. A call trains a few steps more, with packing of
-the batches included. A full run of five rounds takes about four minutes.
+from the same parameters and see the same batches and noise. The first call is
+longer, and "loss" is the loss of its last step. Each later call trains a few
+more steps; its time includes packing the batches. A full run of five rounds
+takes about four minutes.
 """
 
 import dataclasses
@@ -94,7 +95,7 @@ def training_data(size: str, seed: int = 0) -> Training:
 
 
 def _distinct_features(rng, entities, features, nonzeros):
-  """Sorted features without repetition, more often small ones, [X, n]."""
+  """Distinct features of each entity, sorted, mostly small ids, [X, n]."""
   features = np.empty((entities, nonzeros), np.int32)
   for i in range(entities):
     drawn = (features * rng.random(4 * nonzeros) ** 1.5).astype(np.int32)
@@ -125,7 +126,7 @@ def train_ours(sampled: bool, data: Training) -> float:
   """Trains by our steps, chunks of them in one program.
 
   Args:
-    sampled: whether the softmax is.
+    sampled: whether the softmax is sampled.
     data: the data.
 
   Returns:
@@ -200,7 +201,7 @@ def train_torch(dense: bool, data: Training) -> float:
     data: the data.
 
   Returns:
-    The last loss; of few steps where they are dense.
+    The last loss. With dense inputs the first call is not longer.
   """
   import torch
 

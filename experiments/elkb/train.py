@@ -34,8 +34,8 @@ from repr_jax.ops import mesh as meshes
 
 Inputs = tuple[negatives.Known, jax.Array | query_loss.QueryBatch]
 
-# A figure below this share of its best says that the model has collapsed, and
-# so does a spread of the entities below this.
+# A model has collapsed if its figure is below this share of the best one, or
+# the spread of the entities is below the second number.
 FALL = 0.5
 _SPREAD = 1e-6
 

@@ -35,9 +35,11 @@ class Config:
   )  # fmt: skip
   study: str = flag(
     "fit",
-    "fit: one fit. price: the gain from each group of views. scale: synthetic "
-    "views of the thesis' size. sets: test sets with their MRDS. Others: a "
-    "table of the chapter.",
+    "fit: one fit. n, t, m, k, v, r: tables over the nonlinearity, columns of "
+    "a view, rank, dimension, --min_support, ridge. ablation: without one "
+    "group of views at a time. comparison: beside LSA, PPMI-SVD, skip-gram and "
+    "--vectors. price: the gain from each group of views. scale: synthetic "
+    "views of the thesis' size. sets: test sets with their MRDS.",
     choices=("fit", *TABLES, "price", "scale", "sets"),
     only=_FITS,
   )
@@ -108,10 +110,14 @@ class Config:
     choices=("conllu", "word-tag-head"), only=_TREES,
   )  # fmt: skip
   wordnet: Sequence[str] = flag(
-    (), "WordNet views to make.", choices=GROUPS, only=_WORDS
-  )
+    (), f"WordNet views to make, of {', '.join(GROUPS)}.", choices=GROUPS,
+    only=_WORDS,
+  )  # fmt: skip
   wordnet_path: str | None = flag(
-    None, "Folder of WordNet; by default the usual places.", only=_WORDS
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
+    only=_WORDS,
   )
   walks: bool = flag(
     False, "Add the view of random walks on WordNet's graph.", only=_WORDS
@@ -246,7 +252,7 @@ class Config:
     "vectors are counter-fitted to them; tables show both.", only=_LEXICONS,
   )  # fmt: skip
   antonyms: Sequence[str] = flag(
-    (), "Files of antonyms, in the same form; their words are moved apart.",
+    (), "Files of antonyms, as --synonyms; their words are moved apart.",
     only={**_LEXICONS, "synonyms": GIVEN},
   )  # fmt: skip
   lexicon_steps: int = flag(

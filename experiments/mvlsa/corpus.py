@@ -77,7 +77,7 @@ def wordnet_vocabulary(path: str | None, size: int) -> vocab.Vocab:
   """Words of WordNet by how often its glosses and synsets use them.
 
   Args:
-    path: folder of WordNet, None for the usual places.
+    path: folder of WordNet, None to look where `wordnet.load` does.
     size: the number of words at most.
 
   Returns:

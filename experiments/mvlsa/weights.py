@@ -13,8 +13,8 @@ from repr_jax.errors import InputError
 from repr_jax.multiview import agreement
 from repr_jax.multiview.gcca import ViewFactor
 
-_ROWS = 300  # words whose pairs a held-out view is predicted on
-_AMONG = 3000  # words with the most views that these are drawn from
+_ROWS = 300  # words drawn; a held-out view is predicted on their pairs
+_AMONG = 3000  # they are drawn from this many words with the most views
 
 
 class Labels(NamedTuple):

@@ -92,18 +92,18 @@ class Config:
   )
   texts: tuple[str, ...] = config.flag(
     (),
-    "Further texts for those vectors: JSON lines of sentences or documents "
-    "with mentions, or plain text, in which titles are mentions.",
+    "Further texts for the vectors of --fields: JSON lines of sentences or "
+    "documents with mentions, or plain text, in which titles are mentions.",
     only=_FIELDS,
   )
   field_epochs: int = config.flag(
     8,
-    "Passes of those models over train, at most.",
+    "Passes of the models of --fields over train, at most.",
     minimum=1,
     only=_FIELDS,
   )
   field_dim: int = config.flag(
-    100, "Numbers in those vectors.", minimum=1, only=_FIELDS
+    100, "Numbers in a vector of --fields.", minimum=1, only=_FIELDS
   )
   model: str | None = config.flag(
     None, "Directory linker/ of a run of the ladder.", only=_MODEL
@@ -120,7 +120,7 @@ class Config:
     only=_MODEL,
   )
   add_entities: str | None = config.flag(
-    None, "Entities to add to the knowledge base, in that form.", only=_MODEL
+    None, "Entities to add to the knowledge base, as for --kb.", only=_MODEL
   )
   nil: float | None = config.flag(
     None,

@@ -108,7 +108,7 @@ def join_features(
 def without(
   group: EvidenceGroup, places: Sequence[int], shapes: bool = True
 ) -> EvidenceGroup:
-  """Documents some features of which are 0, so that they tell nothing.
+  """The documents with some features set to 0, for ablations.
 
   Args:
     group: the documents.

@@ -56,7 +56,9 @@ def read(config: Config) -> OpenTests:
     tests[name] = candidate_files.read_gold_documents(path)
     if all(m.entity is None for d in tests[name] for m in d.mentions):
       raise InputError(
-        "--open_tests: no mention has an entity to be right about", path=path
+        "--open_tests: no mention has an entity, so accuracy cannot be "
+        "measured",
+        path=path,
       )
   titles = [title_files.read_titles(path) for path in config.titles]
   return OpenTests(tests, _with_nil(config, "testa"), titles)
@@ -70,9 +72,9 @@ def evaluate(
 ) -> list[report.Table]:
   """Links all mentions with looked-up candidates; saves the linker.
 
-  The NIL threshold is chosen on testa with a knowledge base of train's
-  candidates; testb has one of the candidates of train and testa, other tests
-  one of all candidates. Titles of --titles are in each.
+  The NIL threshold is chosen on testa, whose knowledge base has the candidates
+  of train. The knowledge base of testb has those of train and testa, that of
+  other tests all candidates. Each also has the titles of --titles.
 
   Args:
     run: gets figures and `linker/`.

@@ -308,7 +308,7 @@ def prompt(
 
 
 def _complete(names: Sequence[str]) -> None:
-  """Lets the tabulator complete names, where the terminal can."""
+  """Lets TAB complete names, if the input is a terminal with readline."""
   if not sys.stdin.isatty():
     return
   try:

@@ -3,7 +3,7 @@
 A file has one triple on each line, separated by tabs (names may then hold
 spaces) or by blanks, as `head relation tail` unless `columns` says otherwise. A
 file whose name ends in .csv has commas, and names in double quotes may hold
-commas. A first line that names the columns is told by their names.
+commas. A first line such as `head<TAB>relation<TAB>tail` names the columns.
 """
 
 import csv

@@ -39,7 +39,7 @@ from repr_jax.ops.spectral import (
   without_noise,
 )
 
-_FEW_CYCLES = 2  # so few passes go further in wide blocks
+_FEW_CYCLES = 2  # up to here wide blocks are more accurate than large bases
 _WIDE = 1024  # columns that a product of the combination has at least
 
 

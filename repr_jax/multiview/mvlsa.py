@@ -40,8 +40,8 @@ class MVLSA(NamedTuple):
     view_weights: c_j, [J].
     lost: share of the views' energy that streaming dropped; 0 in memory.
     errors: estimated relative error of each view's worst singular value, [J].
-    columns: what each view's weighting took from its columns; empty for a
-      fit to bare factors.
+    columns: the columns that each view's weighting kept, and their totals;
+      empty for a fit to bare factors.
     weighting: of each view; empty for a fit to bare factors.
     factors: of each view, if they were to be kept.
   """

@@ -184,7 +184,7 @@ def _constants(entities):
 
 
 def _times(weight, x):
-  # Nothing times an infinity is nothing here.
+  # A weight of 0 gives 0, also for an infinite x.
   return jnp.where(weight != 0, weight * x, 0)
 
 

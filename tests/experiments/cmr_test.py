@@ -188,7 +188,7 @@ def test_a_page_has_all_tables_beside_what_was_asked(finished, options):
     "By number of relevant mentions", "By ambiguity of the name",
   ]  # fmt: skip
   assert "mentions of entities.jsonl" in page.summary
-  assert "infAP sees 80% of what BM25 found" in page.notes[0]
+  assert "infAP takes only 80% of what BM25 found" in page.notes[0]
   asked = dataclasses.replace(options, qrels="q", pool="p")
   (note,) = chapter.make(*found, asked).notes
   assert note.startswith("--qrels") and "judgments of --pool" in note

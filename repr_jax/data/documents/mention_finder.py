@@ -117,7 +117,7 @@ class CaseCounts:
   capital: collections.Counter
 
   def is_name(self, word: str) -> bool:
-    """Whether a word is capitalized more often than not, where that tells."""
+    """Whether a word is capitalized more often than not inside sentences."""
     low = word.lower()
     return self.capital[low] > self.small[low]
 

@@ -85,7 +85,7 @@ def join_entities(known: Iterable[Entity], more: Titles) -> list[Entity]:
 
   Args:
     known: entities, which stay as they are.
-    more: further titles; links count less there.
+    more: further titles; their counts of links have another scale.
 
   Returns:
     All entities. In- and out-links of new ones are multiplied by the median

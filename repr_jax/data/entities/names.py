@@ -43,7 +43,7 @@ class NameIndex:
     self._ends = np.cumsum(self._lengths)
 
   def prepare(self) -> None:
-    """Does now what the first search would do, which then takes no longer."""
+    """Builds the index now, so that the first search is as fast as others."""
     _ = self._places, self._postings
 
   @functools.cached_property
@@ -135,8 +135,8 @@ class NameIndex:
   def suggest(self, name: str, count: int = 5) -> list[int]:
     """The names nearest to one that is not there.
 
-    Names are ranked by the letter trigrams in common, and the best of these
-    by `difflib`, in the order of their words or in that of the alphabet.
+    The names with most letter trigrams in common are ranked by `difflib`. Each
+    is compared as it is and with its words sorted; the better value counts.
 
     Args:
       name: what was asked for.

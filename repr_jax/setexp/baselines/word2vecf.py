@@ -119,9 +119,9 @@ def fold_in(model: Model, row: Rows, steps: int = _STEPS) -> jax.Array:
 
   The training loss of a row is convex in its own vector while contexts stay
   as they are; from zero, `steps` steps of gradient descent are taken, each of
-  a length that cannot overshoot. Few steps and a small ridge stand for the
-  early end of training: on planted clusters that are hard to tell apart this
-  ranked a little better than the centered mean of the contexts' vectors.
+  a length that cannot overshoot. Few steps and a small ridge imitate training
+  that ends early: on planted clusters that are hard to tell apart this ranked
+  a little better than the centered mean of the contexts' vectors.
 
   Args:
     model: from `fit`.
