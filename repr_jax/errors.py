@@ -1,6 +1,8 @@
 """The error for input that cannot be used, with file and line."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 _LONGEST = 2000  # Characters of a message; what a file holds may be longer.
 
@@ -31,3 +33,12 @@ class InputError(ValueError):
     if self.path is not None:
       place = f"{self.path}:{line}: " if line is not None else f"{self.path}: "
     super().__init__(place + message)
+
+
+@contextlib.contextmanager
+def placed(path: str | os.PathLike, line: int) -> Iterator[None]:
+  """Adds a file and its line to an `InputError` of the block."""
+  try:
+    yield
+  except InputError as error:
+    raise InputError(str(error), path=path, line=line) from error

@@ -233,9 +233,9 @@ def bundled(filename: str) -> pathlib.Path:
 
 def _lines(path: files.Path) -> Iterator[tuple[int, str]]:
   """Numbered lines that are neither blank nor comments."""
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     text = text.strip()
-    if text and not text.startswith("#"):
+    if not text.startswith("#"):
       yield line, text
 
 

@@ -91,24 +91,12 @@ def read_candidate_documents(
     with other offsets, and a candidate listed twice are `InputError`s.
   """
   records: dict[str, dict[str, Any]] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if text.strip():
-      record = json_files.parse_json(text, path, line)
-      try:
-        _add_document(records, record)
-      except errors.InputError as error:
-        raise errors.InputError(str(error), path=path, line=line) from error
-  if not records:
-    raise errors.InputError("has no documents", path=path)
-  for line, text in enumerate(files.open_text(candidates_path), 1):
-    if text.strip():
-      record = json_files.parse_json(text, candidates_path, line)
-      try:
-        _add_candidates(records, record)
-      except errors.InputError as error:
-        raise errors.InputError(
-          str(error), path=candidates_path, line=line
-        ) from error
+  for line, record in json_files.read_objects(path, "documents"):
+    with errors.placed(path, line):
+      _add_document(records, record)
+  for line, record in json_files.read_objects(candidates_path, "candidates"):
+    with errors.placed(candidates_path, line):
+      _add_candidates(records, record)
   return [_document(name, record) for name, record in records.items()]
 
 
@@ -122,24 +110,10 @@ def read_gold_documents(path: files.Path) -> list[Document]:
     The documents; a mention without "wikipedia_title" has no entity.
   """
   records: dict[str, dict[str, Any]] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if text.strip():
-      record = json_files.parse_json(text, path, line)
-      try:
-        if isinstance(record, dict):
-          record = {
-            **record,
-            "mentions": [
-              *record.get("mentions", []),
-              *record.get("unlinked_mentions", []),
-            ],
-            "unlinked_mentions": [],
-          }
-        _add_document(records, record)
-      except errors.InputError as error:
-        raise errors.InputError(str(error), path=path, line=line) from error
-  if not records:
-    raise errors.InputError("has no documents", path=path)
+  for line, record in json_files.read_objects(path, "documents"):
+    every = [*record.get("mentions", []), *record.pop("unlinked_mentions", [])]
+    with errors.placed(path, line):
+      _add_document(records, {**record, "mentions": every})
   return [_document(name, record) for name, record in records.items()]
 
 
@@ -195,9 +169,7 @@ def _shares(
   return tuple((title, weight / total) for title, weight in weights.items())
 
 
-def _add_document(records: dict[str, Any], record: Any) -> None:
-  if not isinstance(record, dict):
-    raise errors.InputError("expected a JSON object on the line")
+def _add_document(records: dict[str, Any], record: dict[str, Any]) -> None:
   name, text = record.get("doc_id", record.get("doc")), record.get("text")
   if not isinstance(name, str) or not isinstance(text, str):
     raise errors.InputError('expected "doc_id" and "text", both texts')
@@ -233,9 +205,7 @@ def _span(mention: Any) -> tuple[int, int]:
   return (start, end) if _whole(start) and _whole(end) else (-1, -1)
 
 
-def _add_candidates(records: dict[str, Any], record: Any) -> None:
-  if not isinstance(record, dict):
-    raise errors.InputError("expected a JSON object on the line")
+def _add_candidates(records: dict[str, Any], record: dict[str, Any]) -> None:
   name, number = record.get("doc"), record.get("mention")
   if name not in records:
     raise errors.InputError(f"there is no document {name!r}")
