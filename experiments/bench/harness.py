@@ -19,7 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from experiments.run import cpu_settings, progress, tables, workdir
+from experiments.run import (
+  cpu_settings,
+  progress,
+  tables,
+  vmapped_runs,
+  workdir,
+)
 
 _PEERS = (
   "scikit-learn", "gensim", "torch", "pykeen", "cca-zoo", "mvlearn", "bm25s",
@@ -182,12 +188,9 @@ def environment() -> dict[str, Any]:
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
       if line.startswith("model name"):
         model = line.partition(":")[2].strip()
-  cores = os.cpu_count()
-  if hasattr(os, "sched_getaffinity"):
-    cores = len(os.sched_getaffinity(0))
   return {
     "processor": model,
-    "cores": cores,
+    "cores": vmapped_runs.cores(),
     "versions": versions,
     "settings": cpu_settings.in_force(),
   }
