@@ -21,7 +21,6 @@ from repr_jax.evaluation import significance
 _FULL = Config()
 _QUICK = Config(dim=50, steps=100, epochs=2, vocabulary=20_000)
 _MEASURE = "MAP"
-_SIGNIFICANT = 0.05
 _QUESTION = "Do vectors of entities tell which entities are related?"
 # Vectors that the thesis says are better, and worse.
 _CLAIMS = (
@@ -120,16 +119,13 @@ def _claims(own) -> list[report.Claim]:
       pair[0], pair[1], np.random.default_rng(0)
     )
     tested.append(
-      report.claim(
+      report.gain_claim(
         sentence,
         "MAP {first:.3f} and {second:.3f}, p = {p:.2g}",
-        {
-          "first": float(pair[1].mean()), "second": float(pair[0].mean()),
-          "gain": gap.value, "p": gap.p_value,
-        },
-        lambda x: x["gain"] > 0 and x["p"] < _SIGNIFICANT,
+        {"first": pair[1].mean(), "second": pair[0].mean()},
+        gap,
       )
-    )  # fmt: skip
+    )
   return tested
 
 
