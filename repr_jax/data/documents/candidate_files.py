@@ -11,12 +11,10 @@ them. The second has a line for each linked mention:
 the ids of other candidates of the document that the page links to.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeGuard
 
 from repr_jax import errors
-from repr_jax.data.documents import linked_documents, wikitext
-from repr_jax.data.documents.linked_documents import LinkedDocument
+from repr_jax.data.documents import wikitext
 from repr_jax.data.io import files, json_files
 
 
@@ -138,35 +136,6 @@ def read_popularity(path: files.Path) -> dict[str, float]:
         "expected title<TAB>score", path=path, line=line
       ) from None
   return scores
-
-
-def linked(document: Document) -> LinkedDocument:
-  """The document in tokens, with each mention's candidates.
-
-  Args:
-    document: a document; its spans are distinct.
-
-  Returns:
-    The same mentions in the same order; p(e|m) is the share of in-links.
-  """
-  made = linked_documents.make_document(
-    document.id, document.text,
-    ((m.start, m.end, m.entity) for m in document.mentions),
-  )  # fmt: skip
-  return made._replace(
-    mentions=tuple(
-      mention._replace(candidates=_shares(own.candidates))
-      for mention, own in zip(made.mentions, document.mentions)
-    )
-  )
-
-
-def _shares(
-  candidates: Iterable[Candidate],
-) -> tuple[tuple[str, float], ...]:
-  weights = {x.title: x.in_links + 1.0 for x in candidates}
-  total = sum(weights.values())
-  return tuple((title, weight / total) for title, weight in weights.items())
 
 
 def _add_document(records: dict[str, Any], record: dict[str, Any]) -> None:
