@@ -11,7 +11,6 @@ import pathlib
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
 from typing import Any
 
 _GRACE_SECONDS = 20.0
@@ -31,8 +30,6 @@ class Command:
     arguments: list[str],
     log: pathlib.Path,
     status: pathlib.Path,
-    environment: Mapping[str, str | None] | None = None,
-    owner: pathlib.Path | None = None,
   ):
     """Describes the job; nothing is started.
 
@@ -40,15 +37,15 @@ class Command:
       arguments: the program and what it is called with.
       log: file that its output is added to.
       status: file that gets its exit code.
-      environment: variables to set, or to remove where None.
-      owner: file that a process of this machine holds locked. When that
-        process dies, the program is interrupted. None for no owner.
     """
     self.arguments = arguments
     self.log = log
     self.status = status
-    self.environment = dict(environment or {})
-    self.owner = owner
+    # Variables to set, or to remove where None.
+    self.environment: dict[str, str | None] = {}
+    # A file that a process of this machine holds locked: when that process
+    # dies, the program is interrupted.
+    self.owner: pathlib.Path | None = None
 
   def __call__(self) -> int:
     """Runs the program to its end and returns its exit code."""

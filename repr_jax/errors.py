@@ -1,8 +1,9 @@
 """The error for input that cannot be used, with file and line."""
 
+import contextlib
 import difflib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 _LONGEST = 2000  # Characters of a message; what a file holds may be longer.
 _LONGEST_NAME = 200  # Comparing a longer one with all names takes too long.
@@ -50,3 +51,12 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return ""
   close = difflib.get_close_matches(name, sorted(known), n=1)
   return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+@contextlib.contextmanager
+def placed(path: str | os.PathLike, line: int) -> Iterator[None]:
+  """Adds a file and its line to an `InputError` of the block."""
+  try:
+    yield
+  except InputError as error:
+    raise InputError(str(error), path=path, line=line) from error

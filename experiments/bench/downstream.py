@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import scipy.sparse as sp
 
 from experiments.bench import belief_propagation, harness
 from experiments.ned import data as corpus_lib
@@ -76,7 +75,7 @@ def collection(size: str) -> Collection:
   real = np.ones(len(words), bool)
   fields = mentions.Fields(
     *(
-      mentions.Field(_counts(rows, len(words)), features, real)
+      mentions.Field(harness.token_counts(rows, len(words)), features, real)
       for rows in (names, tokens)
     )
   )
@@ -87,7 +86,7 @@ def collection(size: str) -> Collection:
 
 def search_two_fields(data: Collection) -> np.ndarray:
   """The best scores of all queries in both fields, [queries, 100]."""
-  index, words = _kept(
+  index, words = harness.kept(
     "index", lambda: mention_retrieval.index_mentions(data.fields)
   )
   queries = mention_retrieval.make_queries(words, data.queries, 0.1)
@@ -107,7 +106,7 @@ def search_bm25s(data: Collection) -> np.ndarray:
     retriever.index((data.tokens.tolist(), vocabulary), show_progress=False)
     return retriever, [[int(w[1:]) for w in query] for query in data.queries]
 
-  retriever, queries = _kept("bm25s", build)
+  retriever, queries = harness.kept("bm25s", build)
   return retriever.retrieve(
     queries, k=_BEST, show_progress=False, backend_selection="numpy"
   ).scores
@@ -268,16 +267,6 @@ def cases(size: str) -> list[harness.Case]:
   ]
 
 
-_CACHE: dict[str, Any] = {}
-
-
-def _kept(name, build):
-  """An index that is built once in a process, outside of what is timed."""
-  if name not in _CACHE:
-    _CACHE[name] = build()
-  return _CACHE[name]
-
-
 def _mean_loss(data: Entities, result: Any) -> dict[str, float]:
   """The hinge loss of the whole bags against frequent words, of 200."""
   vectors = np.asarray(result)[:200]
@@ -302,11 +291,3 @@ def _kept_words(path: str, result: entity_bags.Bags) -> dict[str, float]:
 def _falling(count: int) -> np.ndarray:
   share = 1 / (np.arange(count) + 10.0)
   return share / share.sum()
-
-
-def _counts(tokens: np.ndarray, width: int) -> sp.csr_array:
-  rows = np.repeat(np.arange(len(tokens)), tokens.shape[1])
-  ones = np.ones(tokens.size, np.float32)
-  return sp.coo_array(
-    (ones, (rows, tokens.ravel())), (len(tokens), width)
-  ).tocsr()

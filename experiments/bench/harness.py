@@ -19,7 +19,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from experiments.run import cpu_settings, progress, tables, workdir
+import numpy as np
+import scipy.sparse as sp
+
+from experiments.run import (
+  cpu_settings,
+  progress,
+  tables,
+  vmapped_runs,
+  workdir,
+)
 
 _PEERS = (
   "scikit-learn", "gensim", "torch", "pykeen", "cca-zoo", "mvlearn", "bm25s",
@@ -48,6 +57,25 @@ class Case:
   quality: Callable[[Any, Any], Any] | None = None
   ours: str = "ours"
   sizes: Sequence[int] = ()
+
+
+_KEPT: dict[str, Any] = {}
+
+
+def kept(name: str, build: Callable[[], Any]) -> Any:
+  """An index that is built once in a process, outside of what is timed."""
+  if name not in _KEPT:
+    _KEPT[name] = build()
+  return _KEPT[name]
+
+
+def token_counts(tokens: np.ndarray, width: int) -> sp.csr_array:
+  """How often each row of token ids [n, length] has each, [n, width]."""
+  rows = np.repeat(np.arange(len(tokens)), tokens.shape[1])
+  ones = np.ones(tokens.size, np.float32)
+  return sp.coo_array(
+    (ones, (rows, tokens.ravel())), (len(tokens), width)
+  ).tocsr()
 
 
 class _Worker:
@@ -182,12 +210,9 @@ def environment() -> dict[str, Any]:
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
       if line.startswith("model name"):
         model = line.partition(":")[2].strip()
-  cores = os.cpu_count()
-  if hasattr(os, "sched_getaffinity"):
-    cores = len(os.sched_getaffinity(0))
   return {
     "processor": model,
-    "cores": cores,
+    "cores": vmapped_runs.cores(),
     "versions": versions,
     "settings": cpu_settings.in_force(),
   }

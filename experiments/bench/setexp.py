@@ -75,7 +75,7 @@ def texts(size: str, length: int) -> Texts:
     np.sort(rng.choice(words, length, replace=False, p=share))
     for _ in range(_QUERIES)
   ]
-  return Texts(tokens, _counts(tokens, words), queries)
+  return Texts(tokens, harness.token_counts(tokens, words), queries)
 
 
 def table(size: str) -> Table:
@@ -91,7 +91,7 @@ def table(size: str) -> Table:
   rng = np.random.default_rng(0)
   share = (np.arange(features) + 100.0) ** -0.9
   tokens = rng.choice(features, (entities, 64), p=share / share.sum())
-  counts = _counts(tokens, features)
+  counts = harness.token_counts(tokens, features)
   queries = [
     query_lib.make_query(counts, rng.choice(entities, 3, replace=False))
     for _ in range(_QUERIES)
@@ -101,7 +101,7 @@ def table(size: str) -> Table:
 
 def rank_bm25(data: Texts) -> np.ndarray:
   """The best scores of each query by our postings, [queries, 100]."""
-  index = _kept("bm25", lambda: bm25.fit(data.counts))
+  index = harness.kept("bm25", lambda: bm25.fit(data.counts))
   ones = np.ones(len(data.queries[0]), np.float32)
   rankings = []
   for query in data.queries:
@@ -121,7 +121,7 @@ def rank_bm25s(data: Texts) -> np.ndarray:
     retriever.index((data.tokens.tolist(), vocabulary), show_progress=False)
     return retriever, [query.tolist() for query in data.queries]
 
-  retriever, queries = _kept("bm25s", build)
+  retriever, queries = harness.kept("bm25s", build)
   rankings = [
     retriever.retrieve(
       [query], k=_BEST, show_progress=False, backend_selection="numpy"
@@ -147,7 +147,7 @@ def rank_scipy(data: Table) -> list[np.ndarray]:
     binary.eliminate_zeros()
     return binary, prior.alpha, prior.beta
 
-  binary, alpha, beta = _kept("scipy", build)
+  binary, alpha, beta = harness.kept("scipy", build)
   rankings = []
   for query in data.queries:
     sums = np.asarray(binary[query.ids].sum(axis=0))
@@ -166,7 +166,7 @@ def rank_setexpan(data: Table) -> list[np.ndarray]:
 
 
 def _rank(name: str, data: Table) -> list[np.ndarray]:
-  system = _kept(name, lambda: systems.baseline(name, data.counts))
+  system = harness.kept(name, lambda: systems.baseline(name, data.counts))
   return [
     query_lib.best(system.score_batch([query])[0], _BEST)
     for query in data.queries
@@ -187,7 +187,7 @@ def train_ours(size: str, data: Table) -> jax.Array:
       entities, contexts, weights, rates
     )
 
-  noise, batches = _kept("pairs", build)
+  noise, batches = harness.kept("pairs", build)
   state = sgns.init(jax.random.key(0), data.counts.shape, config.dim)
   _, losses = sgns.train(config, noise, state, batches)
   return jax.block_until_ready(losses)
@@ -217,7 +217,7 @@ def train_gensim(size: str, data: Table) -> Any:
     model.build_vocab(corpus_file=path)
     return model, path, 2 * count
 
-  model, path, words = _kept("gensim", build)
+  model, path, words = harness.kept("gensim", build)
   model.train(corpus_file=path, total_words=words, epochs=1)
   return model
 
@@ -266,25 +266,9 @@ def cases(size: str) -> list[harness.Case]:
   ]
 
 
-_CACHE: dict[str, Any] = {}
 _score_features = jax.jit(bm25.score_features)
-
-
-def _kept(name, build):
-  """An index that is built once in a process, outside of what is timed."""
-  if name not in _CACHE:
-    _CACHE[name] = build()
-  return _CACHE[name]
 
 
 def _mean_score(data: Texts, result: np.ndarray) -> dict[str, float]:
   del data
   return {"mean score": float(result.mean())}
-
-
-def _counts(tokens: np.ndarray, width: int) -> sp.csr_array:
-  rows = np.repeat(np.arange(len(tokens)), tokens.shape[1])
-  ones = np.ones(tokens.size, np.float32)
-  return sp.coo_array(
-    (ones, (rows, tokens.ravel())), (len(tokens), width)
-  ).tocsr()

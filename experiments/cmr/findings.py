@@ -8,7 +8,6 @@ from repr_jax.evaluation import significance
 QUESTION = "Do learned representations help to find coreferent mentions?"
 _BM25 = "bm25"
 _ENSEMBLE = "+bm25"
-_SIGNIFICANT = 0.05
 _TRAINING = "Training the autoencoder improves mention retrieval"
 _DECODER = "The multinomial decoder beats the multilabel one"
 # Representations alone; the thesis' are on news of TAC 2014.
@@ -30,7 +29,7 @@ def answer(means: Mapping[str, float], gaps: Gaps) -> str:
     return f"BM25 alone reaches {means[_BM25]:.3f} AP."
   best = max(ensembles, key=lambda name: means[name])
   gap = gaps[best]
-  start = "Yes, a little" if _better(gap) else "Not clearly"
+  start = "Yes, a little" if report.is_gain(gap) else "Not clearly"
   return (
     f"{start}: {report_labels.label(best).text} reaches {means[best]:.3f} AP, "
     f"BM25 alone {means[_BM25]:.3f} (p = {gap.p_value:.2g})."
@@ -54,33 +53,23 @@ def claims(
   if ensembles:
     best = max(ensembles, key=lambda name: means[name])
     tested.append(
-      report.claim(
+      report.gain_claim(
         "A learned representation improves BM25",
         f"AP {{ours:.3f}} with {_words(best)}, {{bm25:.3f}} without, "
         "p = {p:.2g}",
-        {
-          "ours": means[best],
-          "bm25": means[_BM25],
-          "gain": gaps[best].value,
-          "p": gaps[best].p_value,
-        },
-        lambda x: x["gain"] > 0 and x["p"] < _SIGNIFICANT,
+        {"ours": means[best], "bm25": means[_BM25]},
+        gaps[best],
       )
     )
   for (first, second), gap in pairs.items():
     sentence = _question(first, second)
     if sentence:
       tested.append(
-        report.claim(
+        report.gain_claim(
           sentence,
           _TOLD[sentence],
-          {
-            "first": means[first],
-            "second": means[second],
-            "gain": gap.value,
-            "p": gap.p_value,
-          },
-          lambda x: x["gain"] > 0 and x["p"] < _SIGNIFICANT,
+          {"first": means[first], "second": means[second]},
+          gap,
         )
       )
   return tested
@@ -176,7 +165,3 @@ def _alone(gaps: Gaps) -> list[str]:
 
 def _words(name: str) -> str:
   return report_labels.label(name.removesuffix(_ENSEMBLE)).text
-
-
-def _better(gap: significance.Difference) -> bool:
-  return gap.value > 0 and gap.p_value < _SIGNIFICANT

@@ -18,11 +18,11 @@ import numpy as np
 from experiments.elkb import data, evaluate
 from experiments.elkb.config import Config, load_model
 from repr_jax.data import deduction
+from repr_jax.evaluation import calibration
 from repr_jax.kb import scores
 
 _FACTS = 300  # Facts whose queries fit, or test, the probabilities.
 _TEMPERATURES = np.geomspace(0.1, 10.0, 25)
-_BINS = 10
 
 
 class Answer(NamedTuple):
@@ -315,27 +315,10 @@ def calibrate(
     for top, divisor in zip(tops, (temperature, 1.0), strict=True):
       top.append(softmax(values / divisor).max(axis=1))
   hit = np.concatenate(hits)
-  fitted, plain = (calibration_error(np.concatenate(x), hit) for x in tops)
+  fitted, plain = (
+    calibration.reliability(np.concatenate(x), hit).error for x in tops
+  )
   return temperature, fitted, plain
-
-
-def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-  """Mean distance of confidence and accuracy over ten equal bins.
-
-  Args:
-    confidence: probabilities of what was predicted, [n].
-    right: whether it was right, bool [n].
-
-  Returns:
-    The expected calibration error, in [0, 1].
-  """
-  bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
-  gaps = [
-    abs(confidence[bins == i].mean() - right[bins == i].mean())
-    * np.mean(bins == i)
-    for i in np.unique(bins)
-  ]
-  return float(np.sum(gaps))
 
 
 def softmax(values: np.ndarray) -> np.ndarray:

@@ -17,13 +17,6 @@ from experiments.run import web_app, web_server
 from repr_jax.errors import InputError
 
 _STATIC = pathlib.Path(__file__).parent / "static"
-_FILES = {
-  "/": ("index.html", "text/html"),
-  "/curator.css": ("curator.css", "text/css"),
-  "/curator.js": ("curator.js", "text/javascript"),
-  "/graph.js": ("graph.js", "text/javascript"),
-  "/icon.svg": ("icon.svg", "image/svg+xml"),
-}
 _LISTING = "the page is at /"
 
 
@@ -39,10 +32,7 @@ def build(
   Returns:
     An ASGI application.
   """
-  routes = [
-    Route(path, web_app.constant((_STATIC / name).read_bytes(), kind))
-    for path, (name, kind) in _FILES.items()
-  ]
+  routes = web_app.static_routes(_STATIC)
 
   async def about(request: Request) -> Any:
     kb = curator.kb

@@ -6,7 +6,8 @@ from scipy import stats
 
 from experiments import thesis
 from experiments.run import runlib
-from repr_jax.kb import pair_training, rule_check, rule_compiler, rule_set
+from repr_jax.data.deduction import deduce
+from repr_jax.kb import pair_training, rule_check, rule_compiler
 from repr_jax.kb import puzzle as deduction
 from repr_jax.kb.condition_forms import RuleConfig
 
@@ -36,8 +37,7 @@ def solve_puzzle(
   """
   puzzle = deduction.criminal_puzzle()
   names = puzzle.relations, puzzle.entities
-  indexed = rule_set.index_rules(puzzle.rules, *names)
-  right = deduction.entailed(puzzle.facts, indexed)
+  right = deduce(puzzle.facts, puzzle.rules, *names).derived
   keys = jax.random.split(jax.random.key(seed), runs)
   config = pair_training.SGDConfig(
     len(puzzle.entities), len(puzzle.relations), model, dim=25, batch_size=1

@@ -13,7 +13,7 @@ from jax.sharding import Mesh
 
 from experiments.elkb import data
 from experiments.elkb.config import Config
-from experiments.run import early_stopping, progress, runlib
+from experiments.run import progress, runlib
 from repr_jax import errors
 from repr_jax.kb import (
   candidate_training,
@@ -30,6 +30,7 @@ from repr_jax.kb import (
 from repr_jax.kb.candidate_loss import CandidateConfig
 from repr_jax.kb.rule_compiler import Constraints
 from repr_jax.kb.score_model import ScoreModel
+from repr_jax.ops import early_stopping
 from repr_jax.ops import mesh as meshes
 
 Inputs = tuple[negatives.Known, jax.Array | query_loss.QueryBatch]

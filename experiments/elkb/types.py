@@ -22,9 +22,7 @@ def read_types(path: str, kb: data.KnowledgeBase) -> np.ndarray:
   place = {name: i for i, name in enumerate(kb.entities)}
   pairs: list[tuple[int, int]] = []
   classes: dict[str, int] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
+  for line, text in files.numbered_lines(path):
     fields = [field.strip() for field in text.split("\t")]
     if len(fields) not in (2, 3) or not all(fields):
       raise errors.InputError(

@@ -2,14 +2,13 @@
 
 import asyncio
 import collections
-import os
-import pathlib
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any
 
 from experiments.explorer import schema
 from experiments.explorer.answers import Answers, Question
 from experiments.explorer.batching import Batcher, Job
+from experiments.run import memory
 from repr_jax.errors import InputError
 
 _Answer = dict[str, Any]
@@ -65,7 +64,7 @@ class Api:
     return {
       **self._batcher.counts._asdict(),
       "compilations": self._compilations(),
-      "resident": _resident_bytes(),
+      "resident": memory.resident_bytes(),
       "cached": len(self._cache),
     }
 
@@ -156,12 +155,3 @@ class Api:
 
 def _pairs(members: list[schema.Member]) -> tuple[tuple[str, float], ...]:
   return tuple((member.id, member.weight) for member in members)
-
-
-def _resident_bytes() -> int:
-  """Memory of this process; 0 where the system does not tell."""
-  try:
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-  except OSError:
-    return 0
-  return pages * os.sysconf("SC_PAGE_SIZE")

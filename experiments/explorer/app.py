@@ -24,20 +24,6 @@ from experiments.run import web_app, web_server
 from repr_jax.errors import InputError
 
 _STATIC = pathlib.Path(__file__).parent / "static"
-_FILES = {
-  "/": ("index.html", "text/html"),
-  "/style.css": ("style.css", "text/css"),
-  "/app.js": ("app.js", "text/javascript"),
-  "/api.js": ("api.js", "text/javascript"),
-  "/query.js": ("query.js", "text/javascript"),
-  "/search.js": ("search.js", "text/javascript"),
-  "/results.js": ("results.js", "text/javascript"),
-  "/pages.js": ("pages.js", "text/javascript"),
-  "/same.js": ("same.js", "text/javascript"),
-  "/reasons.js": ("reasons.js", "text/javascript"),
-  "/dom.js": ("dom.js", "text/javascript"),
-  "/icon.svg": ("icon.svg", "image/svg+xml"),
-}
 
 
 def build(
@@ -68,10 +54,7 @@ def build(
   routes.append(
     Route("/openapi.json", web_app.constant(document, "application/json"))
   )
-  for path, (name, kind) in _FILES.items():
-    routes.append(
-      Route(path, web_app.constant((_STATIC / name).read_bytes(), kind))
-    )
+  routes += web_app.static_routes(_STATIC)
   inner = Starlette(
     routes=routes,
     exception_handlers=web_app.error_handlers("see /openapi.json"),

@@ -7,7 +7,6 @@ from repr_jax.evaluation import significance
 
 QUESTION = "Do context and coherence disambiguate better than the prior?"
 _PRIOR = "prior alone"
-_SIGNIFICANT = 0.05
 
 # Gains in points by test set, better system and worse system.
 Gains = Mapping[tuple[str, str, str], significance.Difference]
@@ -17,7 +16,7 @@ def answer(gains: Gains) -> str:
   """One sentence: the gain over the prior on the first test set."""
   for (_, _, worse), gain in gains.items():
     if worse == _PRIOR:
-      start = "Yes" if _better(gain) else "Not here"
+      start = "Yes" if report.is_gain(gain) else "Not here"
       return (
         f"{start}: {gain.value:+.1f} points against the prior alone "
         f"(p = {gain.p_value:.2g})."
@@ -42,17 +41,12 @@ def claims(gains: Gains) -> list[report.Claim]:
       sentence = sentence[0].upper() + sentence[1:]
     where = report_labels.label(test).text
     tested.append(
-      report.claim(
+      report.gain_claim(
         f"{sentence} ({where})",
         "{gain:+.1f} points, 95 % interval {lower:+.1f} to {upper:+.1f}, "
         "p = {p:.2g}",
-        {
-          "gain": gain.value,
-          "lower": gain.lower,
-          "upper": gain.upper,
-          "p": gain.p_value,
-        },
-        lambda x: x["gain"] > 0 and x["p"] < _SIGNIFICANT,
+        {"lower": gain.lower, "upper": gain.upper},
+        gain,
       )
     )
   return tested
@@ -98,7 +92,3 @@ def _words(system: str) -> str:
 
 def _start(system: str) -> str:
   return system.partition(" ")[0]
-
-
-def _better(gain: significance.Difference) -> bool:
-  return gain.value > 0 and gain.p_value < _SIGNIFICANT

@@ -10,7 +10,7 @@ import optax
 
 from experiments.ned.config import Config
 from experiments.ned.data import Corpus, Set
-from experiments.run import early_stopping, runlib
+from experiments.run import runlib
 from experiments.run.word_vectors import Words
 from repr_jax import linking
 from repr_jax.data.documents import packing
@@ -18,6 +18,7 @@ from repr_jax.data.documents.packing import Group
 from repr_jax.data.entities import bags as bags_lib
 from repr_jax.evaluation import evaluate_linking
 from repr_jax.linking import Tables, fold_vectors
+from repr_jax.ops import early_stopping
 
 
 class Packs(NamedTuple):

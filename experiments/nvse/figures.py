@@ -104,8 +104,9 @@ def measure(
       row[task.hidden] = -np.inf
       order = np.argsort(-row, kind="stable")[: len(row) - len(task.hidden)]
       ranked = np.isin(order, task.relevant)
+      judged = np.ones(len(task.relevant))
       for name in measures:
-        values[name].append(_value(name, ranked, len(task.relevant)))
+        values[name].append(retrieval.measure(name, ranked, judged))
       hits = np.cumsum(ranked[:_CURVE])
       hits = np.pad(hits, (0, _CURVE - len(hits)), "edge")
       curve += hits / np.arange(1, _CURVE + 1)
@@ -225,19 +226,3 @@ def rows_of(
       cells.append(f"{result.value:+.3f} ({shown})")
     rows.append(cells)
   return header, rows
-
-
-def _value(name: str, ranked: np.ndarray, relevant: int) -> float:
-  """A measure of one list in which each place is relevant or not."""
-  if name == "map":
-    return retrieval.average_precision(ranked, relevant)
-  if name == "recip_rank":
-    return retrieval.reciprocal_rank(ranked)
-  if name == "Rprec":
-    return retrieval.r_precision(ranked, relevant)
-  if name == "ndcg":
-    return retrieval.ndcg(ranked, np.ones(relevant))
-  stem, _, cut = name.rpartition("_")
-  if stem == "recall":
-    return retrieval.recall(ranked, relevant, int(cut))
-  return retrieval.precision(ranked, int(cut))

@@ -9,7 +9,6 @@ QUESTION = "Does the autoencoder expand sets better than simpler methods?"
 _OWN = "nvse"
 _MEMBERS, _GAUSSIAN, _BM25 = "nvse-members", "nvse-xi", "bm25"
 _OTHERS = ("bernoulli", "poisson", "gaussian", "word2vecf", "setexpan")
-_SIGNIFICANT = 0.05
 
 # Mean and ends of its interval by system.
 Means = Mapping[str, tuple[float, float, float]]
@@ -22,7 +21,7 @@ def answer(means: Means, gaps: Gaps) -> str:
   return (
     f"Better than BM25 by {gaps[_BM25].value:+.3f} MAP, but not clearly better "
     f"than the members' own features ({gaps[_MEMBERS].value:+.3f})."
-    if _better(gaps[_BM25]) and not _better(gaps[_MEMBERS])
+    if report.is_gain(gaps[_BM25]) and not report.is_gain(gaps[_MEMBERS])
     else f"MAP {means[_OWN][0]:.3f}: {gaps[_BM25].value:+.3f} against BM25, "
     f"{gaps[_MEMBERS].value:+.3f} against the members' own features."
   )
@@ -36,16 +35,11 @@ def claims(means: Means, gaps: Gaps) -> list[report.Claim]:
     gaps: paired differences in MAP of NVSE less the system.
   """
   tested = [
-    report.claim(
+    report.gain_claim(
       sentence,
       evidence,
-      {
-        "ours": means[_OWN][0],
-        "other": means[other][0],
-        "gain": gaps[other].value,
-        "p": gaps[other].p_value,
-      },
-      lambda x: x["gain"] > 0 and x["p"] < _SIGNIFICANT,
+      {"ours": means[_OWN][0], "other": means[other][0]},
+      gaps[other],
     )
     for other, sentence, evidence in (
       (
@@ -74,7 +68,7 @@ def claims(means: Means, gaps: Gaps) -> list[report.Claim]:
           "gain": min(gaps[name].value for name in others),
           "p": max(gaps[name].p_value for name in others),
         },
-        lambda x: x["gain"] > 0 and x["p"] < _SIGNIFICANT,
+        lambda x: x["gain"] > 0 and x["p"] < 0.05,
       )
     )
   if _GAUSSIAN in means and _BM25 in means:
@@ -153,10 +147,6 @@ def charts(
       )
     )  # fmt: skip
   return made
-
-
-def _better(gap: significance.Difference) -> bool:
-  return gap.value > 0 and gap.p_value < _SIGNIFICANT
 
 
 def _interval(mean: tuple[float, float, float]) -> str:

@@ -12,10 +12,11 @@ from jax.sharding import Mesh
 
 from experiments.nvse import data
 from experiments.nvse.config import Config
-from experiments.run import early_stopping, expander, progress, runlib
+from experiments.run import expander, progress, runlib
 from repr_jax.data import vectors as vector_files
 from repr_jax.data.entities import features
 from repr_jax.errors import InputError
+from repr_jax.ops import early_stopping
 from repr_jax.setexp import autoencoder, fitting, model_files, sharding
 from repr_jax.setexp import train as steps
 

@@ -20,6 +20,8 @@ from repr_jax.setexp.systems import System
 WEIGHTS = (-0.1, -0.2, -0.35, -0.5, -0.75, -1.0)
 _FIRST = 20  # results among which unwanted ones are counted
 _LEAST = 3  # wanted entities that must be left to find
+_MEMBERS = 3  # of the wanted and of the unwanted set
+_PER_PAIR = 2  # queries of two sets that overlap
 
 
 class Seeds(NamedTuple):
@@ -68,10 +70,6 @@ class Negatives(NamedTuple):
 def pairs(
   table: features.FeatureTable,
   sets: Mapping[str, Sequence[str]],
-  *,
-  size: int = 3,
-  negative: int = 3,
-  per_pair: int = 2,
   seed: int = 0,
 ) -> list[Seeds]:
   """Queries from all ordered pairs of sets that share an entity.
@@ -79,9 +77,6 @@ def pairs(
   Args:
     table: the entities.
     sets: entity ids by class.
-    size: members of the wanted set.
-    negative: members of the unwanted set.
-    per_pair: queries of each pair.
     seed: of the draw.
 
   Returns:
@@ -102,11 +97,11 @@ def pairs(
         continue
       own = np.array(sorted(inside - out))
       foreign = np.array(sorted(out - inside))
-      if len(own) < size + _LEAST or len(foreign) <= negative:
+      if len(own) < _MEMBERS + _LEAST or len(foreign) <= _MEMBERS:
         continue
-      for i in range(per_pair):
-        wanted = np.sort(rng.choice(own, size, replace=False))
-        unwanted = np.sort(rng.choice(foreign, negative, replace=False))
+      for i in range(_PER_PAIR):
+        wanted = np.sort(rng.choice(own, _MEMBERS, replace=False))
+        unwanted = np.sort(rng.choice(foreign, _MEMBERS, replace=False))
         drawn.append(
           Seeds(
             f"{one}/without {other}/{i}",

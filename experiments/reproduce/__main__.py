@@ -25,6 +25,7 @@ from experiments.run import (
   report_verdicts,
   runlib,
   shutdown,
+  vmapped_runs,
   workdir,
 )
 from repr_jax import errors
@@ -154,8 +155,8 @@ def reproduce(
     done = run_chapter(name, known[name], size, directory / name, rerun)
     done.command = done.command or command(name, size)
     chapters[name] = done
-  cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 0
-  machine = f"{cores or '?'} core{'s' * (cores != 1)}"
+  cores = vmapped_runs.cores()
+  machine = f"{cores} core{'s' * (cores != 1)}"
   versions = workdir.versions()
   about = [
     f"Size {size}; {machine}; "

@@ -1,6 +1,7 @@
 """Parses a program's flags, and says in one line what is wrong with them."""
 
 import re
+import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from experiments.run import presets
+from experiments.run import presets, progress
 from repr_jax import errors
 
 
@@ -55,6 +56,31 @@ def parse(argv: Sequence[str]) -> list[str]:
       raise errors.InputError(
         f"flag --{name}={flag.value}: give a finite number"
       )
+  return rest
+
+
+def parse_or_exit(argv: list[str], arguments: bool = False) -> list[str]:
+  """`parse`, or ends the program: bad flags with one line and code 2.
+
+  Args:
+    argv: the program and its arguments.
+    arguments: whether the program takes more than flags.
+
+  Returns:
+    The program and what is no flag.
+  """
+  try:
+    rest = parse(argv)
+  except errors.InputError as error:
+    progress.say(f"error: {error}\nRun with --help to see the flags.")
+    sys.exit(2)
+  except SystemExit:
+    sys.exit(0)  # absl ends --help with 1, as if asking were a mistake
+  if len(rest) > 1 and not arguments:
+    progress.say(
+      f"error: unexpected argument {rest[1]!r}: flags are --name=value."
+    )
+    sys.exit(2)
   return rest
 
 

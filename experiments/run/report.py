@@ -11,10 +11,13 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repr_jax import errors
 from repr_jax.data.io import files, json_files
+
+if TYPE_CHECKING:  # it imports JAX, which a page does not need
+  from repr_jax.evaluation.significance import Difference
 
 _DIGEST = "fingerprint"
 
@@ -163,6 +166,23 @@ def claim(
   said = re.sub(r"e-0(\d)", r"e-\1", evidence.format(**plain))
   said = said.replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
   return Claim(sentence.format(**plain), said, plain, bool(test(plain)))
+
+
+def is_gain(difference: "Difference") -> bool:
+  """Whether a difference is above 0 and significant at .05."""
+  return difference.value > 0 and difference.p_value < 0.05
+
+
+def gain_claim(
+  sentence: str,
+  evidence: str,
+  figures: Mapping[str, float],
+  gain: "Difference",
+) -> Claim:
+  """`claim` that a difference is a gain; templates may have "gain" and "p"."""
+  held = is_gain(gain)
+  told = {**figures, "gain": gain.value, "p": gain.p_value}
+  return claim(sentence, evidence, told, lambda _: held)
 
 
 @dataclasses.dataclass

@@ -372,22 +372,6 @@ def figure_png(figure: Any) -> bytes:
   return out.getvalue()
 
 
-def _parse(argv: list[str], arguments: bool = False) -> list[str]:
-  try:
-    rest = command_line.parse(argv)
-  except errors.InputError as error:
-    progress.say(f"error: {error}\nRun with --help to see the flags.")
-    sys.exit(2)
-  except SystemExit:
-    sys.exit(0)  # absl ends --help with 1, as if asking were a mistake
-  if len(rest) > 1 and not arguments:
-    progress.say(
-      f"error: unexpected argument {rest[1]!r}: flags are --name=value."
-    )
-    sys.exit(2)
-  return rest
-
-
 def _format_warning(message, category, filename, lineno, line=None) -> str:
   """One line for the user; other categories also name the line of code."""
   del line
@@ -448,6 +432,6 @@ def launch(
     except KeyboardInterrupt:
       sys.exit(130)
 
-  parser = functools.partial(_parse, arguments=arguments)
+  parser = functools.partial(command_line.parse_or_exit, arguments=arguments)
   with shutdown.without_reader():
     app.run(guarded, flags_parser=parser)

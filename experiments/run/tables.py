@@ -1,7 +1,7 @@
 """Tables of results as aligned text and as Markdown.
 
 ```python
-columns = ("system", Column("MAP", ".3f", best="max"))
+columns = ("system", Column("MAP", ".3f"))
 print(to_text(columns, [["BM25", 0.21], ["NVSE", 0.34]]))
 ```
 """
@@ -21,13 +21,11 @@ class Column:
     format: format of its numbers, as `".3f"`; by default four digits.
     align: "left" or "right"; by default numbers and their header stand on the
       right.
-    best: "max" or "min": the largest or the smallest numbers are marked.
   """
 
   name: str
   format: str = ""
   align: str = ""
-  best: str = ""
 
 
 Columns = Sequence[str | Column]
@@ -35,36 +33,22 @@ Rows = Sequence[Sequence[Any]]
 Marks = Collection[tuple[int, int]]
 
 
-def to_text(
-  columns: Columns,
-  rows: Rows,
-  *,
-  marked: Marks = (),
-  missing: str = "-",
-  gap: int = 2,
-) -> str:
-  """Aligns a table for a terminal; winners carry a star.
+def to_text(columns: Columns, rows: Rows) -> str:
+  """Aligns a table for a terminal; "-" stands for None and NaN.
 
   Args:
     columns: the columns, or their names.
     rows: cells of each row: numbers, text or None. A row may be shorter than
       the header; its last cell is then a remark of any length.
-    marked: (row, column) of winners, beside those that `Column.best` finds.
-    missing: text of a cell that is None or NaN.
-    gap: spaces between columns.
 
   Returns:
     The lines, without a final newline.
   """
   layout = _columns(columns)
-  marks = _marks(layout, rows, marked)
   right = _right(layout, rows)
   body = [
-    [
-      _cell(value, column, missing) + "*" * ((i, j) in marks)
-      for j, (value, column) in enumerate(zip(row, layout))
-    ]
-    for i, row in enumerate(rows)
+    [_cell(value, column, "-") for value, column in zip(row, layout)]
+    for row in rows
   ]
   lines = [[column.name for column in layout], *body]
   whole = [line for line in lines if len(line) == len(layout)]
@@ -81,7 +65,7 @@ def to_text(
     ]
     if len(line) < len(layout):
       padded[-1] = line[-1]
-    text.append((" " * gap).join(padded).rstrip())
+    text.append("  ".join(padded).rstrip())
   return "\n".join(text)
 
 
@@ -93,21 +77,20 @@ def to_markdown(
   Args:
     columns: the columns, or their names.
     rows: cells of each row: numbers, text or None.
-    marked: (row, column) of winners, beside those that `Column.best` finds.
+    marked: (row, column) of winners.
     missing: text of a cell that is None or NaN.
 
   Returns:
     The lines, without a final newline.
   """
   layout = _columns(columns)
-  marks = _marks(layout, rows, marked)
   rule = ["---:" if right else "---" for right in _right(layout, rows)]
   body = []
   for i, row in enumerate(rows):
     cells = []
     for j, (value, column) in enumerate(zip(row, layout)):
       text = _escape(_cell(value, column, missing))
-      cells.append(f"**{text}**" if (i, j) in marks else text)
+      cells.append(f"**{text}**" if (i, j) in marked else text)
     body.append(cells)
   lines = [[_escape(column.name) for column in layout], rule, *body]
   return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -137,36 +120,8 @@ def format_value(value: Any) -> str:
   return str(value)
 
 
-def best_of(values: Sequence[Any], direction: str) -> set[int]:
-  """Finds the best numbers of a sequence.
-
-  Args:
-    values: numbers; others are left out.
-    direction: "max" or "min".
-
-  Returns:
-    Indices of the best; several if they are equal.
-  """
-  known = {i: float(x) for i, x in enumerate(values) if _is_number(x)}
-  if not known:
-    return set()
-  best = {"max": max, "min": min}[direction](known.values())
-  return {i for i, value in known.items() if value == best}
-
-
 def _columns(columns: Columns) -> list[Column]:
   return [x if isinstance(x, Column) else Column(x) for x in columns]
-
-
-def _marks(
-  columns: Sequence[Column], rows: Rows, marked: Marks
-) -> set[tuple[int, int]]:
-  marks = {(int(i), int(j)) for i, j in marked}
-  for j, column in enumerate(columns):
-    if column.best:
-      values = [row[j] if j < len(row) else None for row in rows]
-      marks |= {(i, j) for i in best_of(values, column.best)}
-  return marks
 
 
 def _right(columns: Sequence[Column], rows: Rows) -> list[bool]:
@@ -192,10 +147,6 @@ def _cell(value: Any, column: Column, missing: str) -> str:
 def _is_numeric(value: Any) -> bool:
   value = value.item() if hasattr(value, "item") else value
   return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-  return _is_numeric(value) and not math.isnan(value)
 
 
 def _escape(text: str) -> str:

@@ -6,18 +6,26 @@ ever names a file.
 
 import hashlib
 import json
+import pathlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 MAX_BODY = 1_000_000
 _POLICY = (
   "default-src 'self'; object-src 'none'; base-uri 'none'; "
   "form-action 'none'; frame-ancestors 'none'"
 )
+_KINDS = {
+  ".html": "text/html",
+  ".css": "text/css",
+  ".js": "text/javascript",
+  ".svg": "image/svg+xml",
+}
 _HEADERS = {
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",
@@ -77,6 +85,17 @@ def constant(
     return Response(content, media_type=kind, headers=headers)
 
   return respond
+
+
+def static_routes(folder: pathlib.Path) -> list[Route]:
+  """Routes of the files of a folder, read now; index.html is at /."""
+  return [
+    Route(
+      "/" if path.name == "index.html" else f"/{path.name}",
+      constant(path.read_bytes(), _KINDS[path.suffix]),
+    )
+    for path in sorted(folder.iterdir())
+  ]
 
 
 def json_answer(value: Any, status: int = 200) -> Response:

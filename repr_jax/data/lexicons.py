@@ -30,10 +30,8 @@ def read_lexicon(
   pairs: dict[tuple[int, int], None] = {}
   unknown = lines = 0
   alone: list[int] = []
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     words = text.lower().split()
-    if not words:
-      continue
     if len(words) == 1:
       alone.append(line)
       continue

@@ -75,9 +75,7 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
   """
   queries: dict[str, list[_Row]] = {}
   ranked = None
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
+  for line, text in files.numbered_lines(path):
     if ranked is None:
       ranked = "\t" in text and " qid:" not in text
     row = _ranked(text, line) if ranked else _labeled(text, line)

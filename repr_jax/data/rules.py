@@ -127,19 +127,15 @@ def read_rules(
   relations = None if relations is None else frozenset(relations)
   entities = None if entities is None else frozenset(entities)
   seen: dict[Rule, int] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip() or text.lstrip().startswith("#"):
+  for line, text in files.numbered_lines(path):
+    if text.lstrip().startswith("#"):
       continue
-    try:
+    with errors.placed(path, line):
       rule = parse_rule(text, relations, entities, kind_of)
       _check_names(rule.relations, relations, "relation")
       _check_names(rule.entities, entities, "entity")
-    except errors.InputError as error:
-      raise errors.InputError(str(error), path=path, line=line) from error
-    if rule in seen:
-      raise errors.InputError(
-        f"the rule stands already on line {seen[rule]}", path=path, line=line
-      )
+      if rule in seen:
+        raise errors.InputError(f"the rule stands already on line {seen[rule]}")
     placed = Rule(rule.kind, rule.arguments, f"{os.fspath(path)}:{line}")
     seen[placed] = line
   return list(seen)

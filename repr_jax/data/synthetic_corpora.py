@@ -1,4 +1,4 @@
-"""Small worlds of entities, facts and documents with known answers."""
+"""Small worlds of entities and facts with known answers."""
 
 from typing import NamedTuple
 
@@ -20,26 +20,6 @@ class EntitySets(NamedTuple):
   counts: scipy.sparse.csr_array
   cluster: np.ndarray
   feature_cluster: np.ndarray
-
-
-class LinkedDocuments(NamedTuple):
-  """Documents with ambiguous mentions of entities.
-
-  Attributes:
-    candidates: entity ids, int32 [docs, mentions, c].
-    prior: p(entity | mention) of the candidates, float32 [docs, mentions, c].
-    context: ids of the words around, int32 [docs, mentions, w].
-    gold: which candidate is meant, int32 [docs, mentions].
-    entity_vectors: unit vectors, float32 [e, d].
-    word_vectors: unit vectors, float32 [v, d].
-  """
-
-  candidates: np.ndarray
-  prior: np.ndarray
-  context: np.ndarray
-  gold: np.ndarray
-  entity_vectors: np.ndarray
-  word_vectors: np.ndarray
 
 
 def entity_sets(
@@ -169,71 +149,6 @@ def binary_tree(depth: int) -> np.ndarray:
   return closure[order].astype(np.int32)
 
 
-def linked_documents(
-  rng: np.random.Generator,
-  evidence: str = "context",
-  documents: int = 20,
-  mentions: int = 4,
-  candidates: int = 3,
-  topics: int = 6,
-  words: int = 10,
-  noise: float = 0.1,
-) -> LinkedDocuments:
-  """Documents in which the prior misleads and other evidence decides.
-
-  Every entity and word has a topic, and vectors near its topic's axis. One
-  candidate of each mention has the right topic, and not the highest prior.
-
-  Args:
-    rng: the source of randomness.
-    evidence: "context": each mention has a topic of its own, and its words
-      have it too. "coherence": all mentions of a document share a topic, the
-      words say nothing, and the first mention alone has a telling prior.
-    documents: the number of documents.
-    mentions: mentions in each.
-    candidates: candidates of each mention, from 2 up to `topics`.
-    topics: the number of topics.
-    words: context words of each mention.
-    noise: how far vectors lie from their topic's axis.
-
-  Returns:
-    The documents and vectors.
-  """
-  if evidence not in ("context", "coherence"):
-    raise errors.InputError(
-      f'evidence must be "context" or "coherence", not {evidence!r}'
-    )
-  if not 2 <= candidates <= topics:
-    raise errors.InputError("candidates must lie between 2 and topics")
-  shape = (documents, mentions)
-  topic = rng.integers(topics, size=shape)
-  if evidence == "coherence":
-    topic = np.repeat(topic[:, :1], mentions, axis=1)
-  # Candidates have distinct topics, the right one at a random place.
-  order = rng.permuted(np.tile(np.arange(topics), (*shape, 1)), axis=-1)
-  others = order[order != topic[..., None]].reshape(*shape, topics - 1)
-  gold = rng.integers(candidates, size=shape)
-  chosen = others[..., :candidates].copy() if candidates < topics else order
-  if candidates < topics:
-    np.put_along_axis(chosen, gold[..., None], topic[..., None], axis=-1)
-  else:
-    gold = np.argmax(chosen == topic[..., None], axis=-1)
-  per_topic = 5
-  entities = chosen * per_topic + rng.integers(per_topic, size=chosen.shape)
-  telling = np.zeros(shape, bool)
-  telling[:, 0] = evidence == "coherence"
-  word_topic = topic if evidence == "context" else np.full(shape, topics)
-  context = word_topic[..., None] * 20 + rng.integers(20, size=(*shape, words))
-  return LinkedDocuments(
-    entities.astype(np.int32),
-    _priors(rng, gold, candidates, telling),
-    context.astype(np.int32),
-    gold.astype(np.int32),
-    _near_axes(rng, np.repeat(np.arange(topics), per_topic), topics, noise),
-    _near_axes(rng, np.repeat(np.arange(topics + 1), 20), topics, noise),
-  )
-
-
 def _zipf(count: int, shift: int) -> np.ndarray:
   """Probabilities that fall like 1 / (rank + shift)."""
   weight = 1 / (np.arange(count) + 1.0 + shift)
@@ -247,25 +162,3 @@ def _draw(
   bounds = np.cumsum(probability)
   bounds[-1] = np.inf  # By rounding the sum is not exactly 1.
   return np.searchsorted(bounds, rng.random(count), side="right")
-
-
-def _priors(
-  rng: np.random.Generator, gold: np.ndarray, c: int, telling: np.ndarray
-) -> np.ndarray:
-  """Priors [.., c] with the gold candidate first (telling) or not."""
-  prior = rng.uniform(1.0, 2.0, (*gold.shape, c))
-  place = np.arange(c) == gold[..., None]
-  weight = np.where(telling, 20.0 * c, 0.5)[..., None]
-  prior = np.where(place, weight, prior)
-  return (prior / prior.sum(axis=-1, keepdims=True)).astype(np.float32)
-
-
-def _near_axes(
-  rng: np.random.Generator, topic: np.ndarray, topics: int, noise: float
-) -> np.ndarray:
-  """Unit vectors near their topic's axis; random ones for topic `topics`."""
-  axes = np.concatenate([np.eye(topics), np.zeros((1, topics))])
-  spread = np.where(topic == topics, 1.0, noise)[:, None]
-  vectors = axes[topic] + spread * rng.standard_normal((len(topic), topics))
-  norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-  return (vectors / norms).astype(np.float32)

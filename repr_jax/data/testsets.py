@@ -3,7 +3,7 @@
 Similarity sets (`word1<TAB>word2<TAB>score`, with the headers of WS-353 and
 SimLex-999), analogy questions (four words a line, `: section` headers) and
 synonym choices (question, candidates, index of the right one). Words are
-lower-cased unless told otherwise.
+lower-cased.
 """
 
 import dataclasses
@@ -83,7 +83,7 @@ class ChoiceSet:
 
 
 def read_similarity(
-  path: files.Path, *, name: str | None = None, lower: bool = True
+  path: files.Path, *, name: str | None = None
 ) -> SimilaritySet:
   """Reads a similarity set.
 
@@ -95,7 +95,6 @@ def read_similarity(
   Args:
     path: the file, plain or compressed.
     name: of the set; the file's name without its suffixes by default.
-    lower: whether words are lower-cased.
 
   Returns:
     The set, in the order of the file.
@@ -118,21 +117,18 @@ def read_similarity(
         line=line,
       )
     scores.append(_number(fields[column], path, line))
-    pairs.append((_fold(fields[0], lower), _fold(fields[1], lower)))
+    pairs.append((fields[0].lower(), fields[1].lower()))
   _require(pairs, path)
   return SimilaritySet(name or _stem(path), pairs, np.array(scores))
 
 
-def read_analogies(
-  path: files.Path, *, name: str | None = None, lower: bool = True
-) -> AnalogySet:
+def read_analogies(path: files.Path, *, name: str | None = None) -> AnalogySet:
   """Reads analogy questions.
 
   Args:
     path: the file, plain or compressed: four words a line, and lines
       `: section` before the questions of a section.
     name: of the set; the file's name without its suffixes by default.
-    lower: whether words are lower-cased.
 
   Returns:
     The questions, in the order of the file.
@@ -147,7 +143,7 @@ def read_analogies(
     if text.startswith(":"):
       section = text[1:].strip()
       continue
-    words = _fold(text, lower).split()
+    words = text.lower().split()
     if len(words) != 4:
       raise errors.InputError(
         f"expected four words, got {len(words)}: {text[:60]!r}",
@@ -160,9 +156,7 @@ def read_analogies(
   return AnalogySet(name or _stem(path), questions, sections)
 
 
-def read_choices(
-  path: files.Path, *, name: str | None = None, lower: bool = True
-) -> ChoiceSet:
+def read_choices(path: files.Path, *, name: str | None = None) -> ChoiceSet:
   """Reads synonym choices such as TOEFL's.
 
   Args:
@@ -170,7 +164,6 @@ def read_choices(
       (two or more) and the index of the right one counted from 0, separated
       by tabs.
     name: of the set; the file's name without its suffixes by default.
-    lower: whether words are lower-cased.
 
   Returns:
     The questions, in the order of the file.
@@ -198,7 +191,7 @@ def read_choices(
         path=path,
         line=line,
       )
-    words = [_fold(field, lower) for field in fields[:-1]]
+    words = [field.lower() for field in fields[:-1]]
     questions.append(words[0])
     choices.append(tuple(words[1:]))
     answers.append(int(answer))
@@ -233,9 +226,9 @@ def bundled(filename: str) -> pathlib.Path:
 
 def _lines(path: files.Path) -> Iterator[tuple[int, str]]:
   """Numbered lines that are neither blank nor comments."""
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     text = text.strip()
-    if text and not text.startswith("#"):
+    if not text.startswith("#"):
       yield line, text
 
 
@@ -269,10 +262,6 @@ def _number(field: str, path: files.Path, line: int) -> float:
       f"the score {field!r} is not a finite number", path=path, line=line
     )
   return value
-
-
-def _fold(text: str, lower: bool) -> str:
-  return text.lower() if lower else text
 
 
 def _require(rows: list, path: files.Path) -> None:

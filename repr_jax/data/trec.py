@@ -125,10 +125,8 @@ def write_judgments(
 
 def _rows(path, count, form):
   """Numbered rows of `count` fields; blank lines are passed over."""
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     fields = text.split()
-    if not fields:
-      continue
     if len(fields) != count:
       raise errors.InputError(
         f"expected {count} fields ({form}), got {len(fields)}: {text[:60]!r}",

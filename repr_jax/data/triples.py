@@ -273,9 +273,7 @@ def _read(path: files.Path, columns: str) -> _Raw:
   named: list[tuple[str, str, str]] = []
   lines: list[int] = []
   faults: list[tuple[int, str]] = []
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
+  for line, text in files.numbered_lines(path):
     first = not width
     if first:
       tabs = "\t" in text and not commas

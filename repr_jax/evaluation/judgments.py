@@ -198,25 +198,24 @@ class Cell(NamedTuple):
 
 
 def place_counts(
-  queries: Iterable[JudgedQuery], places: int = 3
+  queries: Iterable[JudgedQuery],
 ) -> dict[Cell, dict[str, tuple[int, ...]]]:
-  """How often judges gave each system each place; ties count for both.
+  """How often judges put each system first, second and third.
 
   Args:
-    queries: judged queries.
-    places: first places to count.
+    queries: judged queries; ties count for both systems.
 
   Returns:
-    Counts of the places 1, 2, ... by system, by group, query size and
-    stratum, in rising order.
+    Counts of the places by system, by group, query size and stratum, in
+    rising order.
   """
   table: dict[Cell, dict[str, list[int]]] = {}
   for query in queries:
     cell = Cell(query.group, len(query.members), query.stratum)
     row = table.setdefault(cell, {})
     for system, place in query.places.items():
-      counts = row.setdefault(system, [0] * places)
-      if place is not None and place <= places:
+      counts = row.setdefault(system, [0] * 3)
+      if place is not None and place <= 3:
         counts[place - 1] += 1
   return {
     cell: {system: tuple(x) for system, x in table[cell].items()}

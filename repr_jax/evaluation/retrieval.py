@@ -194,7 +194,7 @@ def evaluate_run(
     ranked = np.array(
       [_pooled(relevance.get(d, UNPOOLED), d in relevance) for d in order], int
     )
-    results[query] = {name: _measure(name, ranked, judged) for name in measures}
+    results[query] = {name: measure(name, ranked, judged) for name in measures}
   return results
 
 
@@ -219,7 +219,14 @@ def _pooled(relevance: int, judged: bool) -> int:
   return max(relevance, UNJUDGED) if judged else UNPOOLED
 
 
-def _measure(name: str, ranked: np.ndarray, judged: np.ndarray) -> float:
+def measure(name: str, ranked: np.ndarray, judged: np.ndarray) -> float:
+  """A measure of one list by its name in trec_eval.
+
+  Args:
+    name: such as "map" or "recall_10".
+    ranked: relevance of each document of the list, int or bool [n].
+    judged: relevance of all judged documents, [m].
+  """
   num_relevant = int((judged > 0).sum())
   stem, _, cut = name.rpartition("_")
   if cut.isdecimal() and int(cut) > 0:

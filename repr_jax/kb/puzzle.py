@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from repr_jax.data.rules import Rule
-from repr_jax.kb import negatives, pair_training, rule_set, scores
+from repr_jax.kb import negatives, pair_training, scores
 from repr_jax.kb.rule_compiler import Constraints
 
 
@@ -64,28 +64,6 @@ def criminal_puzzle() -> Puzzle:
   ]
   facts = np.array([[0, 0, 1], [2, 1, 0]], np.int32)
   return Puzzle(entities, relations, rules, facts)
-
-
-def entailed(facts: np.ndarray, indexed: rule_set.Indexed) -> np.ndarray:
-  """Facts that follow from others, by applying rules until nothing is new.
-
-  Args:
-    facts: head, relation, tail, int [n, 3].
-    indexed: rules as from `rule_set.index_rules`.
-
-  Returns:
-    The facts that were not given, int32 [m, 3], sorted.
-  """
-  given = {tuple(row) for row in np.asarray(facts).tolist()}
-  holds = set(given)
-  while True:
-    new = set()
-    for kind, ids in indexed:
-      new |= kind.consequences(ids, holds)
-    if new <= holds:
-      break
-    holds |= new
-  return np.array(sorted(holds - given), np.int32).reshape(-1, 3)
 
 
 def solve(

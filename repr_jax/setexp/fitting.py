@@ -1,8 +1,8 @@
 """Training of the autoencoder by epochs, with early stopping on a bound.
 
 `epoch` takes a state through the entities once; `bound` measures the sampled
-ELBO; `keep_best` remembers the best parameters. `fit` chains them, and an
-experiment that logs and checkpoints calls them itself.
+ELBO. `fit` chains them, and an experiment that logs and checkpoints calls them
+itself.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ from jax import lax
 from jax.sharding import Mesh
 
 from repr_jax import errors
+from repr_jax.ops import early_stopping, sparse
 from repr_jax.ops import mesh as meshes
-from repr_jax.ops import sparse
 from repr_jax.setexp import (
   autoencoder,
   batches,
@@ -65,20 +65,6 @@ class Bound(NamedTuple):
   reconstruction: float
   kl: float
   perplexity: float
-
-
-class Best(NamedTuple):
-  """The best parameters so far.
-
-  Attributes:
-    params: on the host.
-    elbo: their validation bound.
-    idle: how often in a row the bound did not improve.
-  """
-
-  params: autoencoder.Params
-  elbo: float
-  idle: int
 
 
 class Fitted(NamedTuple):
@@ -270,25 +256,6 @@ def bound(
   return Bound(elbo, float(reconstruction), float(kl), float(np.exp(nats)))
 
 
-def keep_best(
-  best: Best | None, params: autoencoder.Params, elbo: float
-) -> Best:
-  """Keeps the parameters if their bound is better; else counts the epoch.
-
-  Args:
-    best: the best so far, or None.
-    params: the parameters now.
-    elbo: their validation bound.
-
-  Returns:
-    The best so far.
-  """
-  if best is not None and not elbo > best.elbo:
-    return best._replace(idle=best.idle + 1)
-  host = jax.tree.map(lambda x: np.array(x, copy=True), meshes.to_host(params))
-  return Best(host, float(elbo), 0)
-
-
 def fit(
   counts: sp.csr_array,
   config: autoencoder.Config,
@@ -344,6 +311,7 @@ def fit(
   if mesh is not None:
     state = sharding.place_state(mesh, state, hyper.smoothing)
   best, history = None, []
+  stopping = early_stopping.EarlyStopping(patience)
   look = functools.partial(bound, config, inputs, key=look_key, samples=samples)
   for i in range(epochs):
     epoch_key = jax.random.fold_in(train_key, i)
@@ -363,10 +331,11 @@ def fit(
     measured = None if validation is None else look(params, validation)
     history.append((float(info.loss), measured))
     if measured is not None:
-      best = keep_best(best, params, measured.elbo)
-      if best.idle >= patience:
+      if stopping.update(i, measured.elbo):
+        best = jax.tree.map(np.array, meshes.to_host(params))
+      if stopping.should_stop:
         break
-  chosen = best.params if best is not None else params
+  chosen = params if best is None else best
   if mesh is not None:
     chosen = sharding.on_host(chosen, counts.shape[1])
   autoencoder.check_finite(chosen)  # the loss is that before the last step

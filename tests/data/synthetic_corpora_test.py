@@ -130,37 +130,3 @@ def test_every_kind_of_rule_holds():
   assert paths and paths <= has["h"]
   assert has["c"] & has["d"] and has["c"] & has["d"] == has["i"]
   assert _forward_chain(facts, laws) == facts
-
-
-@pytest.mark.parametrize("evidence", ["context", "coherence"])
-@pytest.mark.parametrize("candidates", [2, 3, 6])
-def test_linked_documents_are_decided_by_their_evidence(evidence, candidates):
-  rng = np.random.default_rng(2)
-  got = worlds.linked_documents(
-    rng, evidence, documents=50, candidates=candidates
-  )
-  vectors = got.entity_vectors[got.candidates]
-  context = got.word_vectors[got.context].mean(axis=2)
-  by_prior = got.prior.argmax(axis=2)
-  by_context = np.einsum("bmcd,bmd->bmc", vectors, context).argmax(axis=2)
-  first = vectors[np.arange(50), 0, by_prior[:, 0]]
-  by_coherence = np.einsum("bmcd,bd->bmc", vectors, first).argmax(axis=2)
-  np.testing.assert_allclose(got.prior.sum(axis=2), 1, rtol=1e-5)
-  right = {
-    "prior": (by_prior == got.gold)[:, 1:].mean(),
-    "context": (by_context == got.gold)[:, 1:].mean(),
-    "coherence": (by_coherence == got.gold)[:, 1:].mean(),
-  }
-  assert right[evidence] == 1
-  assert right["prior"] == 0
-  other = {"context": "coherence", "coherence": "context"}[evidence]
-  assert right[other] < 0.75
-  assert ((by_prior == got.gold)[:, 0] == (evidence == "coherence")).all()
-
-
-def test_impossible_documents():
-  rng = np.random.default_rng(3)
-  with pytest.raises(errors.InputError):
-    worlds.linked_documents(rng, "luck")
-  with pytest.raises(errors.InputError):
-    worlds.linked_documents(rng, candidates=9)

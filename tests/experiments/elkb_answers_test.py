@@ -8,6 +8,7 @@ import pytest
 from experiments.elkb import answers, classification, data, evaluate, types
 from experiments.elkb.config import Config
 from repr_jax import errors
+from repr_jax.evaluation.calibration import reliability
 from repr_jax.kb import scores
 
 _FACTS = [
@@ -127,8 +128,8 @@ def test_the_temperature_lowers_the_calibration_error(tmp_path):
   right = np.array([rng.choice(5, p=row) for row in mass])
   sure = answers.softmax(3 * logits)
   hit = sure.argmax(axis=1) == right
-  assert answers.calibration_error(mass.max(axis=1), hit) < 0.04
-  assert answers.calibration_error(sure.max(axis=1), hit) > 0.15
+  assert reliability(mass.max(axis=1), hit).error < 0.04
+  assert reliability(sure.max(axis=1), hit).error > 0.15
   kb, trained = _base(tmp_path)
   heat, fitted, plain = answers.calibrate(kb, trained, Config(block=4))
   assert 0.1 <= heat <= 10 and 0 <= fitted <= 1 and 0 <= plain <= 1

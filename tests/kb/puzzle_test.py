@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 
+from repr_jax.data.deduction import deduce
 from repr_jax.data.rule_kinds import KINDS, RuleKind
+from repr_jax.data.rules import Rule
 from repr_jax.kb import puzzle as deduction
-from repr_jax.kb import rule_set
 
 
 def _holds(kind, ids, facts, x, y, z):
@@ -41,7 +42,7 @@ def test_entailed_facts_are_closed_and_least():
       if rng.uniform() < 0.6
     ]
     given = np.unique(rng.integers(3, size=(3, 3)), axis=0)
-    added = deduction.entailed(given, rules)
+    added = deduce(given, [Rule(*x) for x in rules], range(3), range(3)).derived
     facts = {tuple(f) for f in np.concatenate([given, added]).tolist()}
     for kind, ids in rules:
       for xyz in itertools.product(range(3), repeat=3):
@@ -57,10 +58,9 @@ def test_entailed_facts_are_closed_and_least():
 
 def test_the_puzzle_entails_three_facts():
   puzzle = deduction.criminal_puzzle()
-  indexed = rule_set.index_rules(
-    puzzle.rules, puzzle.relations, puzzle.entities
-  )
-  got = deduction.entailed(puzzle.facts, indexed)
+  got = deduce(
+    puzzle.facts, puzzle.rules, puzzle.relations, puzzle.entities
+  ).derived
   named = {
     (puzzle.relations[r], puzzle.entities[h], puzzle.entities[t])
     for h, r, t in got.tolist()
@@ -75,8 +75,9 @@ def test_the_puzzle_entails_three_facts():
 def test_a_kind_of_its_own_is_applied():
   chain = RuleKind("Chain", "r(x,y) & s(y,z) ==> t(x,z)")
   facts = np.array([[0, 0, 1], [1, 1, 2], [2, 1, 3], [1, 0, 1]])
-  got = deduction.entailed(facts, [(chain, (0, 1, 2))])
-  assert got.tolist() == [[0, 2, 2], [1, 2, 2]]
+  rules = [Rule(chain, (0, 1, 2))]
+  got = deduce(facts, rules, range(3), range(4)).derived
+  assert sorted(got.tolist()) == [[0, 2, 2], [1, 2, 2]]
 
 
 def test_metrics_by_hand():

@@ -395,14 +395,3 @@ def test_training_raises_the_bound_and_stops_early(sampled):
     for _ in range(2)
   )
   jax.tree.map(np.testing.assert_array_equal, again.params, first.params)
-
-
-def test_best_parameters_are_kept():
-  params = autoencoder.Params(jnp.ones(1), {}, jnp.ones(1))
-  best = fitting.keep_best(None, params, -5.0)
-  worse = fitting.keep_best(best, params._replace(table=jnp.zeros(1)), -6.0)
-  assert (worse.idle, worse.elbo, worse.params.table[0]) == (1, -5.0, 1.0)
-  nothing = fitting.keep_best(worse, params, float("nan"))
-  assert nothing.idle == 2
-  better = fitting.keep_best(nothing, params._replace(table=jnp.zeros(1)), -4.0)
-  assert (better.idle, better.elbo, better.params.table[0]) == (0, -4.0, 0.0)

@@ -11,12 +11,10 @@ them. The second has a line for each linked mention:
 the ids of other candidates of the document that the page links to.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeGuard
 
 from repr_jax import errors
-from repr_jax.data.documents import linked_documents, wikitext
-from repr_jax.data.documents.linked_documents import LinkedDocument
+from repr_jax.data.documents import wikitext
 from repr_jax.data.io import files, json_files
 
 
@@ -91,24 +89,12 @@ def read_candidate_documents(
     with other offsets, and a candidate listed twice are `InputError`s.
   """
   records: dict[str, dict[str, Any]] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if text.strip():
-      record = json_files.parse_json(text, path, line)
-      try:
-        _add_document(records, record)
-      except errors.InputError as error:
-        raise errors.InputError(str(error), path=path, line=line) from error
-  if not records:
-    raise errors.InputError("has no documents", path=path)
-  for line, text in enumerate(files.open_text(candidates_path), 1):
-    if text.strip():
-      record = json_files.parse_json(text, candidates_path, line)
-      try:
-        _add_candidates(records, record)
-      except errors.InputError as error:
-        raise errors.InputError(
-          str(error), path=candidates_path, line=line
-        ) from error
+  for line, record in json_files.read_objects(path, "documents"):
+    with errors.placed(path, line):
+      _add_document(records, record)
+  for line, record in json_files.read_objects(candidates_path, "candidates"):
+    with errors.placed(candidates_path, line):
+      _add_candidates(records, record)
   return [_document(name, record) for name, record in records.items()]
 
 
@@ -122,24 +108,10 @@ def read_gold_documents(path: files.Path) -> list[Document]:
     The documents; a mention without "wikipedia_title" has no entity.
   """
   records: dict[str, dict[str, Any]] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if text.strip():
-      record = json_files.parse_json(text, path, line)
-      try:
-        if isinstance(record, dict):
-          record = {
-            **record,
-            "mentions": [
-              *record.get("mentions", []),
-              *record.get("unlinked_mentions", []),
-            ],
-            "unlinked_mentions": [],
-          }
-        _add_document(records, record)
-      except errors.InputError as error:
-        raise errors.InputError(str(error), path=path, line=line) from error
-  if not records:
-    raise errors.InputError("has no documents", path=path)
+  for line, record in json_files.read_objects(path, "documents"):
+    every = [*record.get("mentions", []), *record.pop("unlinked_mentions", [])]
+    with errors.placed(path, line):
+      _add_document(records, {**record, "mentions": every})
   return [_document(name, record) for name, record in records.items()]
 
 
@@ -166,38 +138,7 @@ def read_popularity(path: files.Path) -> dict[str, float]:
   return scores
 
 
-def linked(document: Document) -> LinkedDocument:
-  """The document in tokens, with each mention's candidates.
-
-  Args:
-    document: a document; its spans are distinct.
-
-  Returns:
-    The same mentions in the same order; p(e|m) is the share of in-links.
-  """
-  made = linked_documents.make_document(
-    document.id, document.text,
-    ((m.start, m.end, m.entity) for m in document.mentions),
-  )  # fmt: skip
-  return made._replace(
-    mentions=tuple(
-      mention._replace(candidates=_shares(own.candidates))
-      for mention, own in zip(made.mentions, document.mentions)
-    )
-  )
-
-
-def _shares(
-  candidates: Iterable[Candidate],
-) -> tuple[tuple[str, float], ...]:
-  weights = {x.title: x.in_links + 1.0 for x in candidates}
-  total = sum(weights.values())
-  return tuple((title, weight / total) for title, weight in weights.items())
-
-
-def _add_document(records: dict[str, Any], record: Any) -> None:
-  if not isinstance(record, dict):
-    raise errors.InputError("expected a JSON object on the line")
+def _add_document(records: dict[str, Any], record: dict[str, Any]) -> None:
   name, text = record.get("doc_id", record.get("doc")), record.get("text")
   if not isinstance(name, str) or not isinstance(text, str):
     raise errors.InputError('expected "doc_id" and "text", both texts')
@@ -233,9 +174,7 @@ def _span(mention: Any) -> tuple[int, int]:
   return (start, end) if _whole(start) and _whole(end) else (-1, -1)
 
 
-def _add_candidates(records: dict[str, Any], record: Any) -> None:
-  if not isinstance(record, dict):
-    raise errors.InputError("expected a JSON object on the line")
+def _add_candidates(records: dict[str, Any], record: dict[str, Any]) -> None:
   name, number = record.get("doc"), record.get("mention")
   if name not in records:
     raise errors.InputError(f"there is no document {name!r}")

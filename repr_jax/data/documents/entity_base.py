@@ -236,10 +236,7 @@ def read_entities(path: files.Path) -> list[Entity]:
     an `InputError`.
   """
   entities = []
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
-    record = json_files.parse_json(text, path, line)
+  for line, record in json_files.read_objects(path, "entities"):
     try:
       entities.append(_entity(record))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -248,8 +245,6 @@ def read_entities(path: files.Path) -> list[Entity]:
         'and perhaps "in_links", "out_links", "links", "popularity"',
         path=path, line=line,
       ) from error  # fmt: skip
-  if not entities:
-    raise errors.InputError("has no entities", path=path)
   return entities
 
 

@@ -110,18 +110,10 @@ def read_documents(
     there, one span with two entities and a line that is no such object are
     `InputError`s.
   """
-  empty = True
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
-    record = json_files.parse_json(text, path, line)
-    try:
-      yield _document(record, titles or {}, as_titles)
-    except errors.InputError as error:
-      raise errors.InputError(str(error), path=path, line=line) from error
-    empty = False
-  if empty:
-    raise errors.InputError("has no documents", path=path)
+  for line, record in json_files.read_objects(path, "documents"):
+    with errors.placed(path, line):
+      document = _document(record, titles or {}, as_titles)
+    yield document
 
 
 def read_titles(paths: Iterable[files.Path]) -> dict[str, str]:
@@ -136,21 +128,14 @@ def read_titles(paths: Iterable[files.Path]) -> dict[str, str]:
   """
   seen: dict[str, dict[str, int]] = {}
   for path in paths:
-    for line, text in enumerate(files.open_text(path), 1):
-      if not text.strip():
-        continue
-      record = json_files.parse_json(text, path, line)
-      try:
-        if not isinstance(record, dict):
-          raise errors.InputError("expected a JSON object on the line")
+    for line, record in json_files.read_objects(path, "documents"):
+      with errors.placed(path, line):
         for mention in _list(record, "mentions"):
           title = _named(mention, "wikipedia_title")
           name = _named(mention, "wikidata_id")
           if title and name:
             counts = seen.setdefault(name, {})
             counts[title] = counts.get(title, 0) + 1
-      except errors.InputError as error:
-        raise errors.InputError(str(error), path=path, line=line) from error
   return {
     name: wikitext.normal_title(min(counts, key=lambda t: (-counts[t], t)))
     for name, counts in seen.items()
@@ -213,11 +198,9 @@ def joined_mentions(
 
 
 def _document(
-  record: Any, titles: Mapping[str, str], as_titles: bool
+  record: dict[str, Any], titles: Mapping[str, str], as_titles: bool
 ) -> LinkedDocument:
   """One line of `read_documents`."""
-  if not isinstance(record, dict):
-    raise errors.InputError("expected a JSON object on the line")
   name = record.get("doc_id", record.get("doc", ""))
   if type(name) not in (str, int):
     raise errors.InputError('"doc_id" is not a text')

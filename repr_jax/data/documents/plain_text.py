@@ -58,9 +58,8 @@ def read_texts(path: str) -> Iterator[tuple[str, str]]:
         yield os.path.relpath(name, path), text
     return
   stem = os.path.basename(path).partition(".")[0]
-  for line, text in enumerate(files.open_text(path), 1):
-    if text.strip():
-      yield f"{stem}:{line}", text
+  for line, text in files.numbered_lines(path):
+    yield f"{stem}:{line}", text
 
 
 def read_gazetteer(path: str) -> list[str]:
@@ -73,14 +72,13 @@ def read_gazetteer(path: str) -> list[str]:
     The names. A name twice is an `InputError` that tells the line.
   """
   lines: dict[str, int] = {}
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     name = " ".join(text.split())
     if name in lines:
       raise InputError(
         f"{name!r} stands on line {lines[name]} already", path=path, line=line
       )
-    if name:
-      lines[name] = line
+    lines[name] = line
   if not lines:
     raise InputError("has no name", path=path)
   return list(lines)

@@ -158,11 +158,7 @@ def _rows(
   path: files.Path,
 ) -> Iterator[tuple[int, str, float, dict[str, float]]]:
   """Lines as their number, mention, total and values by entity."""
-  lines = (
-    (line, text)
-    for line, text in enumerate(files.open_text(path), 1)
-    if text.strip()
-  )
+  lines = files.numbered_lines(path)
   first = list(itertools.islice(lines, _FIRST))
   others = [text for _, text in first if not _fits(_counted, text)]
   listed = 2 * sum(_fits(_listed, text) for text in others) > len(first)

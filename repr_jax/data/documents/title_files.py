@@ -58,9 +58,7 @@ def read_titles(path: files.Path) -> Titles:
 def _articles(path: files.Path) -> list[Entity]:
   sources: dict[str, set[str]] = collections.defaultdict(set)
   targets: dict[str, set[str]] = collections.defaultdict(set)
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
+  for line, text in files.numbered_lines(path):
     cells = text.rstrip("\r\n").split("\t")
     if len(cells) != 3 or not cells[0].strip() or not cells[2].strip():
       raise errors.InputError(

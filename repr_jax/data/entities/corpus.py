@@ -159,11 +159,10 @@ def read_sentences(path: files.Path) -> Iterator[Sentence]:
     The sentences. A line that cannot be used, or a file without any, is an
     `InputError`.
   """
-  for line, record in _records(path):
-    try:
-      yield _sentence(record)
-    except errors.InputError as error:
-      raise errors.InputError(str(error), path=path, line=line) from error
+  for line, record in json_files.read_objects(path, "lines to read"):
+    with errors.placed(path, line):
+      sentence = _sentence(record)
+    yield sentence
 
 
 def read_entity_file(
@@ -183,34 +182,15 @@ def read_entity_file(
     stands twice, or a file without entities is an `InputError`.
   """
   seen: dict[str, int] = {}
-  for line, record in _records(path):
-    try:
+  for line, record in json_files.read_objects(path, "lines to read"):
+    with errors.placed(path, line):
       info, sentences = _entity(record)
       if info.id in seen:
         raise errors.InputError(
           f"entity {info.id!r} was already on line {seen[info.id]}"
         )
-    except errors.InputError as error:
-      raise errors.InputError(str(error), path=path, line=line) from error
     seen[info.id] = line
     yield info, sentences
-
-
-def _records(path: files.Path) -> Iterator[tuple[int, dict[str, Any]]]:
-  """JSON objects of a file with the numbers of their lines."""
-  empty = True
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
-    record = json_files.parse_json(text, path, line)
-    if not isinstance(record, dict):
-      raise errors.InputError(
-        "expected a JSON object on the line", path=path, line=line
-      )
-    empty = False
-    yield line, record
-  if empty:
-    raise errors.InputError("has no lines to read", path=path)
 
 
 def _sentence(record: dict[str, Any]) -> Sentence:

@@ -68,9 +68,7 @@ def read_judged_queries(path: files.Path) -> list[JudgedQuery]:
       any query.
   """
   queries = []
-  for number, line in enumerate(files.open_text(path), 1):
-    if not line.strip():
-      continue
+  for number, line in files.numbered_lines(path):
     try:
       queries.append(_query(json_files.parse_json(line)))
     except (KeyError, TypeError, ValueError) as error:

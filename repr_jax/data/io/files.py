@@ -167,6 +167,20 @@ def open_text(path: Path, max_line: int = _MAX_LINE) -> Iterator[str]:
     yield from block.split("\n")
 
 
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+  """Streams the lines of a text file that are not blank, with their numbers.
+
+  Args:
+    path: as `open_text` takes it.
+
+  Yields:
+    The number of a line, from 1, and the line.
+  """
+  for line, text in enumerate(open_text(path), 1):
+    if text.strip():
+      yield line, text
+
+
 def marked(text: str) -> bool:
   """Whether a text begins with a byte order mark, which a reader drops."""
   return text.startswith("\ufeff")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from repr_jax import errors
@@ -30,6 +31,32 @@ def read_json(path: files.Path) -> Any:
           f"is longer than {room} bytes when it is unpacked", path=path
         )
   return parse_json(files.decode(bytes(data), path), path)
+
+
+def read_objects(
+  path: files.Path, what: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+  """Streams the objects of a file of JSON lines; blank lines are passed over.
+
+  Args:
+    path: the file, plain or compressed, in UTF-8.
+    what: what a file without any lacks, for the message.
+
+  Yields:
+    The number of a line and its object. A line that holds none, or a file
+    without any, is an `InputError`.
+  """
+  empty = True
+  for line, text in files.numbered_lines(path):
+    record = parse_json(text, path, line)
+    if not isinstance(record, dict):
+      raise errors.InputError(
+        "expected a JSON object on the line", path=path, line=line
+      )
+    empty = False
+    yield line, record
+  if empty:
+    raise errors.InputError(f"has no {what}", path=path)
 
 
 def parse_json(

@@ -34,9 +34,7 @@ def _count_views(
   features: dict[str, int] = {}
   known = {word: i for i, word in enumerate(words.words)}
   with Gather(words, ["counts"], OPEN, limit) as gather:
-    for line, row in enumerate(files.open_text(path), 1):
-      if not row.strip():
-        continue
+    for line, row in files.numbered_lines(path):
       word, _, rest = row.partition("\t")
       feature, _, number = rest.partition("\t")
       if not word or not feature:

@@ -152,9 +152,7 @@ def read_vocab(path: files.Path) -> Vocab:
   """
   seen: dict[str, int] = {}
   counts: dict[str, int] = {}
-  for line, text in enumerate(files.open_text(path), 1):
-    if not text.strip():
-      continue
+  for line, text in files.numbered_lines(path):
     word, tab, number = text.rpartition("\t")
     if not tab or not word.strip():
       raise errors.InputError(

@@ -361,22 +361,19 @@ def _index_offsets(fields: list[str]) -> list[str]:
 def _read_exceptions(path: pathlib.Path) -> dict[str, tuple[str, ...]]:
   """Reads irregular forms: `inflected base [base ...]`."""
   forms: dict[str, tuple[str, ...]] = {}
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     fields = text.split()
     if len(fields) == 1:
       raise errors.InputError("expected a base form", path=path, line=line)
-    if fields:
-      forms[fields[0]] = (*forms.get(fields[0], ()), *fields[1:])
+    forms[fields[0]] = (*forms.get(fields[0], ()), *fields[1:])
   return forms
 
 
 def _read_lexnames(path: pathlib.Path) -> dict[int, str]:
   """Reads the names of the lexicographer files."""
   names = {}
-  for line, text in enumerate(files.open_text(path), 1):
+  for line, text in files.numbered_lines(path):
     fields = text.split()
-    if not fields:
-      continue
     if len(fields) < 2 or not _whole(fields[0]):
       raise errors.InputError("expected number and name", path=path, line=line)
     names[int(fields[0])] = fields[1]
@@ -390,10 +387,8 @@ def _read_frame_texts(folder: pathlib.Path) -> dict[int, str]:
     if not path.is_file():
       continue
     frames = {}
-    for line, text in enumerate(files.open_text(path), 1):
+    for line, text in files.numbered_lines(path):
       number, _, frame = text.strip().partition(" ")
-      if not text.strip():
-        continue
       if not _whole(number):
         raise errors.InputError("expected a frame number", path=path, line=line)
       frames[int(number)] = frame.strip()

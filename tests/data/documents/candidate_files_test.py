@@ -42,13 +42,6 @@ def test_mentions_are_in_the_order_of_the_text(tmp_path):
   assert document.unlinked == ("Rome",)
 
 
-def test_the_prior_of_tokens_is_the_share_of_in_links(tmp_path):
-  (document,) = _read(tmp_path)
-  _, mention = candidate_files.linked(document).mentions
-  assert mention.candidates == (("Paris", 10 / 11), ("Paris, Texas", 1 / 11))
-  assert mention.start == 2
-
-
 @pytest.mark.parametrize(
   ("change", "message"),
   [

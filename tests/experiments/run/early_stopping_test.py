@@ -1,6 +1,7 @@
 """Early stopping goes through a run's checkpoint and comes back."""
 
-from experiments.run import early_stopping, runlib
+from experiments.run import runlib
+from repr_jax.ops import early_stopping
 
 
 def test_the_state_is_saved_with_a_run_and_restored(tmp_path):

@@ -8,37 +8,27 @@ import pytest
 from experiments.run import tables
 from experiments.run.tables import Column
 
-_COLUMNS = ("system", Column("MAP", ".3f", best="max"), Column("n"))
+_COLUMNS = ("system", Column("MAP", ".3f"), Column("n"))
 _ROWS = [["BM25", 0.21, 12], ["a longer name", 0.3456, 1200]]
 
 
 def test_text_aligns_names_left_and_numbers_right():
   assert tables.to_text(_COLUMNS, _ROWS).split("\n") == [
-    "system            MAP      n",
-    "BM25            0.210     12",
-    "a longer name  0.346*  1,200",
+    "system           MAP      n",
+    "BM25           0.210     12",
+    "a longer name  0.346  1,200",
   ]
 
 
 def test_markdown_has_bold_winners_and_escapes_bars():
   rows = [["a|b", 1.0, None], ["c", 2.0, 3]]
-  assert tables.to_markdown(_COLUMNS, rows).split("\n") == [
+  text = tables.to_markdown(_COLUMNS, rows, marked=[(1, 1)])
+  assert text.split("\n") == [
     "| system | MAP | n |",
     "| --- | ---: | ---: |",
     "| a\\|b | 1.000 | - |",
     "| c | **2.000** | 3 |",
   ]
-
-
-def test_the_smallest_wins_where_it_should_and_equals_share():
-  column = Column("loss", best="min")
-  text = tables.to_text([column], [[1.0], [math.nan], [1.0], [2.0]])
-  assert text.split("\n")[1:] == ["  1*", "   -", "  1*", "   2"]
-
-
-def test_marks_of_the_caller_are_kept():
-  text = tables.to_text(["a", "b"], [["x", 1]], marked=[(0, 1)])
-  assert text.split("\n")[1].endswith("1*")
 
 
 def test_a_short_row_ends_in_a_remark_that_widens_nothing():
@@ -63,8 +53,3 @@ def test_a_table_without_rows_is_its_header():
 )  # fmt: skip
 def test_values_are_shown_as_a_reader_compares_them(value, text):
   assert tables.format_value(value) == text
-
-
-def test_best_of_leaves_out_what_is_no_number():
-  assert tables.best_of([None, math.nan, "9", 3, 3.0, 1], "max") == {3, 4}
-  assert tables.best_of(["x", None], "min") == set()
