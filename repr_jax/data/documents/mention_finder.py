@@ -287,6 +287,8 @@ def _continues(
       return len(run) > 2 and (
         run[-2].text in ("of", "for") and run[-3].text.lower() in _OFFICES
       )
+    if token.text == "for" and any(x.text in _LINKS for x in run):
+      return False
     if token.text in ("of", "for"):
       return any(x.text.lower() in _HEADS for x in run) or (
         not run[-1].opens

@@ -38,7 +38,7 @@ def test_a_word_that_opens_a_sentence_needs_other_evidence():
 
 
 def test_words_that_open_a_sentence_are_judged_by_their_form():
-  assert _names("Interviewed at home, she left. Privately it hurt.") == []
+  assert _names("Interviewed at home, she left. Recently it hurt.") == []
   text = "Top-seeded Muster won. Epidemics spread. They sat at the top."
   assert _names(text + " It was an epidemic.") == ["Muster"]
   assert _names("We flew Boeing jets. Boeing builds them.") == ["Boeing"] * 2
