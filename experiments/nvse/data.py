@@ -23,7 +23,7 @@ from repr_jax.data.entities import (
   sentences,
   skip_grams,
 )
-from repr_jax.data.io import json_files
+from repr_jax.data.io import files, json_files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
 from repr_jax.setexp import from_scipy
@@ -300,5 +300,8 @@ def _key(config: Config) -> str:
 
 def _mark(path: str) -> tuple[str, int, int]:
   """A file with its size and time, which change with its contents."""
-  status = os.stat(path)
+  try:
+    status = os.stat(path)
+  except OSError as error:
+    raise InputError(files.explain(error), path=path) from error
   return os.path.abspath(path), status.st_size, status.st_mtime_ns
