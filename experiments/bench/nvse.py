@@ -317,11 +317,12 @@ def _numpy_scores(xi: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 
 def _our_model(data: Asking):
+  import jax
   import jax.numpy as jnp
 
   from repr_jax import setexp
   from repr_jax.ops import gaussian
-  from repr_jax.setexp import gaussian_scores, rows
+  from repr_jax.setexp import autoencoder, gaussian_scores, rows
 
   if "model" not in _KEPT:
     features, width = data.decoder.shape
@@ -330,13 +331,17 @@ def _our_model(data: Asking):
     )
     inputs = setexp.Inputs(jnp.zeros(features), jnp.ones(()))
     none = setexp.rows_from_dense(jnp.zeros((data.xi.shape[1], 1)))
+    config = setexp.Config(width - 1, (1,))
+    encoder = autoencoder.Encoder(config).init(jax.random.key(0), jnp.zeros(1))
     model = setexp.Model(
-      setexp.Params(jnp.zeros((features, 1)), {}, jnp.asarray(data.decoder)),
+      setexp.Params(
+        jnp.zeros((features, 1)), encoder["params"], jnp.asarray(data.decoder)
+      ),
       inputs,
       gaussian_scores.entity_side(natural),
       rows.table_from_rows(none, features),
       inputs,
-      setexp.Config(width - 1, (1,)),
+      config,
     )
     own = sp.csr_array(np.ones((3, 1), np.float32))
     own.resize((3, features))

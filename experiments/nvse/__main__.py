@@ -106,8 +106,7 @@ class _Questions:
   """The queries of a program; names are checked before a model is there."""
 
   def __init__(self, config: Config, table: FeatureTable):
-    if config.system not in ("nvse", "nvse+bm25"):
-      systems.find_baseline(config.system)
+    expander.check_system(config.system)
     self._config = config
     self._system = config.system
     self._table = table

@@ -96,9 +96,11 @@ class Config(BaselineConfig):
   with_name: bool = config.flag(
     False, "Glosses start with the name.", only=_WORDNET
   )
-  drop_most_frequent: int = config.flag(
-    30,
-    "Number of the most frequent features to drop (thesis: 100).",
+  drop_most_frequent: int | None = config.flag(
+    None,
+    "Number of the most frequent features to drop (thesis: 100). By default "
+    "30 of WordNet; in other corpora those that many entities have, as evenly "
+    "as by chance, such as function words.",
     minimum=0,
     only=_TRAINED,
   )

@@ -142,10 +142,7 @@ class Expander:
       return systems.nvse(self.model, self.ranking, relative=self.relative)
     if name == "nvse+bm25":
       return systems.fuse(self.system("nvse"), self.system("bm25"), self.fusion)
-    if name not in systems.BASELINES and ":" not in name:
-      raise InputError(
-        f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}"
-      )
+    check_system(name)
     if name == "lsa":
       fitted = lsa.fit(
         self.table.counts, rank=self.lsa_rank, power=self.lsa_power,
@@ -168,6 +165,17 @@ class Expander:
       return system
     names = [f"context:{x}" for x in contexts.names]
     return systems.with_features(system, counts, names)
+
+
+def check_system(name: str) -> None:
+  """Raises `InputError` for a name that is no system."""
+  if ":" in name:
+    systems.find_baseline(name)
+  elif name not in systems.SYSTEMS:
+    raise InputError(
+      f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}, "
+      "and MODULE:NAME for one of your own"
+    )
 
 
 def only_words(table: features.FeatureTable) -> sp.csr_array:
