@@ -19,6 +19,7 @@ from experiments.mvlsa.train import Factors, Problem
 from repr_jax import multiview
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
+from repr_jax.multiview import gcca
 
 _TEXT = ("text", "window", "document")
 _TUNED = ", ".join(evaluate.TUNING)
@@ -109,9 +110,9 @@ def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
 def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
   """The strongest view alone, by the tuning sets, and its name.
 
-  A view alone goes through the same transform as all of them: its vectors
-  are its k first left singular vectors. Sets that a view knows no word of
-  count as 0 for it. Spelling is none: its view is learned from all others.
+  A view alone goes through the same transform as all of them. Sets that a
+  view knows no word of count as 0 for it. Spelling is none: its view is
+  learned from all others.
   """
   tried = {}
   for name, factor in made.items():
@@ -138,8 +139,14 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
 
 
 def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
-  """Vectors of one view by itself, [n, k] at most."""
-  return np.asarray(factor.left)[:, : config.k]
+  """Vectors of a fit to one view, [n, k] at most.
+
+  The eigenvalues of such a fit are T^2, and its eigenvectors those of the view.
+  """
+  ridges = gcca.view_ridges([factor], config.ridge, config.relative_ridge)
+  values = np.asarray(gcca.shrinkage(factor.s, ridges[0])) ** 2
+  scaled = np.asarray(factor.left) * values**config.eigenvalue_power
+  return scaled[:, : config.k]
 
 
 def _given_vectors(

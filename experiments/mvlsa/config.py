@@ -283,6 +283,12 @@ class Config:
     for entry in self.group_nonlinearity:
       Weighting(_pair(entry)[1], self.power, self.smoothing)
     self.group_weight("")
+    furthest = max(self.offsets, self.ahead)
+    if max(self.windows, default=0) > furthest:
+      raise InputError(
+        f"--windows={max(self.windows)}: words are counted up to a distance of "
+        f"{furthest}; raise --offsets and --ahead"
+      )
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
     if self.spelling and self.mesh:

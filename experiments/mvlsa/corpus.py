@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from repr_jax.data import wordnet
 from repr_jax.data.io import files
 from repr_jax.data.views import store, text, vocab
-from repr_jax.errors import InputError
 
 # Vowel signs and other marks are part of words, but not of \w.
 _MARKS = "".join(
@@ -64,13 +63,7 @@ def text_vocabulary(
     The vocabulary, without odd tokens.
   """
   counts = vocab.filter_counts(text.count_words(paths))
-  words = vocab.Vocab.from_counts(counts, size, min_count)
-  if not len(words):
-    raise InputError(
-      f"no word of {', '.join(paths)} occurs {min_count} times; lower "
-      "--min_count"
-    )
-  return words
+  return vocab.Vocab.from_counts(counts, size, min_count)
 
 
 def wordnet_vocabulary(path: str | None, size: int) -> vocab.Vocab:

@@ -108,7 +108,13 @@ def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
     return vocab.read_vocab(config.vocabulary)
   size = config.vocabulary_size
   if text:
-    return corpus.text_vocabulary(text, size, config.min_count)
+    words = corpus.text_vocabulary(text, size, config.min_count)
+    if not len(words):
+      raise InputError(
+        f"no word of {', '.join(config.text)} occurs {config.min_count} "
+        "times; check the files, or lower --min_count"
+      )
+    return words
   if config.wordnet or config.walks:
     return corpus.wordnet_vocabulary(config.wordnet_path, size)
   raise InputError(

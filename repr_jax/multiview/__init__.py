@@ -6,7 +6,7 @@
 | `cca_fit`, `cca_transform` | canonical correlations of two views |
 | `gcca_exact` | generalized CCA of complete dense views |
 | `factor_view` | rank-m SVD of one weighted, centered view |
-| `combine` | common space of factored views |
+| `combine`, `view_products` | common space of factored views |
 | `support_scale`, `view_block` | a view's block for a streamed combination |
 | `stream_init`, `stream_update`, `stream_remove` | one view at a time |
 | `gcca_transform` | embeddings of unseen rows |
@@ -81,6 +81,7 @@ __all__ = [
   "support_scale",
   "view_agreement",
   "view_block",
+  "view_products",
 ]
 
 cca_fit = jax.jit(cca.cca_fit, static_argnames="k")
@@ -92,6 +93,7 @@ factor_view = jax.jit(
   gcca.factor_view, static_argnames=("m", "center", "max_cycles")
 )
 combine = jax.jit(gcca.combine, static_argnames="k")
+view_products = jax.jit(gcca.view_products)
 support_scale = jax.jit(gcca.support_scale)
 view_block = jax.jit(gcca.view_block)
 stream_init = jax.jit(
