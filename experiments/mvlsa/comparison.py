@@ -22,7 +22,6 @@ from repr_jax.evaluation import tables
 from repr_jax.multiview import gcca
 
 _TEXT = ("text", "window", "document")
-_TUNED = ", ".join(evaluate.TUNING)
 
 
 def run(problem: Problem) -> Study:
@@ -40,16 +39,17 @@ def run(problem: Problem) -> Study:
     tried[name] = (problem.score(vectors), vectors)
     problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
   results: dict[str, Results] = {}
+  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
   fused, notes = [], []
   for system in ("LSA", "PPMI-SVD", "skip-gram"):
     names = [name for name in tried if name.startswith(system)]
     best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
-    notes.append(f"{system} at its best of {len(names)} on {_TUNED}: {best}.")
+    notes.append(f"{system} at its best of {len(names)} on {judged}: {best}.")
     results[system] = tried[best][0]
     fused.append(baselines.as_view(system, tried[best][1]))
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
-  notes.append(f"The best single view on {_TUNED}: {view}.")
+  notes.append(f"The best single view on {judged}: {view}.")
   if config.spelling:
     alone = _alone(own[train.SPELLING], config)
     results["spelling alone"] = problem.score(alone)
@@ -125,13 +125,10 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
       except InputError:
         continue
 
+  names = evaluate.chosen_on(s.name for s in problem.sets)
+
   def figure(name: str) -> float:
-    known = [s.name for s in problem.sets if s.name in evaluate.TUNING]
-    values = [
-      tried[name][s].value if s in tried[name] else 0.0
-      for s in known or list(tried[name])
-    ]
-    return float(np.mean(values))
+    return evaluate.mean(tried[name], names)
 
   best = max(tried, key=figure)
   problem.report(f"best single view, {best}: tuning {figure(best):.1f}")

@@ -112,6 +112,7 @@ def test_baselines_are_compared_and_fused(problem, monkeypatch):
   parts = two.value / 100, one.value / 100, between, len(one.scores)
   assert test.p_value == pytest.approx(significance.williams_test(*parts)[1])
   (named,) = [n for n in study.notes if n.startswith("The best single view")]
+  assert "view on TOPIC:" in named  # the only set; none is a tuning set
   view = named.rpartition(" ")[2].rstrip(".")
   alone = problem.score(train.factors(problem)[view].left[:, :4])
   assert study.systems["best view"]["TOPIC"].value == alone["TOPIC"].value
