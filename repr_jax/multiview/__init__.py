@@ -13,6 +13,7 @@
 | `predict_view` | rows of one view from the others |
 | `view_agreement`, `direction_agreement` | how far the views agree |
 | `agreement_weights` | weights of views from their agreement |
+| `energy_weights` | weights that make up for a view's number of directions |
 | `heldout_weights` | weights by which views predict other sources' views |
 | `label_weights` | weights fitted to scores of pairs of words |
 | `permuted_factors` | factors under the null hypothesis: rows shuffled |
@@ -59,6 +60,7 @@ __all__ = [
   "combine",
   "counterfit",
   "direction_agreement",
+  "energy_weights",
   "explained_shares",
   "factor_view",
   "fit",
@@ -112,6 +114,7 @@ observed_rows = jax.jit(weighting.observed_rows)
 direction_agreement = jax.jit(agreement.direction_agreement)
 view_agreement = jax.jit(agreement.view_agreement)
 agreement_weights = jax.jit(agreement.agreement_weights)
+energy_weights = jax.jit(agreement.energy_weights)
 permuted_factors = jax.jit(agreement.permuted_factors)
 heldout_weights = jax.jit(learned_weights.heldout_weights)
 label_weights = jax.jit(learned_weights.label_weights)

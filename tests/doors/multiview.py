@@ -242,6 +242,12 @@ DOORS = [
     mask=_left_out,
   ),
   Door(
+    "multiview.energy_weights",
+    lambda seed, dtype: (_factors(seed, dtype), _loss(seed, dtype)[2]),
+    call=lambda factors, ridge: multiview.energy_weights(factors, ridge=ridge),
+    grad=(1,),
+  ),
+  Door(
     "multiview.view_products",
     lambda seed, dtype: (_factors(seed, dtype), _loss(seed, dtype)[3]),
     grad=(1,),

@@ -267,6 +267,16 @@ def test_bad_inputs_are_named(config, problem, change, message):
     train.prepare(changed, problem.sets)
 
 
+def test_vectors_without_text_bring_their_words(world, config):
+  lines = [f"{w} {i} {i % 3}\n" for i, w in enumerate(["cat", ",", "dog", "x"])]
+  (world / "given.txt").write_text("".join(lines))
+  change = {"text": (), "windows": (), "vocabulary_size": 3}
+  changed = dataclasses.replace(
+    config, **change, vectors=(str(world / "given.txt"),)
+  )
+  assert data.vocabulary(changed, ()).words == ("cat", "dog")
+
+
 def test_a_lexicon_of_other_words_is_refused(world, config, problem):
   (world / "other.txt").write_text("chat chien\n")
   changed = dataclasses.replace(config, synonyms=(str(world / "other.txt"),))
