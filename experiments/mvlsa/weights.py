@@ -91,6 +91,10 @@ def learned(
   if config.view_weights == "agreement":
     by_view = agreement.view_agreement(factors)
     weights = multiview.agreement_weights(by_view, config.agreement_power)
+  elif config.view_weights == "energy":
+    weights = multiview.energy_weights(
+      factors, ridge=config.ridge, relative_ridge=config.relative_ridge
+    )
   elif config.view_weights == "heldout":
     names = [data.source(name) for name in made]
     numbers = [sorted(set(names)).index(name) for name in names]

@@ -103,6 +103,24 @@ def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
   np.testing.assert_allclose(values(0.1, ones, 3), expected.values, rtol=1e-4)
 
 
+def test_coordinates_are_those_of_the_rows():
+  """T_j A_j' W_j K^(-1/2) V, for views that weigh nothing too."""
+  weights = np.random.default_rng(1).uniform(0, 1, (3, 200)).round(1)
+  factors = _factored(_views(), weights=np.float32(weights))
+  c = np.array([1.0, 0.0, 3.0], np.float32)
+  found = gcca.combine(factors, 3, jax.random.key(0), ridge=2.0, view_weights=c)
+  scale = gcca.support_scale(jnp.stack([f.row_weights for f in factors]), c)
+  for factor, inside in zip(factors, found.coordinates):
+    block = gcca.view_block(factor, scale, 2.0)
+    np.testing.assert_allclose(inside, block.T @ found.v, atol=1e-5)
+  products = gcca.view_products(factors, c)
+  again = gcca.combine(
+    factors, 3, jax.random.key(0), ridge=2.0, view_weights=c,
+    products=products,
+  )  # fmt: skip
+  np.testing.assert_array_equal(again.v, found.v)
+
+
 def test_weights_of_views():
   """0 leaves a view out, 2 counts it twice, and a scale changes nothing."""
   factors = _factored(_views())
