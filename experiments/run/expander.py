@@ -121,11 +121,8 @@ class Expander:
   def train_vectors(self) -> word2vecf.Model:
     """The vectors of word2vecf, trained when first asked for."""
     if self.vectors is None:
-      counts = self.table.counts
-      if self.word2vecf_contexts == "words":
-        counts = only_words(self.table)
       self.vectors = word2vecf.fit(
-        counts,
+        word2vecf_counts(self.table, self.word2vecf_contexts),
         self.word2vecf_config,
         epochs=self.word2vecf_epochs,
         seed=self.seed,
@@ -176,6 +173,11 @@ def check_system(name: str) -> None:
       f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}, "
       "and MODULE:NAME for one of your own"
     )
+
+
+def word2vecf_counts(table: features.FeatureTable, kind: str) -> sp.csr_array:
+  """Counts that word2vecf trains on, [X, F], for `word2vecf_contexts`."""
+  return only_words(table) if kind == "words" else table.counts
 
 
 def only_words(table: features.FeatureTable) -> sp.csr_array:

@@ -56,8 +56,10 @@ def test_a_program_over_the_memory_says_what_would_fit():
   with pytest.raises(InputError, match="over 4 devices fit") as caught:
     compiling.record(_sum(), small, None)
   assert "--topology=v5e:2x2" in str(caught.value)
-  assert "sizes of 26 %" in str(caught.value)
+  assert "sizes of 26 % of these fit" in str(caught.value)
   assert "\n" not in str(caught.value)
+  with pytest.raises(InputError, match="GiB; sizes of 26 % of these fit"):
+    compiling.record(_sum()._replace(shared=False), small, None)
 
 
 def test_a_program_that_is_not_there_is_one_line():

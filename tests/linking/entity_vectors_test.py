@@ -154,6 +154,26 @@ def test_a_second_stage_goes_on_from_the_first():
   assert not np.allclose(found[0], random[0])
 
 
+@pytest.mark.parametrize("stage", [False, True])
+def test_runs_of_one_program_are_those_alone(stage):
+  bags, keys = _bags([4, 0, 6]), jax.random.split(_KEY, 2)
+  start = np.random.default_rng(3).normal(size=(2, 3, 6)) if stage else None
+  margins, rates = np.array([0.1, 0.4]), np.array([0.3, 0.2])
+  fixed = (_words(), *bags, np.ones(40))
+  together = ev.fit_max_margin(
+    *fixed, key=keys, steps=20, margin=margins, learning_rate=rates,
+    start=start, block=4,
+  )  # fmt: skip
+  for i in range(2):
+    alone = ev.fit_max_margin(
+      *fixed, key=keys[i], steps=20, margin=margins[i], learning_rate=rates[i],
+      start=None if start is None else start[i], block=4,
+    )  # fmt: skip
+    np.testing.assert_allclose(together[i], alone, atol=1e-6)
+  with pytest.raises(InputError, match="one for each of several keys"):
+    ev.fit_max_margin(*fixed, key=keys, margin=np.ones(3))
+
+
 def test_entities_are_near_their_words_and_words_of_any_length_will_do():
   table, unigram = _words(60, 10), np.ones(60)
   offsets = np.arange(0, 61, 3)
