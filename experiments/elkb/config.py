@@ -188,6 +188,13 @@ class Config:
     maximum=0.9,
     only=_CANDIDATES,
   )
+  relation_dropout: float = config.flag(
+    0.0,
+    "Dropout rate of the components of a question's relation.",
+    minimum=0,
+    maximum=0.9,
+    only=_CANDIDATES,
+  )
   num_negatives: int = config.flag(
     200, "Unknown facts for each fact in an epoch.", minimum=1, only=_SGD
   )
@@ -226,8 +233,9 @@ class Config:
   )
   regularizer: str = config.flag(
     "l2",
-    "Cubed moduli (n3) or squares (l2).",
-    choices=("n3", "l2"),
+    "Cubed moduli (n3), squares (l2), or squares of query vectors and answers "
+    "(dura, for models whose score is a product).",
+    choices=("n3", "l2", "dura"),
     only=_CANDIDATES,
   )
   scale: float = config.flag(

@@ -421,7 +421,7 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     config.regularizer,
     config.batch_size,
     config.num_candidates,
-    config.dropout > 0,
+    max(config.dropout, config.relation_dropout) > 0,
     mesh=mesh,
   )
   optimizer = make_optimizer(config.optimizer, config.learning_rate)
@@ -436,7 +436,12 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     return state, loss
 
   state = candidate_training.from_params(
-    static, optimizer, params, config.penalty, config.dropout
+    static,
+    optimizer,
+    params,
+    config.penalty,
+    config.dropout,
+    config.relation_dropout,
   )
   return (
     state,
