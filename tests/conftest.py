@@ -27,6 +27,8 @@ if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
   _flags = [
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
+    # Programs of tests are too small for parts that are compiled side by side.
+    "--xla_cpu_parallel_codegen_split_count=1",
   ]
   # This halves compiling. Newer versions and libtpu know no such flag, and end
   # the process.
@@ -72,6 +74,9 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = _cache_folder(config)
   config.compilation_cache = folder  # type: ignore[attr-defined]
   jax.config.update("jax_compilation_cache_dir", folder)
+  # For programs that tests start.
+  os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+  os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
   # Loading takes a third of the time of compiling, also for small programs.
   jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 

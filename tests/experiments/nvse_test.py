@@ -2,11 +2,9 @@
 
 import dataclasses
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import numpy as np
 import pytest
 
@@ -426,20 +424,12 @@ def _command(world, config, mode):
     if x != plain[name]
   ]
   return [
-    sys.executable, "-m", "experiments.nvse", f"--workdir={world / 'run'}",
-    f"--mode={mode}", *given,
+    f"--workdir={world / 'run'}", f"--mode={mode}", *given,
   ]  # fmt: skip
 
 
 def _run(command):
-  return subprocess.run(
-    command,
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-    timeout=120,
-  )
+  return killing.call("experiments.nvse", *command)
 
 
 def test_the_program_suggests_names_and_exits_with_2(config, tmp_path):

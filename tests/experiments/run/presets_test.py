@@ -1,11 +1,9 @@
 """Presets: found by name from anywhere, filled in, and refused in one line."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import pytest
 
 from experiments.run import presets
@@ -101,16 +99,11 @@ def test_no_preset_reads_a_relative_path(name):
 
 
 def test_a_preset_works_from_any_directory(tmp_path):
-  program = [sys.executable, "-m", "experiments.rescal"]
-  shared = {**os.environ, "PYTHONPATH": str(_ROOT), "REPR_JAX_SETTINGS": "off"}
   arguments = [
     "--preset=rescal_tree_sub", "--vertices=15", "--dims=2", "--runs=1",
     "--workdir=done",
   ]  # fmt: skip
-  ended = subprocess.run(
-    [*program, *arguments], cwd=tmp_path, env=shared, capture_output=True,
-    text=True,
-  )  # fmt: skip
+  ended = killing.call("experiments.rescal", *arguments, cwd=tmp_path)
   assert ended.returncode == 0, ended.stderr
   record = json.loads((tmp_path / "done" / "flags.json").read_text())
   assert record["flags"]["settings"] == ["sub"]
