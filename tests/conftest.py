@@ -16,6 +16,8 @@ import jax
 import jax.monitoring
 import pytest
 
+gc.disable()  # until all is imported, which stays
+
 _ROOT = pathlib.Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT / "tests"))  # for `tiers` and `doors`
 import rounded_products  # noqa: E402
@@ -37,7 +39,7 @@ if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
   os.environ["XLA_FLAGS"] = " ".join(
     [*_flags, os.environ.get("XLA_FLAGS", "")]
   ).strip()
-_MOST_MAPS = 25_000
+_MOST_MAPS = 36_000
 _MOST_CACHED = 2 << 30  # bytes of compiled programs
 _TESTS: list[int] = []  # one entry for each test that has ended
 # Files that take longest, from the longest.
@@ -109,6 +111,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
   items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
+def pytest_collection_finish() -> None:
+  """Leaves what was imported out of later collections of garbage."""
+  gc.freeze()
+  gc.enable()
+
+
 def pytest_runtest_teardown(
   item: pytest.Item, nextitem: pytest.Item | None
 ) -> None:
@@ -123,7 +131,7 @@ def pytest_runtest_teardown(
   if (another_file or len(_TESTS) % 50 == 0) and maps.exists():
     with maps.open("rb") as lines:
       count = sum(1 for _ in lines)
-    if count > (_MOST_MAPS if another_file else 2 * _MOST_MAPS):
+    if count > (_MOST_MAPS if another_file else 50_000):
       jax.clear_caches()
       gc.collect()
 

@@ -33,7 +33,7 @@ _CLASSES = {
   "president": "election state senate vote law congress nation party",
   "river": "water flows valley mouth delta basin bank stream",
 }
-
+_EVERYDAY = ("nvse", "bm25", "word2vecf")  # kinds of reasons
 _OTHER = {  # a judged query of another corpus
   "qid": 1, "group": 1, "stratum": "2-10", "category": "c",
   "entities": [{"name": "x", "candidate_ids": ["x"]}] * 2,
@@ -166,7 +166,14 @@ def test_other_config_are_refused_and_other_rankings_are_not(world, config):
   assert _expander(world / "run", changed).ranking.score == "xi"
 
 
-@pytest.mark.parametrize("name", systems.SYSTEMS)
+@pytest.mark.parametrize(
+  "name",
+  [
+    # Of the others `systems_test` asks the same in small every day.
+    pytest.param(name, marks=() if name in _EVERYDAY else pytest.mark.long)
+    for name in systems.SYSTEMS
+  ],
+)
 def test_every_system_answers_with_reasons(opened, name):
   members = parse_members(opened.table, "Composer 1, composer2, composer 3", 9)
   wish = {"results": 9, "reasons": 4}
