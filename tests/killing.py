@@ -251,6 +251,7 @@ def _launch(module: Any, arguments: Sequence[str]) -> Any:
   try:
     if hasattr(module, "launch"):  # a program that defines no flags
       module.launch()
+      return 0
     runlib.launch(module.main)
   except SystemExit as end:
     return end.code or 0
