@@ -2,11 +2,9 @@
 
 import dataclasses
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import mvlsa_world
 import numpy as np
 import pytest
@@ -343,13 +341,7 @@ def test_sets_without_known_words_are_told(problem, tmp_path):
 
 
 def _command(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.mvlsa", *arguments],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-  )
+  return killing.call("experiments.mvlsa", *arguments)
 
 
 def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):

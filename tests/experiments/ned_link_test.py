@@ -1,10 +1,9 @@
 """A linker for plain text: answers, reasons that add up, own entities."""
 
 import json
-import subprocess
-import sys
 
 import jax
+import killing
 import numpy as np
 import pytest
 
@@ -136,10 +135,9 @@ def test_the_program_reads_files(model, tmp_path):
   link_model.save(tmp_path / "linker", model)
   path = tmp_path / "text.txt"
   path.write_text(_TEXTS["Bonn"])
-  program = [sys.executable, "-m", "experiments.ned", "--mode=link"]
-  ended = subprocess.run(
-    [*program, f"--model={tmp_path / 'linker'}", "--format=json", str(path)],
-    capture_output=True, text=True,
+  ended = killing.call(
+    "experiments.ned", "--mode=link", f"--model={tmp_path / 'linker'}",
+    "--format=json", str(path),
   )  # fmt: skip
   assert ended.returncode == 0, ended.stderr
   records = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -2,11 +2,9 @@
 
 import bz2
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import numpy as np
 import pytest
 
@@ -39,14 +37,7 @@ def _dump(rng):
 
 
 def _run(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.relatedness", *arguments],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-    timeout=300,
-  )
+  return killing.call("experiments.relatedness", *arguments)
 
 
 @pytest.fixture(scope="module")

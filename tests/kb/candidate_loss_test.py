@@ -108,9 +108,9 @@ def test_matrices_at_once_give_the_slopes_of_a_matrix_for_each_fact(
         0.1,
       )
 
-    at_once = jax.value_and_grad(loss)(params)
+    at_once = jax.jit(jax.value_and_grad(loss))(params)
     monkeypatch.setattr(candidate_loss, "_TOGETHER", 0)
-    for_each = jax.value_and_grad(loss)(params)
+    for_each = jax.jit(jax.value_and_grad(loss))(params)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12),
     at_once,
@@ -127,9 +127,11 @@ def test_a_sample_estimates_the_full_softmax():
     config, known, params, CandidateBatch(facts), 0.0
   )
   draws = jax.random.randint(jax.random.key(2), (200, 20), 0, 30)
-  sampled = jax.vmap(
-    lambda ids: candidate_loss.batch_loss(
-      config, known, params, CandidateBatch(facts, ids), 0.0
+  sampled = jax.jit(
+    jax.vmap(
+      lambda ids: candidate_loss.batch_loss(
+        config, known, params, CandidateBatch(facts, ids), 0.0
+      )
     )
   )(draws)
   np.testing.assert_allclose(sampled.mean(), full, rtol=0.03)

@@ -2,10 +2,9 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 
 import jax
+import killing
 import program_sizes
 import pytest
 
@@ -15,12 +14,8 @@ from launch.shapes import Program
 from repr_jax.errors import InputError
 
 
-def _run(*flags: str) -> subprocess.CompletedProcess:
-  return subprocess.run(
-    [sys.executable, "-m", "launch.compile", *flags],
-    capture_output=True,
-    text=True,
-  )
+def _run(*flags: str) -> killing.Ended:
+  return killing.call("launch.compile", *flags)
 
 
 def test_figures_are_printed_and_written(tmp_path):

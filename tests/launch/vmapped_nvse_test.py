@@ -69,6 +69,7 @@ def test_one_program_equals_separate_runs(
     grouped.assert_same(Config, tmp_path / str(i), folder)
 
 
+@pytest.mark.long  # as in the test of its `Program`
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_a_group_compiles_one_program(
   tmp_path, common, compilations, monkeypatch, one_by_one
@@ -154,6 +155,7 @@ def test_runs_are_spread_over_devices(tmp_path, common, alone):
     grouped.assert_same(Config, tmp_path / "all" / str(i), folder)
 
 
+@pytest.mark.long
 def test_other_latent_sizes_have_a_program_of_their_own(tmp_path, common):
   quick = {**common, "epochs": 1}
   changes = [{"seed": 0, "dim": 3}, {"seed": 1, "dim": 2}, {"seed": 2}]

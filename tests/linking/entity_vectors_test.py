@@ -48,7 +48,7 @@ def test_the_slope_agrees_with_finite_differences():
   shapes = ((5,), (4, 5), (3, 5))
   with precision.enable_x64():
     z, p, m = (jnp.asarray(rng.normal(size=s)) for s in shapes)
-    slope = jax.grad(ev.margin_loss)(z, p, m, 0.3)
+    slope = jax.jit(jax.grad(ev.margin_loss))(z, p, m, 0.3)
     assert slope.dtype == jnp.float64
     numeric = optimize.approx_fprime(
       np.asarray(z), lambda x: float(ev.margin_loss(x, p, m, 0.3)), 1e-7
@@ -68,7 +68,7 @@ def test_a_step_is_adagrad_and_a_projection():
   peer = optax.adagrad(0.3, initial_accumulator_value=0.0, eps=1e-12)
   z, inner = state.vector, peer.init(state.vector)
   for i in range(4):
-    slope = jax.grad(lambda x, p: _loss_on_sphere(x, p, m))(z, p + i)
+    slope = jax.jit(jax.grad(lambda x, p: _loss_on_sphere(x, p, m)))(z, p + i)
     change, inner = peer.update(slope, inner)
     z = optax.apply_updates(z, change)
     z = z / jnp.linalg.norm(z)

@@ -69,14 +69,15 @@ def test_views_are_factored_stacked():
   keys = jax.random.split(jax.random.key(0), 3)
   weights = np.ones((3, 200), np.float32)
   weights[1, :50] = 0
-  stacked, info = jax.vmap(
-    lambda x, w, key: gcca.factor_view(x, 4, w, key, tolerance=1e-5)
-  )(np.stack(views), weights, keys)
+
+  @jax.jit
+  def factor_view(x, weights, key):
+    return gcca.factor_view(x, 4, weights, key, tolerance=1e-5)
+
+  stacked, info = jax.jit(jax.vmap(factor_view))(np.stack(views), weights, keys)
   assert info.estimate.shape == (3, 4)
   for j, factor in enumerate(gcca.unstacked(stacked)):
-    alone, _ = gcca.factor_view(
-      jnp.asarray(views[j]), 4, weights[j], keys[j], tolerance=1e-5
-    )
+    alone, _ = factor_view(views[j], weights[j], keys[j])
     np.testing.assert_allclose(factor.s, alone.s, rtol=1e-4)
     _same_space(factor.left, alone.left, 1e-3)
   one = gcca.combine(stacked, 3, keys[0])
