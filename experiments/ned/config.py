@@ -80,7 +80,9 @@ class Config:
   titles: tuple[str, ...] = config.flag(
     (),
     "Further titles of the knowledge base: lines of links "
-    "article<TAB>relation<TAB>article, or JSON lines of linked documents.",
+    "article<TAB>relation<TAB>article, JSON lines of linked documents, a dump "
+    "of Wikipedia (.xml, .bz2 or .gz), or wikipedia (the small dump in "
+    "gensim's wheel).",
     only=_LADDER,
   )
   fields: tuple[str, ...] = config.flag(
@@ -115,8 +117,9 @@ class Config:
   )
   kb: str | None = config.flag(
     None,
-    "Entities to link against, JSON lines with name, aliases, description; "
-    "the model's own by default.",
+    "Entities to link against, JSON lines with name, aliases, description, "
+    "in_links; the model's own by default. Without in_links, an entity counts "
+    "as one of median popularity.",
     only=_MODEL,
   )
   add_entities: str | None = config.flag(
