@@ -124,7 +124,8 @@ class Config:
   )
   model: str = config.flag(
     "B",
-    f"Score model: {', '.join(MODELS)}, or module:NAME of a kb.ScoreModel.",
+    f"Score model: {', '.join(MODELS)}, or module:NAME of a kb.ScoreModel. "
+    "Under one-way rules blocks loses less accuracy than complex.",
     only=_BOTH,
   )
   dim: int = config.flag(100, "Numbers per entity.", minimum=1, only=_LINK)

@@ -1,4 +1,4 @@
-"""The score models of thesis table 5.3, and four more.
+"""The score models of thesis table 5.3, and five more.
 
 A fact is (relation r, (head e, tail f)). With r = (r1; r2) for A, B, C and D,
 and norm2 the squared norm:
@@ -13,6 +13,10 @@ and norm2 the squared norm:
   D         -norm2(r1 - e) - norm2(r2 - f) - norm2(e - f)
   distmult  sum_i r_i e_i f_i
   complex   Re sum_i r_i e_i conj(f_i)            (d = 2k: k real, k imaginary)
+  blocks    sum_i (e_i, e_k+i) R_i (f_i, f_k+i)'  (d = 2k, R_i of 2 x 2)
+
+complex is blocks with R_i = (a, b; -b, a), and blocks is R with a matrix of
+2 x 2 blocks.
 
 Each is one object; `rule_conditions` has what rules ask of them.
 """
@@ -249,6 +253,12 @@ def _even(dim: int) -> int:
   return dim
 
 
+def _pairs(dim: int) -> int:
+  if dim % 2:
+    raise InputError(f"model blocks takes an even dim, not {dim}")
+  return 2 * dim
+
+
 def _times(x, y):
   a, b = jnp.split(x, 2)
   c, d = jnp.split(y, 2)
@@ -273,6 +283,28 @@ COMPLEX = ScoreModel(
   moduli=_moduli,
   parts=2,
   conditions=rule_conditions.MODEL_COMPLEX,
+)
+
+
+def _meet(a, b, c, d, known):
+  """(p, q) (a, b; c, d) of each pair of numbers."""
+  p, q = jnp.split(known, 2)
+  return Query(jnp.concatenate([a * p + c * q, b * p + d * q]), _zero(known))
+
+
+def _meet_turned(relation, tail):
+  a, b, c, d = jnp.split(relation, 4)
+  return _meet(a, c, b, d, tail)
+
+
+BLOCKS = ScoreModel(
+  "blocks",
+  lambda relation, head: _meet(*jnp.split(relation, 4), head),
+  _meet_turned,
+  relation_size=_pairs,
+  moduli=_moduli,
+  parts=4,
+  conditions=rule_conditions.MODEL_BLOCKS,
 )
 
 
@@ -428,5 +460,5 @@ def _join_rows(rows):
 
 MODELS: Mapping[str, ScoreModel] = {
   model.name: model
-  for model in (A, R, B, C, T, T_L1, T_L2, D, DISTMULT, COMPLEX)
+  for model in (A, R, B, C, T, T_L1, T_L2, D, DISTMULT, COMPLEX, BLOCKS)
 }

@@ -27,8 +27,10 @@ _CASES = [
   *((x, "TypeImp(r, 2, s)") for x in "AB"),
   *((x, "PropTrans(r, s, 0, t, 1)") for x in "AB"),
   *((x, "Path(r, s, t)") for x in "AB"),
-  *((x, "Inter(r, s, t)") for x in ("A", "R", "complex", "T", "D")),
-  *((x, "Disj(r, s)") for x in ("A", "B", "R", "distmult", "complex")),
+  *((x, "Inter(r, s, t)") for x in ("A", "R", "complex", "blocks", "T", "D")),
+  *(
+    (x, "Disj(r, s)") for x in ("A", "B", "R", "distmult", "complex", "blocks")
+  ),
 ]
 
 
