@@ -107,10 +107,19 @@ def _complex_order(ratio):
   return make
 
 
-def _block_order(ids, config):
-  """distmult in two parts: equal where signs are free, ordered elsewhere."""
-  r, s = ids
-  return Conditions(order=[((r, 1), (s, 1))], ties=[((r, 0), (s, 0), 1.0)])
+def _block_order(*parts):
+  """Nodes in two groups: equal where signs are free, `_order` elsewhere."""
+  last = len(parts)
+
+  def make(ids, config):
+    r, s = ids
+    turned = list(enumerate(parts))
+    return Conditions(
+      order=[((r, last + i), (s, last + j)) for i, j in turned],
+      ties=[((r, i), (s, j), 1.0) for i, j in turned],
+    )
+
+  return make
 
 
 def _complex_block(ratio):
@@ -365,14 +374,27 @@ MODEL_BLOCKS = {
   "Disj": joint_conditions.disjoint((0, 1, 2, 3)),
 }
 BLOCK_DISTMULT = {
-  "RelImp": _block_order,
-  "RevImp": _block_order,
+  "RelImp": _block_order(0),
+  "RevImp": _block_order(0),
   "Symm": lambda ids, _: Conditions(),
   "Inter": joint_conditions.with_ties(
     joint_conditions.mixture((1,)), (0,), 1.0
   ),
   "Disj": joint_conditions.with_ties(
     joint_conditions.disjoint((1,)), (0,), -1.0
+  ),
+}
+BLOCK_BLOCKS = {
+  "RelImp": _block_order(0, 1, 2, 3),
+  "RevImp": _block_order(0, 2, 1, 3),
+  "Symm": lambda ids, _: Conditions(
+    ties=[((ids[0], part), (ids[0], part + 1), 1.0) for part in (1, 5)]
+  ),
+  "Inter": joint_conditions.with_ties(
+    joint_conditions.mixture((4, 5, 6, 7)), (0, 1, 2, 3), 1.0
+  ),
+  "Disj": joint_conditions.with_ties(
+    joint_conditions.disjoint((4, 5, 6, 7)), (0, 1, 2, 3), -1.0
   ),
 }
 BLOCK_COMPLEX = {

@@ -323,23 +323,28 @@ def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
   True
 
   Args:
-    model: "distmult" or "complex".
+    model: "distmult", "complex" or "blocks".
     share: of the numbers, in (0, 1]; 1 for all of them.
 
   Returns:
     The model; the same object for the same arguments.
   """
   model = get_model(model)
-  if model not in (DISTMULT, COMPLEX):
+  blocks = {
+    DISTMULT: rule_conditions.BLOCK_DISTMULT,
+    COMPLEX: rule_conditions.BLOCK_COMPLEX,
+    BLOCKS: rule_conditions.BLOCK_BLOCKS,
+  }
+  if model not in blocks:
     raise InputError(
-      f"model {model.name} has no block of ordered numbers; distmult and "
-      "complex have"
+      f"model {model.name} has no block of ordered numbers; distmult, complex "
+      "and blocks have"
     )
   if not 0 < share <= 1:
     raise InputError(f"the share of ordered numbers is {share}, not in (0, 1]")
   if share == 1:
     return model
-  cuts = 1 if model is DISTMULT else 2
+  cuts, halves = model.parts, min(model.parts, 2)
 
   def mask(size):
     return np.arange(size) >= size - max(1, round(share * size))
@@ -360,12 +365,8 @@ def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
     parts=2 * cuts,
     to_nodes=to_nodes,
     from_nodes=from_nodes,
-    ordered=lambda dim: np.tile(mask(dim // cuts), cuts),
-    conditions=(
-      rule_conditions.BLOCK_DISTMULT
-      if cuts == 1
-      else rule_conditions.BLOCK_COMPLEX
-    ),
+    ordered=lambda dim: np.tile(mask(dim // halves), halves),
+    conditions=blocks[model],
   )
 
 
