@@ -63,7 +63,7 @@ def application(
   answering = answers.Answers(fitted)
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")
-  batcher = batching.Batcher(ranker.MAX_BATCH, sizes=ranker.BATCHES)
+  batcher = batching.Batcher(ranker.MAX_BATCH)
   built = app.build(
     answering, batcher, hosts=hosts, compilations=lambda: counted() - before
   )

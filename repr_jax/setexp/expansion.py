@@ -230,31 +230,39 @@ def score_entities(
   Returns:
     Higher is better, [X], finite.
   """
-  nothing = jnp.zeros(model.side.constants.shape[1], model.side.xi.dtype)
-  by_features = lax.cond(
-    ranking.scores[0] != 0,
-    lambda: (
-      ranking.scores[0]
-      * row_lib.product(model.features, _weights(model, query, ranking))
-    ),
-    lambda: nothing,
+
+  def by_features():
+    weights = _weights(model, query, ranking)
+    return ranking.scores[0] * row_lib.product(model.features, weights)
+
+  def by_gaussian():
+    return _gaussian_scores(model, query, ranking, model.side)
+
+  def by_cosine():
+    return ranking.scores[-1] * cosine_scores.scores(
+      _cosine(model), model.side.mean, _direction(model, query, ranking)
+    )
+
+  kinds = [by_features, by_gaussian, by_cosine]
+  used = jnp.stack(
+    [
+      ranking.scores[0] != 0,
+      jnp.any(ranking.scores[GAUSSIAN] != 0),
+      ranking.scores[-1] != 0,
+    ]
   )
-  by_gaussian = lax.cond(
-    jnp.any(ranking.scores[GAUSSIAN] != 0),
-    lambda: _gaussian_scores(model, query, ranking, model.side),
-    lambda: nothing,
+
+  def mixed():
+    nothing = jnp.zeros(model.side.constants.shape[1], model.side.xi.dtype)
+    return sum(
+      lax.cond(used[i], kind, lambda: nothing) for i, kind in enumerate(kinds)
+    )
+
+  # One kind alone needs no sum with zeros, which takes longer than a product.
+  alone = jnp.sum(used) == 1
+  return lax.switch(
+    jnp.where(alone, jnp.argmax(used), len(kinds)), [*kinds, mixed]
   )
-  by_cosine = lax.cond(
-    ranking.scores[-1] != 0,
-    lambda: (
-      ranking.scores[-1]
-      * cosine_scores.scores(
-        _cosine(model), model.side.mean, _direction(model, query, ranking)
-      )
-    ),
-    lambda: nothing,
-  )
-  return by_features + by_gaussian + by_cosine
 
 
 def score_rows(
