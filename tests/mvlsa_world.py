@@ -43,6 +43,8 @@ def config(world: pathlib.Path) -> Config:
     offsets=3,
     ahead=1,
     windows=(2,),
+    documents=0,
+    eigenvalue_power=0.0,
     columns=30,
     t=30,
     m=6,

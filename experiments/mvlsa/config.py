@@ -64,11 +64,9 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   offsets: int = flag(
-    15,
-    "Preceding words: one view for each distance up to this.",
-    minimum=0,
-    only=_WORDS,
-  )
+    0, "Preceding words: one view for each distance up to this (thesis: 15).",
+    minimum=0, only=_WORDS,
+  )  # fmt: skip
   ahead: int = flag(
     0,
     "Following words: one view for each distance up to this.",
@@ -76,12 +74,13 @@ class Config:
     only=_WORDS,
   )
   windows: Sequence[int] = flag(
-    (), "Widths of windows: sums of offset views, one view each.", minimum=1,
-    only=_WORDS,
+    (2, 5, 10), "Words on both sides of a word, one view for each width; none "
+    "in the thesis.", minimum=1, only=_WORDS,
   )  # fmt: skip
   documents: int = flag(
-    0, "Sentences of --text in a document, for a view of the documents that "
-    "words are in; 0 for none.", minimum=0, only={**_WORDS, "text": GIVEN},
+    30, "Sentences of --text in a document, for a view of the documents that "
+    "words are in; 0 for none, as in the thesis or if lines are shuffled.",
+    minimum=0, only={**_WORDS, "text": GIVEN},
   )  # fmt: skip
   spelling: bool = flag(
     False, "Add a view of what character n-grams predict of the vectors that "
@@ -141,7 +140,10 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   nonlinearity: str = flag(
-    "power", "Nonlinearity n of the counts.", choices=KINDS, only=_FITTED
+    "ppmi",
+    "Nonlinearity n of the counts (thesis: power).",
+    choices=KINDS,
+    only=_FITTED,
   )
   power: float = flag(
     0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITTED
@@ -193,7 +195,7 @@ class Config:
     )},
   )  # fmt: skip
   eigenvalue_power: float = flag(
-    0.0,
+    0.5,
     "Scale columns of the vectors by this power of their eigenvalues "
     "(thesis: 0).",
     minimum=0,
@@ -284,12 +286,6 @@ class Config:
     for entry in self.group_nonlinearity:
       Weighting(_pair(entry)[1], self.power, self.smoothing)
     self.group_weight("")
-    furthest = max(self.offsets, self.ahead)
-    if max(self.windows, default=0) > furthest:
-      raise InputError(
-        f"--windows={max(self.windows)}: words are counted up to a distance of "
-        f"{furthest}; raise --offsets and --ahead"
-      )
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
     if self.spelling and self.mesh:
