@@ -44,6 +44,7 @@ def config(world: pathlib.Path) -> Config:
     ahead=1,
     windows=(2,),
     documents=0,
+    spelling=False,
     eigenvalue_power=0.0,
     columns=30,
     t=30,

@@ -83,8 +83,9 @@ class Config:
     minimum=0, only={**_WORDS, "text": GIVEN},
   )  # fmt: skip
   spelling: bool = flag(
-    False, "Add a view of what character n-grams predict of the vectors that "
-    "the other views give.", only={**_WORDS, "method": "memory"},
+    True, "Add to views of --text one of what character n-grams predict of the "
+    "vectors that all other views give; in memory without --mesh only.",
+    only={**_WORDS, "method": "memory", "text": GIVEN},
   )  # fmt: skip
   columns: int = flag(
     20_000, "Most frequent words that are columns of text views.", minimum=1,
@@ -288,8 +289,6 @@ class Config:
     self.group_weight("")
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
-    if self.spelling and self.mesh:
-      raise InputError("--spelling is not read with --mesh; leave it out")
     if self.view_weights != "given" and self.mesh:
       raise InputError(
         f"--view_weights={self.view_weights} is not read with --mesh"
@@ -314,6 +313,12 @@ class Config:
         raise InputError(
           f"--values: {value!r} is not a setting of --study={self.study}"
         )
+
+  @property
+  def spelled(self) -> bool:
+    """Whether the fit has a view of spelling."""
+    whole = self.method == "memory" and not self.mesh
+    return self.spelling and bool(self.text) and whole
 
   def weighting(self, group: str) -> Weighting:
     """Nonlinearity and truncation of a group of views."""

@@ -155,7 +155,7 @@ def factors(
       problem.held[key] = factor
       problem.report(f"factor of {view.name}")
     made[view.name] = problem.held[key]
-  if config.spelling and views is problem.data.views:
+  if config.spelled and views is problem.data.views:
     whole = (SPELLING, *made, str(config))
     if whole not in problem.held:
       problem.held[whole] = _spelling(problem, config, made)
@@ -251,7 +251,7 @@ def shares(fitted: multiview.MVLSA, names: Sequence[str]) -> dict[str, float]:
 def names(problem: Problem) -> list[str]:
   """The views of the run's fit."""
   known = [view.name for view in problem.data.views]
-  return weighted(known + [SPELLING] * problem.config.spelling, problem.config)
+  return weighted(known + [SPELLING] * problem.config.spelled, problem.config)
 
 
 def weighted(names: Iterable[str], config: Config) -> list[str]:

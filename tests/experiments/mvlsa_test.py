@@ -282,6 +282,13 @@ def test_windows_are_symmetric_whatever_offsets_have_views(world):
   np.testing.assert_array_equal(counts, counts.T)
 
 
+def test_spelling_goes_with_text_in_memory(config):
+  text = dataclasses.replace(config, spelling=True)
+  assert text.spelled
+  for change in ({"text": ()}, {"mesh": "rows:2"}, {"method": "stream"}):
+    assert not dataclasses.replace(text, **change).spelled
+
+
 def test_vectors_without_text_bring_their_words(world, config):
   lines = [f"{w} {i} {i % 3}\n" for i, w in enumerate(["cat", ",", "dog", "x"])]
   (world / "given.txt").write_text("".join(lines))
@@ -328,7 +335,6 @@ def test_views_that_cannot_be_fused_are_named(world, config, problem):
     ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
     ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
     ({"keep_factors": True, "mesh": "rows:2"}, "--keep_factors is not read"),
-    ({"spelling": True, "mesh": "rows:2"}, "--spelling is not read"),
   ],
 )
 def test_bad_settings_are_refused(config, change, message):
@@ -370,8 +376,8 @@ def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):
   flags = [
     f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
     f"--store={tmp_path / 'store'}", f"--workdir={tmp_path / 'run'}",
-    "--offsets=2", "--windows=", "--documents=0", "--m=5", "--k=3", "--t=30",
-    "--neighbors=cat,unknown",
+    "--offsets=2", "--windows=", "--documents=0", "--nospelling", "--m=5",
+    "--k=3", "--t=30", "--neighbors=cat,unknown",
   ]  # fmt: skip
   ended = _command(*flags)
   assert ended.returncode == 0, ended.stderr
