@@ -56,6 +56,11 @@ _GROUPS = (
   ("vectors_", "vectors"),
 )
 
+_NO_VIEW = (
+  "no view is left; give --windows, --offsets or --documents, or another "
+  "source of views"
+)
+
 
 class Data(NamedTuple):
   """Vocabulary and views of a run.
@@ -134,12 +139,11 @@ def sources(config: Config, text: Sequence[str]) -> list[Source]:
   """
   made: list[Source] = []
   if text:
-    made.append(
-      text_source(
-        text, offsets=config.offsets, ahead=config.ahead,
-        columns=config.columns,
+    behind, ahead = (max([x, *config.windows]) for x in _distances(config))
+    if behind or ahead:
+      made.append(
+        text_source(text, offsets=behind, ahead=ahead, columns=config.columns)
       )
-    )  # fmt: skip
     if config.documents:
       made.append(document_source(text, lines=config.documents))
   symmetry = "intersection"
@@ -176,9 +180,11 @@ def load(config: Config, words: vocab.Vocab, text: Sequence[str]) -> Data:
   root = pathlib.Path(config.store) / "views"
   counted: list[View] = []
   named = sources(config, text)
-  if named or not config.walks:
+  if named:
     counted = collection.collect(words, named, root)
-  for width in config.windows:
+  elif not config.walks:
+    raise InputError(_NO_VIEW)
+  for width in config.windows if text else ():
     counted.append(_window(root, counted, width))
   if config.walks:
     counted.append(_walks(root, config, words))
@@ -188,11 +194,23 @@ def load(config: Config, words: vocab.Vocab, text: Sequence[str]) -> Data:
 def choose(config: Config, counted: Sequence[View]) -> list[View]:
   """The views of the fit: all but those that are dropped or too small.
 
+  Distances that only windows need are counted, but no views of the fit.
+
   Args:
     config: what was asked for.
     counted: every view.
   """
   kept = _without(counted, config.drop_views)
+  behind, ahead = _distances(config)
+  far = {
+    view.name
+    for name, most in (("text_behind_", behind), ("text_ahead_", ahead))
+    for view in kept
+    if view.name.startswith(name) and int(view.name[len(name) :]) > most
+  }
+  kept = [view for view in kept if view.name not in far]
+  if not kept:
+    raise InputError(_NO_VIEW)
   known = [int(counts.observed(view.matrix).sum()) for view in kept]
   large = [v for v, rows in zip(kept, known) if rows >= config.min_rows]
   if not large:
@@ -201,6 +219,11 @@ def choose(config: Config, counted: Sequence[View]) -> list[View]:
       " lower --min_rows"
     )
   return _fitting(large)
+
+
+def _distances(config: Config) -> tuple[int, int]:
+  """How many preceding and following words have views of their own."""
+  return config.offsets, config.ahead
 
 
 def _fitting(views: Sequence[View]) -> list[View]:
