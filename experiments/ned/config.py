@@ -108,7 +108,7 @@ class Config:
     100, "Numbers in those vectors.", minimum=1, only=_FIELDS
   )
   model: str | None = config.flag(
-    None, "Directory linker/ of a run of the ladder.", only=_MODEL
+    None, "Work directory of a run of the ladder, or its linker/.", only=_MODEL
   )
   mentions: str | None = config.flag(
     None,

@@ -350,7 +350,7 @@ def load(
   """Reads a linker.
 
   Args:
-    directory: what `save` wrote.
+    directory: what `save` wrote, or a run of the ladder.
     kb: file of entities to link against instead of the model's own.
     add_entities: file of entities to add.
 
@@ -358,9 +358,15 @@ def load(
     The linker; what is not one is an `InputError`.
   """
   root = pathlib.Path(directory)
+  if (root / "linker" / "linker.json").exists():
+    root = root / "linker"
   path = root / "linker.json"
   if not path.exists():
-    raise InputError("--model: holds no linker (linker.json)", path=root)
+    raise InputError(
+      "--model: holds no linker (linker.json); --mode=ladder trains one into "
+      "linker/ of its --workdir",
+      path=root,
+    )
   record = json_files.read_json(path)
   stored = array_files.read_npz(root / "rankers.npz")
   try:
