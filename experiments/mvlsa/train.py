@@ -318,7 +318,12 @@ def _row_weights(
   weights = []
   for view in views:
     if scipy.sparse.issparse(view.matrix):
-      totals = jnp.asarray(np.asarray(view.matrix.sum(axis=1)).reshape(-1, 1))
+      summed = host_views.of_rows(
+        lambda x: np.asarray(x.sum(axis=1)).reshape(-1, 1),
+        view.matrix,
+        data.own_part(config, view.matrix.shape[0]),
+      )
+      totals = jnp.asarray(summed)
       weights.append(
         np.asarray(multiview.row_weights(totals, config.row_power))
       )

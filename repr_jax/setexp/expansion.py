@@ -240,7 +240,7 @@ def score_entities(
 
   def by_cosine():
     return ranking.scores[-1] * cosine_scores.scores(
-      _cosine(model), model.side.mean, _direction(model, query, ranking)
+      cosine_side(model), model.side.mean, _direction(model, query, ranking)
     )
 
   kinds = [by_features, by_gaussian, by_cosine]
@@ -313,7 +313,7 @@ def score_rows(
     encoded = gaussian.Natural(*(x.T for x in jax.vmap(natural)(rows)))
     side = gaussian_scores.entity_side(encoded)
     cosines = cosine_scores.scores(
-      cosine_scores.of_rows(_cosine(model), model.side, side.mean),
+      cosine_scores.of_rows(cosine_side(model), model.side, side.mean),
       side.mean,
       _direction(model, query, ranking),
     )
@@ -371,7 +371,7 @@ def contributions(
     gaussian.Natural(*(x[:, entity] for x in model.entities)),
   )
   chosen = jnp.where(ranking.scores[0] != 0, own, 0)
-  side, toward = _cosine(model), _direction(model, query, ranking)
+  side, toward = cosine_side(model), _direction(model, query, ranking)
   weight = ranking.scores[-1]
   if side.inputs is None:
     apart = (model.side.mean[:, entity] - side.center) * side.scale
@@ -438,7 +438,8 @@ def _weights(model, query, ranking):
   )  # fmt: skip
 
 
-def _cosine(model) -> cosine_scores.Side:
+def cosine_side(model: Model) -> cosine_scores.Side:
+  """The entities' side of the cosine score."""
   if model.cosine is not None:
     return model.cosine
   return cosine_scores.prepare(model.side.mean)
@@ -446,7 +447,7 @@ def _cosine(model) -> cosine_scores.Side:
 
 def _direction(model, query, ranking):
   """The query of the cosine score, of length 1, [d]."""
-  side, weights = _cosine(model), jnp.asarray(query.weights)
+  side, weights = cosine_side(model), jnp.asarray(query.weights)
   members = query_members(model, query)
   means = gaussian.to_moments(members)[0]
 
