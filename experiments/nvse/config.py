@@ -286,8 +286,8 @@ class Config(BaselineConfig):
   )
   hubness: float = config.flag(
     0.0,
-    "Share of the mean cosine to the 100 nearest entities (in a sample, of "
-    "8,192 or more) that is taken off a score, to keep hubs down.",
+    "Share of the mean cosine to the 100 nearest entities (sampled above "
+    "8,192) that is taken off a score, to keep hubs down.",
     minimum=0,
     only=_COSINE,
   )
