@@ -283,17 +283,6 @@ def _finished(
   return [trained, *(other for _, other in others)]
 
 
-def _puzzle(run: runlib.Run, asked: Config) -> None:
-  puzzle.puzzle_rows(
-    run,
-    asked.puzzle_runs,
-    asked.seed,
-    asked.mixing,
-    asked.cap,
-    asked.region,
-  )
-
-
 def finished_run(
   directory: pathlib.Path,
 ) -> tuple[data.KnowledgeBase, evaluate.Trained, Config]:
@@ -360,7 +349,7 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   with vmapped_runs.Group("elkb", members, _VOLATILE, _EXTENDABLE) as group:
     each = group.prepare(functools.partial(config.from_mapping, Config))
     if common.task in ("puzzle", "mine"):
-      execute = _puzzle if common.task == "puzzle" else mining.mine
+      execute = puzzle.puzzle_rows if common.task == "puzzle" else mining.mine
       for i, asked in each.items():  # the compiled program serves all of them
         group.attempt(i, execute, group.runs[i], asked)
         group.finish(i)
@@ -398,7 +387,7 @@ def main(argv: list[str]) -> None:
   with runlib.Run("elkb", volatile=_VOLATILE, extendable=_EXTENDABLE) as run:
     if asked.task == "puzzle":
       if not run.finished:
-        _puzzle(run, asked)
+        puzzle.puzzle_rows(run, asked)
     elif asked.task == "mine":
       if not run.finished:
         mining.mine(run, asked)

@@ -405,7 +405,7 @@ def test_offsets_are_named_by_their_facts(tmp_path):
 @pytest.mark.long
 def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
   for model, floor in (("B", 0.26),):
-    found = puzzle.solve_puzzle(model, 4, 0, 0.8, 0.2)
+    found = puzzle.solve_puzzle(model, Config(puzzle_runs=4))
     assert found[True][0].reciprocal.mean() >= floor
     assert found[True][1] <= 1e-5
     assert found[False][0].reciprocal.mean() < 0.1
