@@ -40,7 +40,9 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """
   quick = size == "quick"
   kb = data.from_wordnet(
-    500 if quick else 5000, 0, "animal.n.01" if quick else None
+    Config(held_out=500, below="animal.n.01")
+    if quick
+    else Config(held_out=5000)
   )
   rows: list[dict] = []
   outcomes = {}

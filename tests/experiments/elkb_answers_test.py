@@ -26,7 +26,14 @@ def _base(folder: pathlib.Path):
   ):
     (folder / name).write_text("\n".join(map("\t".join, rows)) + "\n")
   (folder / "r").write_text(_RULES)
-  kb = data.read(*(str(folder / x) for x in "tvwr"))
+  kb = data.read(
+    Config(
+      train=str(folder / "t"),
+      valid=str(folder / "v"),
+      test=str(folder / "w"),
+      rules=str(folder / "r"),
+    )
+  )
   rng = np.random.default_rng(0)
   shapes = (len(kb.entities), 4), (len(kb.relations), 4)
   tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
