@@ -43,7 +43,8 @@ def _base(folder: pathlib.Path):
 def _ask(kb, trained, relation, entity, side, **changes):
   query = kb.relations.index(relation), kb.entities.index(entity), side
   grounds = answers.Grounds(kb)
-  return answers.answer(kb, trained, grounds, query, 9, 1.0, **changes)
+  answering = answers.Answerer(kb, trained, grounds, 1.0, **changes)
+  return answering.best(query, 9)
 
 
 def test_answers_say_why(tmp_path):
@@ -80,7 +81,7 @@ def test_facts_of_rules_in_training_are_implied_not_known(tmp_path):
 def test_discoveries_are_the_best_answers(tmp_path):
   kb, trained = _base(tmp_path)
   grounds = answers.Grounds(kb)
-  rows = answers.discover(kb, trained, grounds, 5, 1.0, 4)
+  rows = answers.Answerer(kb, trained, grounds, 1.0).discover(5, 4)
   every = []
   for head, relation in np.unique(grounds.made.facts[:, :2], axis=0).tolist():
     names = kb.relations[relation], kb.entities[head]

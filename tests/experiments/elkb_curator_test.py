@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments.elkb import curator, data, evaluate
+from experiments.elkb import answers, curator, data, evaluate
 from experiments.elkb.config import Config
 from repr_jax import errors
 from repr_jax.kb import scores
@@ -36,13 +36,8 @@ def opened(tmp_path):
   trained = evaluate.Trained("distmult", scores.Params(*tables), "distmult")
 
   def make():
-    return curator.Curator(
-      kb,
-      trained,
-      1.0,
-      lambda relation, side: np.ones(len(kb.entities), bool),
-      tmp_path / "decisions.tsv",
-    )
+    answering = answers.Answerer(kb, trained, answers.Grounds(kb), 1.0)
+    return curator.Curator(answering, tmp_path / "decisions.tsv")
 
   return make
 
