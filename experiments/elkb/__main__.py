@@ -118,8 +118,8 @@ def _print_query(able: Sequence[answers.Answerer], asked: Config) -> None:
       }
     )
   if asked.json:
-    record = {"query": asked.ask, "systems": told}
-    print(json.dumps(record, ensure_ascii=False))
+    asking = {"query": asked.ask, "systems": told}
+    print(json.dumps(asking, ensure_ascii=False))
     return
   print(f"{asked.ask}:")
   for record in told:

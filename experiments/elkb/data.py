@@ -125,9 +125,9 @@ def load(config: Config) -> KnowledgeBase:
 
 def read(config: Config) -> KnowledgeBase:
   """Reads the three files of facts; their folder names the knowledge base."""
-  train, *others = map(str, (config.train, config.valid, config.test))
+  train, valid, test = map(str, (config.train, config.valid, config.test))
   splits = triples.read_splits(
-    train, *others, config.columns, config.duplicates
+    train, valid, test, config.columns, config.duplicates
   )
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
