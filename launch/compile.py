@@ -68,13 +68,11 @@ def record(
     if "RESOURCE_EXHAUSTED" not in str(error):
       raise
     needed = _bytes_needed(str(error))
-    raise InputError(
-      _too_large(program.name, topology, needed, count)
-    ) from error
+    raise InputError(_too_large(program, topology, needed, count)) from error
   seconds = time.monotonic() - began
   figures = compiled.figures(made, count)
   if topology.memory is not None and figures.memory > topology.memory:
-    raise InputError(_too_large(program.name, topology, figures.memory, count))
+    raise InputError(_too_large(program, topology, figures.memory, count))
   estimate = None
   if figures.cycles and topology.clock:
     estimate = figures.cycles / topology.clock
@@ -94,28 +92,32 @@ def record(
 
 
 def _too_large(
-  name: str, topology: topologies.Topology, needed: float | None, devices: int
+  program: Program,
+  topology: topologies.Topology,
+  needed: float | None,
+  devices: int,
 ) -> str:
   """One line: what does not fit, and what would.
 
   Args:
-    name: of the program.
+    program: the program.
     topology: what it was compiled for.
     needed: bytes of a device; None where the compiler does not tell.
     devices: that share the program.
   """
   limit = topology.memory or 0.0
-  line = f"{name!r} does not fit a device of {topology.name}"
+  line = f"{program.name!r} does not fit a device of {topology.name}"
   if needed is None or not limit:
-    return f"{line}; share it by --mesh over more devices or lower the sizes"
+    more = "share it by --mesh over more devices or " if program.shared else ""
+    return f"{line}; {more}lower the sizes"
   times = needed / limit
-  count = 1 << math.ceil(math.log2(devices * times))
-  return (
-    f"{line}: it needs {needed / 2**30:.1f} of {limit / 2**30:.1f} GiB; "
-    f"tables over {count} devices fit"
-    + (f" ({topologies.holding(count)})" if topology.platform == "tpu" else "")
-    + f", or sizes of {math.floor(100 / times)} % of these"
-  )
+  line += f": it needs {needed / 2**30:.1f} of {limit / 2**30:.1f} GiB; "
+  if program.shared:
+    count = 1 << math.ceil(math.log2(devices * times))
+    held = topologies.holding(count) if topology.platform == "tpu" else ""
+    line += f"tables over {count} devices fit" + f" ({held})" * bool(held)
+    line += ", or "
+  return line + f"sizes of {math.floor(100 / times)} % of these fit"
 
 
 def _bytes_needed(said: str) -> float | None:

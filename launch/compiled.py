@@ -98,7 +98,7 @@ def moved(text: str, devices: int) -> dict[str, float]:
 
   Args:
     text: a compiled program, in which a loop's body stands once.
-    devices: in a group, for what a reduce-scatter started from.
+    devices: in a group; a reduce-scatter's result is 1 / devices of its input.
   """
   total: dict[str, float] = defaultdict(float)
   for line in text.splitlines():

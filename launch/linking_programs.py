@@ -64,7 +64,7 @@ def ned(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
       bags,
       noise,
       shape((n, d)),
-      shape((2,)),
+      shape((n, 2)),
       shape.key(n),
     ),
   )

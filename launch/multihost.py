@@ -10,9 +10,9 @@ srun --kill-on-bad-exit python -m launch.multihost --
     joins the processes that SLURM (or a TPU or GPU pod) has started, by
     JAX's own detection of the cluster
 
-The first process writes the work directory and is heard here. A process that
-dies ends the job, and its log is named; the same command then resumes from
-the last checkpoint.
+The first process writes the work directory, and its output is shown. A process
+that dies ends the job, and its log is named; the same command then resumes
+from the last checkpoint.
 """
 
 import os

@@ -119,7 +119,7 @@ def load(path: str) -> tuple[str, list[str], list[space.Added]]:
 
 
 def _line(error: Exception, path: str) -> int | None:
-  """The last line of the file on the way to an error."""
+  """The last line of the sweep file in an error's traceback."""
   if isinstance(error, SyntaxError) and error.filename == path:
     return error.lineno
   lines = [
@@ -131,7 +131,7 @@ def _line(error: Exception, path: str) -> int | None:
 
 
 def directory_name(flags: Mapping[str, Any]) -> str:
-  """A name for a work directory: readable, and another for other flags."""
+  """A readable name for a work directory; other flags give another name."""
   texts = {name: _text(flags[name]) for name in sorted(flags)}
   whole = ",".join(f"{name}={text}" for name, text in texts.items())
   plain = re.sub(r"[^\w.+=,-]", "-", whole)
@@ -207,8 +207,8 @@ def is_finished(
 ) -> bool:
   """Whether a run with these flags has ended in its directory.
 
-  Where the flags differ the run is started: the experiment knows which of them
-  may, and says so where they may not.
+  If flags differ, the run is started: the experiment knows which flags may
+  differ, and refuses the others.
 
   Args:
     root: directory above all work directories.
@@ -225,7 +225,7 @@ def is_finished(
   now = _comparable(values)
   if any(now[key] != stored[key] for key in now.keys() & stored.keys()):
     return False
-  # An experiment may keep fewer flags than it has; then the sweep knows.
+  # An experiment may record only some of its flags; the sweep's note has all.
   noted = read_json(_note(root, name)) or {}
   return stored.keys() >= now.keys() or _comparable(noted) == now
 
@@ -286,7 +286,8 @@ def jobs(plan: Plan, group_size: int) -> list[Job]:
   for run in plan.runs:
     if not run.finished:
       shared = {k: v for k, v in run.flags.items() if k not in plan.vmap_over}
-      # What has results of other flags is the experiment's to refuse, alone.
+      # A run whose directory has results of other flags gets a process of its
+      # own, in which the experiment refuses it.
       stale = (run.directory / "results.json").exists()
       alone = group_size < 2 or not plan.vmap_over or stale
       key = run.name if alone else json.dumps(shared, default=str)

@@ -140,4 +140,8 @@ def programs(
       f"--mesh: {experiment} runs on one device; leave --mesh out"
     )
   made = meshes.make_mesh(mesh, chosen.axes, devices)
-  return chosen.programs({**chosen.sizes, **given}, Shapes(made, devices[0]))
+  size, shapes = {**chosen.sizes, **given}, Shapes(made, devices[0])
+  return (
+    program._replace(shared=program.shared and bool(chosen.axes))
+    for program in chosen.programs(size, shapes)
+  )

@@ -48,7 +48,7 @@ class Sweep:
       executor: where they run.
       limit: jobs at a time.
       best: keeps the best run.
-      shown: where to speak.
+      shown: shows progress.
     """
     self.failures: list[Failure] = []
     self._plan, self._executor, self._limit = sweep, executor, limit

@@ -21,10 +21,12 @@ class Program(NamedTuple):
   Attributes:
     name: as a user calls it.
     lower: gives JAX's lowered program, which has `compile`.
+    shared: whether a mesh of devices can share it.
   """
 
   name: str
   lower: Callable[[], Any]
+  shared: bool = True
 
 
 class Shapes(NamedTuple):

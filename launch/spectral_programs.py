@@ -87,6 +87,7 @@ def mvlsa(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
         block_words=words,
         block_questions=questions,
       ),
+      shared=False,
     )
 
 

@@ -9,7 +9,7 @@ from experiments.run import tables
 from launch import results
 
 DAGGER = "†"
-_SHOWN = 8  # Figures of the chosen setting that are told.
+_SHOWN = 8  # Figures of the chosen setting that are listed.
 
 
 def to_csv(lines: Sequence[results.Line]) -> str:

@@ -1,10 +1,12 @@
 """The error for input that cannot be used, with file and line."""
 
 import contextlib
+import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 _LONGEST = 2000  # Characters of a message; what a file holds may be longer.
+_LONGEST_NAME = 200  # Comparing a longer one with all names takes too long.
 
 
 class InputError(ValueError):
@@ -33,6 +35,22 @@ class InputError(ValueError):
     if self.path is not None:
       place = f"{self.path}:{line}: " if line is not None else f"{self.path}: "
     super().__init__(place + message)
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+  """The end of a message on an unknown name: the most similar known one.
+
+  Args:
+    name: as given.
+    known: names that there are.
+
+  Returns:
+    " (did you mean 'NAME'?)", or "" if none is similar.
+  """
+  if len(name) > _LONGEST_NAME:
+    return ""
+  close = difflib.get_close_matches(name, sorted(known), n=1)
+  return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 @contextlib.contextmanager

@@ -16,6 +16,8 @@ import jax
 import jax.monitoring
 import pytest
 
+gc.disable()  # until all is imported, which stays
+
 _ROOT = pathlib.Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT / "tests"))  # for `tiers` and `doors`
 import rounded_products  # noqa: E402
@@ -27,6 +29,8 @@ if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
   _flags = [
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
+    # Programs of tests are too small for parts that are compiled side by side.
+    "--xla_cpu_parallel_codegen_split_count=1",
   ]
   # This halves compiling. Newer versions and libtpu know no such flag, and end
   # the process.
@@ -35,7 +39,7 @@ if not os.environ.get("REPR_JAX_TEST_OPTIMIZED"):
   os.environ["XLA_FLAGS"] = " ".join(
     [*_flags, os.environ.get("XLA_FLAGS", "")]
   ).strip()
-_MOST_MAPS = 25_000
+_MOST_MAPS = 36_000
 _MOST_CACHED = 2 << 30  # bytes of compiled programs
 _TESTS: list[int] = []  # one entry for each test that has ended
 # Files that take longest, from the longest.
@@ -72,6 +76,9 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = _cache_folder(config)
   config.compilation_cache = folder  # type: ignore[attr-defined]
   jax.config.update("jax_compilation_cache_dir", folder)
+  # For programs that tests start.
+  os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+  os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
   # Loading takes a third of the time of compiling, also for small programs.
   jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
@@ -104,6 +111,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
   items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
+def pytest_collection_finish() -> None:
+  """Leaves what was imported out of later collections of garbage."""
+  gc.freeze()
+  gc.enable()
+
+
 def pytest_runtest_teardown(
   item: pytest.Item, nextitem: pytest.Item | None
 ) -> None:
@@ -118,7 +131,7 @@ def pytest_runtest_teardown(
   if (another_file or len(_TESTS) % 50 == 0) and maps.exists():
     with maps.open("rb") as lines:
       count = sum(1 for _ in lines)
-    if count > (_MOST_MAPS if another_file else 2 * _MOST_MAPS):
+    if count > (_MOST_MAPS if another_file else 50_000):
       jax.clear_caches()
       gc.collect()
 

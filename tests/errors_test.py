@@ -27,3 +27,10 @@ def test_a_long_message_keeps_both_of_its_ends():
   text = str(errors.InputError("begin " + "x" * 10_000 + " end", path="a"))
   assert text.startswith("a: begin") and text.endswith("end")
   assert len(text) < 2000
+
+
+def test_the_most_similar_name_is_suggested():
+  known = {"oak", "elm", "tree"}
+  assert errors.did_you_mean("oka", known) == " (did you mean 'oak'?)"
+  assert errors.did_you_mean("fir", known) == ""
+  assert errors.did_you_mean("oak" * 1000, known | {"oak" * 1001}) == ""

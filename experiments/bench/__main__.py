@@ -19,7 +19,7 @@ from repr_jax import errors
 from repr_jax.data.io import files
 
 _SUITE = flags.DEFINE_string(
-  "suite", None, "Name of the suite, a module of experiments/bench."
+  "suite", None, f"The suite: {', '.join(suites.names())}."
 )
 _SIZE = flags.DEFINE_enum(
   "size", "small", ["small", "full"], "Size of the problems."

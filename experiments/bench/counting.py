@@ -7,10 +7,10 @@ corpus is drawn from Zipf's law over a fixed vocabulary, in sentences of 5 to
 44 words; "full" has 5 million tokens. On two cores a full run of one round
 takes about three minutes.
 
-gensim has no views by offset: its step is the counting of pairs of adjacent
-words in `Phrases`, one offset of the fifteen. GloVe's `cooccur` (15 words
-behind, not weighted, all offsets in one matrix) takes part where the
-environment variable GLOVE_COOCCUR names the program.
+gensim does not count by offset; its contender is `Phrases`, which counts
+adjacent pairs, one offset of the fifteen. GloVe's `cooccur` (the 15 words
+before, unweighted, all offsets in one matrix) takes part if the environment
+variable GLOVE_COOCCUR holds the path of the program.
 """
 
 import os
@@ -51,7 +51,7 @@ def corpus(tokens: int, words: int) -> Corpus:
     words: size of the vocabulary.
 
   Returns:
-    The corpus; word ids fall in frequency.
+    The corpus; smaller word ids are more frequent.
   """
   rng = np.random.default_rng(0)
   chance = 1 / np.arange(1, words + 1)
@@ -62,7 +62,7 @@ def corpus(tokens: int, words: int) -> Corpus:
 
 
 def _on_disk(tokens: int, words: int) -> Corpus:
-  """Writes the corpus once; workers are killed, so they cannot clean up."""
+  """Writes the corpus once per user and size; it is left on the disk."""
   data = corpus(tokens, words)
   folder = pathlib.Path(tempfile.gettempdir())
   folder /= f"repr_jax-counting-{os.getuid()}-{tokens}-{words}"
@@ -161,7 +161,7 @@ def _glove(data: Corpus) -> int:
 
 
 def _quality(data: Corpus, result: Any) -> dict[str, float]:
-  """Pairs counted and distinct pairs, equal for contenders that agree."""
+  """Pairs counted and distinct pairs; contenders that agree have the same."""
   del data
   if not isinstance(result, list):
     return {}

@@ -8,9 +8,9 @@ sentences of 25 words, each with a mention; bm25s, with its numpy backend, is
 asked for the same words in the sentences alone, all queries in one call.
 Max-margin vectors: 10,000 entities, 50 steps each, against a loop over the
 entities in numpy. Belief propagation: see the suite of that name. With
---scaling, from a dump of Wikipedia that repeats its pages: bags of words of all
-entities, and all that disambiguation reads of it before it is trained, which is
-prior, candidates, word vectors and bags; the increase of memory stays as it is.
+--scaling, a dump of Wikipedia repeats its pages. It is read for bags of words
+of all entities, and for all that disambiguation needs before training: prior,
+candidates, word vectors and bags. Memory must not grow with the copies.
 """
 
 import bz2

@@ -5,7 +5,7 @@ python -m experiments.bench --suite=link_training [--size=full]
 Documents of 4 to 64 mentions with up to 7 candidates and 100 words around
 each: ours pads documents of like length into batches of 256 mentions. The same
 model in torch takes one document a step without padding, as the published
-programs do, or ("torch, batches") the very batches of ours. All use Adam.
+programs do, or, as "torch, batches", the same batches. All use Adam.
 """
 
 import functools

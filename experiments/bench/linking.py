@@ -146,7 +146,7 @@ def _softmax(scores, mask):
 
 
 def _graph(x, chances, mask):
-  """The features of `linking.graph_features`; every text is another."""
+  """The features of `linking.graph_features`, as if no two texts were equal."""
   m, count = len(x.nodes), len(x.degrees)
   links = np.zeros((count, count), np.float32)
   fits = x.edges[:, 0] != x.edges[:, 1]

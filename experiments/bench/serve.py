@@ -123,7 +123,7 @@ class _Served:
     fitted = ranker.Ranker(data.opened, ())
     fitted.warm_up(answers.MAX_RESULTS)
     self.compilations = server.Compilations()
-    self.batcher = batching.Batcher(max_batch)
+    self.batcher = batching.Batcher(max_batch, sizes=ranker.BATCHES)
     config = uvicorn.Config(
       app.build(answers.Answers(fitted), self.batcher),
       log_config=None, access_log=False, lifespan="off", ws="none",

@@ -2,17 +2,19 @@
 
 python -m experiments.bench --suite=setexp [--size=full]
 
-BM25: 80,000 documents of 60 tokens, the 100 best, queries of 5 and of 40
-tokens, one at a time; bm25s with its numpy backend and the same formula.
+BM25: 80,000 documents of 60 tokens; queries of 5 and of 40 tokens, one at a
+time, ask for the 100 best. The peer is bm25s with its numpy backend and the
+same formula.
 Bayesian Sets: 77,845 entities with 105,448 features and about 4.9 million
-counts, queries of three entities, the 100 best; scipy's product of the binary
-matrix with the weights, which are computed for each query there too. Other
-forms have no peer and are shown beside it, and SetExpan has none either.
-Word2vecf: a million pairs of the same table; gensim's skip-gram learns from a
-file of two-word sentences, entity and context, half as many as there are
-pairs, for it takes each of the two words as the center once. Its negatives are
-drawn for each pair, ours for a batch. A full run of five rounds takes about
-two minutes on two cores.
+counts; queries of three entities ask for the 100 best. The peer of the
+Bernoulli form multiplies scipy's binary matrix by the weights, which it also
+computes for each query. The Poisson and Gaussian forms and SetExpan have no
+peer.
+Word2vecf: a million pairs of the same table. The peer is gensim's skip-gram on
+a file of two-word sentences, an entity and a context. It takes each of the two
+words as the center once, so it gets half as many sentences as there are pairs.
+It draws negatives for each pair, ours for each batch.
+A full run of five rounds takes about two minutes on two cores.
 
 Each call answers several queries, so that it lasts long enough to time.
 """

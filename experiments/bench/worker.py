@@ -18,7 +18,7 @@ from experiments.run import memory
 
 # A sample of at least this long: shorter calls are repeated and averaged.
 _SAMPLE_SECONDS = 0.1
-# After a first call of this length no second is spent on finding out.
+# After a first call this long, samples are single calls, without a trial call.
 _LONG_SECONDS = 20.0
 
 

@@ -1,7 +1,7 @@
 """Chapter 6, first half, in the main job: mentions of WordNet's instances.
 
-The collection is licensed that the thesis used (TAC 2014), so the same task
-is made of WordNet's glosses, which name one another's instances.
+The thesis' collection (TAC 2014) is licensed. The same task is made of
+WordNet's glosses instead, which name one another's instances.
 """
 
 import dataclasses
@@ -106,17 +106,17 @@ def _note(config: Config) -> str:
       "A query is one mention of an entity; its other mentions are relevant, "
       "and those of other entities with the same name stay in the collection"
     )
-  seen = (
-    f"{config.judged_share:.0%} of what BM25 found, and no relevant mention "
-    "besides, so that it is above AP"
+  judged = (
+    f"only {config.judged_share:.0%} of what BM25 found as judged; relevant "
+    "mentions that BM25 missed do not count, so infAP is above AP"
   )
   if config.pool is not None:
-    seen = "the judgments of --pool"
+    judged = "the judgments of --pool alone"
   return (
     f"{asked}. Weights of ensembles are chosen on every second query, figures "
-    f"are of the other half; infAP sees {seen}. The thesis' are of TAC 2014 "
-    "and not comparable: BM25 54.5, its best ensemble 55.8 infAP; alone LSA "
-    "40.1, MVLSA 37.1, multilabel VAE 41.0, multinomial VAE 50.9. "
+    f"are of the other half. infAP takes {judged}. The thesis' figures are of "
+    "TAC 2014 and not comparable: BM25 54.5, its best ensemble 55.8 infAP; "
+    "alone LSA 40.1, MVLSA 37.1, multilabel VAE 41.0, multinomial VAE 50.9. "
     "python -m experiments.cmr --preset=cmr_thesis "
     "runs all of its settings on a collection of news."
   )

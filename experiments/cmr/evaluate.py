@@ -264,7 +264,7 @@ def compare(
     seed: of the bootstrap.
 
   Returns:
-    The other less the one, where both have the measure.
+    The other system less the one, over queries that have the measure in both.
   """
   gaps = {}
   for name in ("map", "infAP"):
@@ -286,8 +286,8 @@ def _halves(task: task_lib.Task) -> tuple[list[str], list[str]]:
   names = [task.mentions[row].id for row in task.queries]
   if len(names) < 2:
     raise InputError(
-      "there is one query alone: a weight is chosen on every second one, and "
-      "figures are of the others"
+      "one query alone is too few: weights are chosen on every second query, "
+      "and figures are of the others"
     )
   return names[::2], names[1::2]
 

@@ -50,7 +50,7 @@ class Grounds:
   def __init__(self, kb: data.KnowledgeBase):
     """Derives all that the rules imply."""
     self._kb = kb
-    # Training may have implied facts, which nobody said.
+    # Training facts may include implied ones; these are not given facts.
     sizes = len(kb.entities), len(kb.relations), len(kb.entities)
     train, implied = (
       np.ravel_multi_index(x.T, sizes)

@@ -84,7 +84,8 @@ class Config:
   rules: str | None = config.flag(
     None,
     "File of rules, also as AMIE, AnyBURL or _cons files; WordNet's facts come "
-    "with rules. The kind of a rule is a built-in one or module:NAME.",
+    "with rules. The kind of a rule is a built-in one (see "
+    "experiments/README.md) or module:NAME.",
     only=_LINK,
   )
   min_confidence: float = config.flag(
@@ -99,7 +100,10 @@ class Config:
     20, "Least support of a mined rule.", minimum=1, only=_MINE
   )
   kinds: tuple[str, ...] = config.flag(
-    (), "Kinds of rules to mine; all where not given.", only=_MINE
+    (),
+    "Kinds of rules to mine, as RelImp,RevImp. Default: all but Path, Inter "
+    "and Disj, which are not mined.",
+    only=_MINE,
   )
   add_implied: bool = config.flag(
     False,
@@ -184,6 +188,13 @@ class Config:
     maximum=0.9,
     only=_CANDIDATES,
   )
+  relation_dropout: float = config.flag(
+    0.0,
+    "Dropout rate of the components of a question's relation.",
+    minimum=0,
+    maximum=0.9,
+    only=_CANDIDATES,
+  )
   num_negatives: int = config.flag(
     200, "Unknown facts for each fact in an epoch.", minimum=1, only=_SGD
   )
@@ -222,8 +233,9 @@ class Config:
   )
   regularizer: str = config.flag(
     "l2",
-    "Cubed moduli (n3) or squares (l2).",
-    choices=("n3", "l2"),
+    "Cubed moduli (n3), squares (l2), or squares of query vectors and answers "
+    "(dura, for models whose score is a product).",
+    choices=("n3", "l2", "dura"),
     only=_CANDIDATES,
   )
   scale: float = config.flag(
@@ -231,12 +243,13 @@ class Config:
   )
   mixing: float = config.flag(
     0.8,
-    "lambda of PropTrans, Path and Inter rules.",
+    "Weight lambda of the first antecedent in PropTrans, Path and Inter rules.",
     only={"task": ("link", "puzzle", "mine")},
   )
   cap: float = config.flag(
     0.2,
-    "Box of B's PropTrans, TypeImp, Path and Disj, and of --slack.",
+    "Largest coordinate of an entity where rules need a box: PropTrans, "
+    "TypeImp, Path and Disj in model B, and --slack.",
     only={"task": ("link", "puzzle", "mine")},
   )
   region: str = config.flag(
@@ -246,7 +259,9 @@ class Config:
     choices=("box", "ball"),
     only={"task": ("link", "puzzle", "mine")},
   )
-  radius: float = config.flag(1.0, "Ball of T's RelImp.", only=_BOTH)
+  radius: float = config.flag(
+    1.0, "Radius of the ball of entities for RelImp in model T.", only=_BOTH
+  )
   slack: float = config.flag(
     0.0,
     "Slack of the inequalities of one-way rules. 0 holds them exactly; above 0 "

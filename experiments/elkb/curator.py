@@ -225,11 +225,11 @@ class Curator:
       head, relation, tail, verdict = fields
       if not {head, tail} <= self._places.keys():
         raise InputError(
-          "names an entity that the run has not", path=self._path, line=line
+          "names an entity that the run lacks", path=self._path, line=line
         )
       if relation not in self._relations:
         raise InputError(
-          "names a relation that the run has not", path=self._path, line=line
+          "names a relation that the run lacks", path=self._path, line=line
         )
       fact = self._places[head], self._relations[relation], self._places[tail]
       verdicts[fact] = verdict

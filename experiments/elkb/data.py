@@ -12,7 +12,7 @@ from repr_jax import errors
 from repr_jax.data import deduction, rule_formats, triples, wordnet
 from repr_jax.data import rules as rule_files
 
-_SHOWN = 3  # Names outside training that are told.
+_SHOWN = 3  # Names outside training that a note lists.
 
 # Inverse pairs among WN18's relations, and those that are symmetric.
 _INVERSES = (

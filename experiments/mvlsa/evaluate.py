@@ -2,7 +2,7 @@
 
 import pathlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -268,12 +268,24 @@ def table(
   return tables.compare(rows, gains=gains)
 
 
-def mean(
-  results: Mapping[str, similarity.Result], names: Sequence[str] = TUNING
-) -> float:
-  """Mean figure on the tuning sets that are available."""
-  values = [results[name].value for name in names if name in results]
-  return float(np.mean(values)) if values else float("nan")
+def chosen_on(names: Iterable[str]) -> list[str]:
+  """The tuning sets among some sets; all of them if none is a tuning set."""
+  names = list(names)
+  return [name for name in names if name in TUNING] or names
+
+
+def mean(results: Results, names: Sequence[str] = ()) -> float:
+  """Mean figure on the sets that settings are chosen on.
+
+  Args:
+    results: by set.
+    names: other sets; those without a result count as 0.
+  """
+  values = [
+    results[name].value if name in results else 0.0
+    for name in names or chosen_on(results)
+  ]
+  return float(np.mean(values))
 
 
 def paired(

@@ -10,6 +10,7 @@ import numpy as np
 from experiments.mvlsa.config import Config
 from repr_jax import multiview, ops
 from repr_jax.data import lexicons
+from repr_jax.errors import InputError
 
 _NONE = np.zeros((0, 2), np.int32)
 _counterfit = jax.jit(multiview.counterfit)
@@ -86,5 +87,10 @@ def _joined(
   read = [lexicons.read_lexicon(path, index) for path in paths]
   pairs = np.unique(np.concatenate([one for one, _ in read]), axis=0)
   missed = sum(unknown for _, unknown in read)
+  if not len(pairs):
+    raise InputError(
+      f"no pair of {', '.join(paths)} is in the vocabulary; check case and "
+      "language"
+    )
   names = ", ".join(pathlib.Path(path).name for path in paths)
   return pairs, f"{names}: {len(pairs):,} pairs, {missed:,} of other words."

@@ -29,6 +29,8 @@ from repr_jax.multiview import (
 from repr_jax.multiview.weighting import Weighting
 from repr_jax.ops import mesh as meshes
 
+_SAVE_SECONDS = 120  # between checkpoints, each [n, k + m]
+
 
 class Stages(NamedTuple):
   """Seconds of each stage of one view."""
@@ -76,28 +78,29 @@ def run(run: runlib.Run, config: Config) -> None:
   )
   # As in `mvlsa.fit`: a state of k columns would drop shared directions.
   state = place.stream(min(k + m, n))
-  start = -1
-  restored = run.restore(state)
+  start, stages = -1, np.zeros((views, len(Stages._fields)))
+  restored = run.restore((state, stages))
   if restored is not None:
-    start, state = restored
-  stages: list[Stages] = []
+    start, (state, stages) = restored
+    stages = np.array(stages)
+  saved = time.monotonic()
   groups = [[j for j in g if j > start] for g in place.groups(views)]
   for group in run.progress([g for g in groups if g], "views"):
     state, times = _group(state, group, config, n, entries, place)
     for view in group:
-      stages.append(times)
+      stages[view] = times
       run.log(view, **times._asdict(), peak_gb=memory.peak_bytes() / 1e9)
     progress.say(
       f"view {view}: draw {times.draw:.1f} s, SVD {times.svd:.1f} s, merge "
       f"{times.merge:.1f} s, peak {memory.peak_bytes() / 1e9:.1f} GB"
     )
-    if any(view % 8 == 7 for view in group):
-      run.save(view, state, check=False)
+    if time.monotonic() - saved > _SAVE_SECONDS:
+      run.save(view, (state, stages), check=False)
+      saved = time.monotonic()
   if not bool(jnp.isfinite(state.u).all()):
     raise ArithmeticError("the streamed vectors are not finite")
   name = f"{n:,} words x {views} views, m={m}, k={k}"
-  for stage in Stages._fields:
-    seconds = [getattr(times, stage) for times in stages]
+  for stage, seconds in zip(Stages._fields, stages.T):
     run.row(name, f"{stage}, median s per view", float(np.median(seconds)))
     run.row(name, f"{stage}, s in all", float(np.sum(seconds)))
   run.row(name, "peak memory, GB", memory.peak_bytes() / 1e9)
@@ -107,11 +110,9 @@ def run(run: runlib.Run, config: Config) -> None:
 
 def _extrapolate(run, name, stages, m: int, views: int) -> None:
   """Time at the thesis' m = 500: SVD and merge grow as m or faster."""
-  if not stages or m >= 500:
+  if m >= 500:
     return
-  middle = [
-    float(np.median([t[i] for t in stages[1:] or stages])) for i in (0, 1, 2)
-  ]
+  middle = np.median(stages[1:] if views > 1 else stages, axis=0).tolist()
   low = middle[0] + (middle[1] + middle[2]) * 500 / m
   high = middle[0] + (middle[1] + middle[2]) * (500 / m) ** 2
   run.row(

@@ -1,4 +1,4 @@
-"""The table of test sets: their sizes and the smallest sure differences."""
+"""The table of test sets: their sizes and smallest significant differences."""
 
 from collections.abc import Sequence
 

@@ -58,9 +58,8 @@ def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
   for label, place, config in settings:
     if name != "k" or whole is None:
       made = train.factors(problem, dataclasses.replace(config, m=rank))
-      whole = train.fit(
-        made, dataclasses.replace(config, k=most), problem.labels
-      )
+      wide = dataclasses.replace(config, k=most)
+      whole = train.fit(made, wide, problem.labels, earlier=whole, keep=True)
     vectors = train.vectors(whole.truncate(config.k), config)
     results[label] = problem.score(vectors)
     axis.append(place)

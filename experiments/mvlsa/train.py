@@ -5,6 +5,7 @@ import functools
 import pathlib
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -167,7 +168,8 @@ def fit(
   made: Factors,
   config: Config,
   labels: weights.Labels | None = None,
-  projections: bool = False,
+  earlier: multiview.MVLSA | None = None,
+  keep: bool = False,
 ) -> multiview.MVLSA:
   """The common space of some views by their factors.
 
@@ -175,7 +177,8 @@ def fit(
     made: factors by the name of the view.
     config: m, k, ridge and the weights of views.
     labels: of the problem, for --view_weights=labels.
-    projections: also compute U_j.
+    earlier: a fit with `keep`, of which other settings reuse what they can.
+    keep: whether the fit keeps what other settings can reuse.
   """
   names = weighted(made, config)
   if not names:
@@ -183,6 +186,11 @@ def fit(
   given = weights.given(list(made), config)
   chosen = {name: made[name] for name in names}
   learned = weights.learned(chosen, config, labels)
+  factors: Any = list(chosen.values())
+  if earlier is not None and earlier.factors is not None:
+    same = len(factors) == len(earlier.factors)
+    if same and all(a is b for a, b in zip(factors, earlier.factors)):
+      factors = earlier
   return multiview.fit(
     (),
     config.k,
@@ -190,8 +198,9 @@ def fit(
     ridge=config.ridge,
     relative_ridge=config.relative_ridge,
     view_weights=[given[name] * learned[name] for name in names],
-    factors=[made[name] for name in names],
-    projections=projections,
+    factors=factors,
+    keep_factors=keep,
+    projections=False,
     key=config.seed,
   )
 

@@ -13,8 +13,8 @@ from repr_jax.errors import InputError
 from repr_jax.multiview import agreement
 from repr_jax.multiview.gcca import ViewFactor
 
-_ROWS = 300  # words whose pairs a held-out view is predicted on
-_AMONG = 3000  # words with the most views that these are drawn from
+_ROWS = 300  # words drawn; a held-out view is predicted on their pairs
+_AMONG = 3000  # they are drawn from this many words with the most views
 
 
 class Labels(NamedTuple):
@@ -91,6 +91,10 @@ def learned(
   if config.view_weights == "agreement":
     by_view = agreement.view_agreement(factors)
     weights = multiview.agreement_weights(by_view, config.agreement_power)
+  elif config.view_weights == "energy":
+    weights = multiview.energy_weights(
+      factors, ridge=config.ridge, relative_ridge=config.relative_ridge
+    )
   elif config.view_weights == "heldout":
     names = [data.source(name) for name in made]
     numbers = [sorted(set(names)).index(name) for name in names]

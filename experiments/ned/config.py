@@ -80,7 +80,9 @@ class Config:
   titles: tuple[str, ...] = config.flag(
     (),
     "Further titles of the knowledge base: lines of links "
-    "article<TAB>relation<TAB>article, or JSON lines of linked documents.",
+    "article<TAB>relation<TAB>article, JSON lines of linked documents, a dump "
+    "of Wikipedia (.xml, .bz2 or .gz), or wikipedia (the small dump in "
+    "gensim's wheel).",
     only=_LADDER,
   )
   fields: tuple[str, ...] = config.flag(
@@ -92,18 +94,18 @@ class Config:
   )
   texts: tuple[str, ...] = config.flag(
     (),
-    "Further texts for those vectors: JSON lines of sentences or documents "
-    "with mentions, or plain text, in which titles are mentions.",
+    "Further texts for the vectors of --fields: JSON lines of sentences or "
+    "documents with mentions, or plain text, in which titles are mentions.",
     only=_FIELDS,
   )
   field_epochs: int = config.flag(
     8,
-    "Passes of those models over train, at most.",
+    "Passes of the models of --fields over train, at most.",
     minimum=1,
     only=_FIELDS,
   )
   field_dim: int = config.flag(
-    100, "Numbers in those vectors.", minimum=1, only=_FIELDS
+    100, "Numbers in a vector of --fields.", minimum=1, only=_FIELDS
   )
   model: str | None = config.flag(
     None, "Directory linker/ of a run of the ladder.", only=_MODEL
@@ -115,12 +117,13 @@ class Config:
   )
   kb: str | None = config.flag(
     None,
-    "Entities to link against, JSON lines with name, aliases, description; "
-    "the model's own by default.",
+    "Entities to link against, JSON lines with name, aliases, description, "
+    "in_links; the model's own by default. Without in_links, an entity counts "
+    "as one of median popularity.",
     only=_MODEL,
   )
   add_entities: str | None = config.flag(
-    None, "Entities to add to the knowledge base, in that form.", only=_MODEL
+    None, "Entities to add to the knowledge base, as for --kb.", only=_MODEL
   )
   nil: float | None = config.flag(
     None,

@@ -40,7 +40,7 @@ class Set(NamedTuple):
 
   @property
   def recall(self) -> candidates_lib.Recall:
-    """How far the candidates go."""
+    """How many gold entities are among the candidates."""
     return candidates_lib.recall(zip(self.documents, self.lists))
 
 
@@ -93,9 +93,9 @@ def dump_documents(path: str) -> Iterator[LinkedDocument]:
     path: the dump.
 
   Yields:
-    Documents named `TITLE#NUMBER`, for one article after the other: all its
-    text. Sentences without a mention belong to the part before them; an
-    article without any is one document without mentions.
+    The parts of each article in order, named `TITLE#NUMBER`; together they
+    have all its text. Sentences without a mention belong to the part before
+    them. An article without mentions is one document.
   """
   sentences = wikipedia.linked_sentences(path, all_sentences=True)
   for name, own in itertools.groupby(sentences, lambda s: s.doc):
@@ -178,17 +178,17 @@ def _check(corpus: Corpus, config: Config) -> None:
     if len(listed[: config.train_top]) > 1
   ):
     raise InputError(
-      "no mention of the training documents has its entity and another among "
-      f"its first {config.train_top} candidates, so that there is nothing to "
-      f"learn: give {more}, a --prior that knows more, or a larger --train_top"
+      "nothing to learn: no mention of the training documents has two "
+      f"candidates or more with its entity among the first {config.train_top}; "
+      f"give {more}, a --prior that knows more, or a larger --train_top"
     )
   if not corpus.validation.recall.covered:
     documents = len(corpus.validation.documents)
     other = "" if corpus.parted else "; or name others by --validation"
     raise InputError(
-      f"of the {documents} documents for validation no mention has its entity "
-      f"among its candidates, so that nothing tells when to stop: give {more}, "
-      f"of which one in ten is kept back{other}"
+      f"early stopping needs a validation mention with its entity among its "
+      f"candidates; the {documents} documents for validation have none: give "
+      f"{more}, of which one in ten is kept for validation{other}"
     )
 
 
@@ -277,8 +277,8 @@ def _tested(
   """The documents, of which one mention at least can be right or wrong."""
   if all(m.entity is None for d in documents for m in d.mentions):
     raise InputError(
-      f"none of the {len(documents)} documents to be tested on has a mention "
-      "with an entity, so that there is nothing to be right about",
+      f"none of the {len(documents)} test documents has a mention with an "
+      "entity, so accuracy cannot be measured",
       path=path,
     )
   return documents

@@ -43,7 +43,7 @@ class Source(NamedTuple):
 
   @property
   def is_json(self) -> bool:
-    """Whether the name has no suffix of a table; JSON lines then."""
+    """Whether it holds JSON lines: its name has no suffix of a table."""
     return not {".tsv", ".conll", ".csv"} & set(self.path.suffixes)
 
   def overlaps(self, other: "Source") -> bool:

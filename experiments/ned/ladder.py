@@ -329,7 +329,7 @@ def _owner(documents: list[Document]) -> np.ndarray:
 
 
 def _apart(group: EvidenceGroup) -> EvidenceGroup:
-  """Each mention on its own: one node, one text, no links say nothing."""
+  """Documents without links, so that graph features say nothing."""
   own = group.evidence
   apart = own._replace(
     nodes=np.where(own.nodes >= 0, 0, -1),

@@ -1,8 +1,9 @@
 """The local and the global model of the thesis as rungs of the ladder.
 
-Entity vectors come from AIDA's training documents and from further texts: in
-sentences with mentions these count, in plain text every title that stands in
-it does. Documents are padded to few widths and trained on side by side.
+Entity vectors come from AIDA's training documents and from further texts. An
+entity's contexts are the words around its mentions; in plain text each title
+counts as a mention. Documents are padded to a few widths and trained on in
+batches.
 """
 
 import collections
@@ -136,7 +137,8 @@ def read_text(path: str, titles: Mapping[str, int]) -> Iterator[LinkedDocument]:
     titles: entities that plain text may name.
 
   Yields:
-    A document for each sentence; that of a page has the page's name.
+    A document for each sentence. Sentences of a page have its name as their
+    id, those of plain text have none.
   """
   line = next((x for x in files.open_text(path) if x.strip()), "")
   if line.lstrip().startswith("{"):
@@ -167,7 +169,7 @@ def read_text(path: str, titles: Mapping[str, int]) -> Iterator[LinkedDocument]:
 
 
 def _named(tokens: tuple[str, ...], listed) -> Iterator[LinkedMention]:
-  """The longest titles in a sentence; its first word alone is none."""
+  """The longest titles in a sentence, except its first word alone."""
   place = 0
   while place < len(tokens):
     size = 1

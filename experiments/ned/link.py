@@ -120,14 +120,20 @@ def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
     up to it; features of the context with their parts, which add up to the
     score of the title's kind; words of the answer's title and description
     that are in the text; the mentions that support it, whose shares add up to
-    1; and the answer's in-links.
+    1; the answer's in-links; and the probability that the entity is a
+    candidate at all, with parts that add up to its log odds. "probability" is
+    that times the probability of the answer among the candidates.
   """
   support, around = _support(linked), _around(model, linked)
+  odds = np.zeros((len(linked.best), len(link_model.KNOWN_GROUPS)))
+  if model.known is not None:
+    odds = link_model.known_parts(model.known, linked.inputs)
   number = 0
   for document in linked.documents:
     words = set(candidate_features.WORD.findall(document.text.casefold()))
     for mention in document.mentions:
-      chances, best = linked.probabilities[number], int(linked.best[number])
+      known, best = float(linked.known[number]), int(linked.best[number])
+      chances = known * linked.probabilities[number]
       record: dict[str, Any] = {
         "doc": document.id, "start": mention.start, "end": mention.end,
         "surface": mention.surface, "entity": None, "probability": 0.0,
@@ -160,6 +166,12 @@ def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
             for surface, share in support[number]
           ],
           "in_links": answer.in_links,
+          "known": round(known, 4),
+          "log_odds": round(float(odds[number].sum()), 4),
+          "log_odds_parts": {
+            k: round(float(x), 4)
+            for k, x in zip(link_model.KNOWN_GROUPS, odds[number])
+          },
         }
       yield record
       number += 1

@@ -1,13 +1,19 @@
-"""A trained linker in a directory: rankers, entities, links, NIL threshold."""
+"""A trained linker in a directory: rankers, entities, links, NIL model.
+
+The rankers say which candidate is meant if one is. Whether one is, is a
+logistic regression on features of the best candidate (`Known`); the product of
+both is the probability of the answer.
+"""
 
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from repr_jax import kb as kb_lib
 from repr_jax import linking
 from repr_jax.data.documents import (
   candidate_features,
@@ -15,7 +21,7 @@ from repr_jax.data.documents import (
   title_kinds,
 )
 from repr_jax.data.documents.candidate_files import Document
-from repr_jax.data.documents.entity_base import EntityBase
+from repr_jax.data.documents.entity_base import Entity, EntityBase
 from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
 from repr_jax.data.io import array_files, files, json_files
 from repr_jax.errors import InputError
@@ -23,6 +29,31 @@ from repr_jax.linking import candidate_graph, context_kinds
 
 TOP = 30  # candidates of a mention
 GROUPS = ("prior", "name", "document", "context", "graph")
+# What tells whether the entity is a candidate at all, by kind: features of the
+# best candidate, its score, its log probability, and a constant.
+_KNOWN_FEATURES = tuple(
+  (place, "alias" if place in candidate_features.BY_LINKS else group)
+  for place, group in enumerate(candidate_features.GROUPS)
+  if "popularity" not in candidate_features.NAMES[place]
+)
+_KNOWN_KINDS = (*(x for _, x in _KNOWN_FEATURES), "score", "score", "usual")
+KNOWN_GROUPS = tuple(dict.fromkeys(_KNOWN_KINDS))
+_RIDGE = 10.0
+_POPULARITY = ("in_links", "out_links", "popularity")
+
+
+class Known(NamedTuple):
+  """Logistic regression: is the mention's entity among its candidates?
+
+  Attributes:
+    mean: mean of each feature, [k].
+    scale: standard deviation of each feature, [k].
+    weights: of the scaled features, [k].
+  """
+
+  mean: np.ndarray
+  scale: np.ndarray
+  weights: np.ndarray
 
 
 class Contexts(NamedTuple):
@@ -46,6 +77,7 @@ class LinkModel(NamedTuple):
     base: the knowledge base.
     threshold: answers with a smaller probability are NIL.
     by_links: whether the rankers see counts of training links.
+    known: whether the entity is a candidate; None takes that for certain.
   """
 
   rankers: list[linking.Rankers]
@@ -53,6 +85,7 @@ class LinkModel(NamedTuple):
   base: EntityBase
   threshold: float
   by_links: bool = False
+  known: Known | None = None
 
 
 class Linked(NamedTuple):
@@ -62,7 +95,10 @@ class Linked(NamedTuple):
     documents: the documents.
     groups: their arrays.
     best: place of each mention's answer, int [n]; -1 without candidates.
-    probabilities: mean probabilities of the candidates, [n, c].
+    probabilities: mean probabilities of the candidates if one of them is
+      meant, [n, c].
+    known: probability that one of them is meant, [n].
+    inputs: what that was told from, [n, k].
     parts: mean parts of their scores by `GROUPS`, [n, c, 5].
     scores: mean scores, which the parts add up to, [n, c].
     arrays: contexts and kinds of the candidates' titles.
@@ -72,6 +108,8 @@ class Linked(NamedTuple):
   groups: list[EvidenceGroup]
   best: np.ndarray
   probabilities: np.ndarray
+  known: np.ndarray
+  inputs: np.ndarray
   parts: np.ndarray
   scores: np.ndarray
   arrays: title_kinds.KindArrays
@@ -108,7 +146,7 @@ def join_features(
 def without(
   group: EvidenceGroup, places: Sequence[int], shapes: bool = True
 ) -> EvidenceGroup:
-  """Documents some features of which are 0, so that they tell nothing.
+  """The documents with some features set to 0, for ablations.
 
   Args:
     group: the documents.
@@ -146,7 +184,8 @@ def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
   if not groups:
     none = np.zeros((count, TOP))
     return Linked(
-      documents, groups, np.full(count, -1), none,
+      documents, groups, np.full(count, -1), none, np.zeros(count),
+      np.zeros((count, len(_KNOWN_KINDS))),
       np.zeros((count, TOP, len(GROUPS))), none, arrays,
     )  # fmt: skip
   made = []
@@ -156,7 +195,70 @@ def link(model: LinkModel, documents: Sequence[Document]) -> Linked:
     made.append((np.asarray(decision.probabilities), parts, scores))
   chances, parts, scores = (np.mean(x, axis=0) for x in zip(*made))
   best = np.where(chances.any(axis=1), chances.argmax(axis=1), -1)
-  return Linked(documents, groups, best, chances, parts, scores, arrays)
+  inputs = _known_inputs([x for own in features for x in own], best, chances,
+                         scores)  # fmt: skip
+  known = (best >= 0).astype(float)
+  if model.known is not None:
+    known /= 1 + np.exp(-known_parts(model.known, inputs).sum(axis=1))
+  return Linked(
+    documents, groups, best, chances, known, inputs, parts, scores, arrays
+  )
+
+
+def _known_inputs(
+  features: Sequence[np.ndarray],
+  best: np.ndarray,
+  chances: np.ndarray,
+  scores: np.ndarray,
+) -> np.ndarray:
+  """What tells whether an entity is a candidate; 0 without candidates, [n, k].
+
+  Args:
+    features: of the candidates of each mention, [candidates, f].
+    best: place of each answer, [n]; -1 without candidates.
+    chances: probabilities, [n, c].
+    scores: the scores, [n, c].
+  """
+  inputs = np.zeros((len(best), len(_KNOWN_KINDS)))
+  places = [place for place, _ in _KNOWN_FEATURES]
+  for row in np.flatnonzero(best >= 0).tolist():
+    place = best[row]
+    p = float(np.clip(chances[row, place], 1e-6, 1))
+    inputs[row] = [
+      *features[row][place, places], scores[row, place], np.log(p), 1.0
+    ]  # fmt: skip
+  return inputs
+
+
+def fit_known(inputs: np.ndarray, covered: np.ndarray) -> Known:
+  """Fits the regression.
+
+  Args:
+    inputs: `Linked.inputs` of mentions with candidates, [n, k].
+    covered: whether their entity is among the candidates, bool [n].
+  """
+  mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
+  mean[-1], scale = 0.0, np.where(scale > 1e-6, scale, 1.0)
+  table = ((inputs - mean) / scale).astype(np.float32)
+  weights = kb_lib.fit_logistic(
+    table, covered.astype(np.float32), np.ones(len(table), np.float32), _RIDGE
+  )
+  return Known(mean, scale, np.asarray(weights))
+
+
+def known_parts(known: Known, inputs: np.ndarray) -> np.ndarray:
+  """Parts of the log odds that the entity is a candidate; they add up to them.
+
+  Args:
+    known: the regression.
+    inputs: what it is told, [n, k].
+
+  Returns:
+    Parts by `KNOWN_GROUPS`, [n, groups].
+  """
+  single = (inputs - known.mean) / known.scale * known.weights
+  kinds = np.asarray([KNOWN_GROUPS.index(x) for x in _KNOWN_KINDS])
+  return single @ np.eye(len(KNOWN_GROUPS))[kinds]
 
 
 def decision_parts(
@@ -199,11 +301,15 @@ def save(directory: pathlib.Path, model: LinkModel) -> None:
   }
   for field, value in model.contexts.params._asdict().items():
     arrays[f"kinds/{field}"] = np.asarray(value)
+  assert model.known is not None
+  for field, value in model.known._asdict().items():
+    arrays[f"known/{field}"] = value
   array_files.write_npz(directory / "rankers.npz", **arrays)
   entity_base.write_entities(
     directory / "entities.jsonl.gz", model.base.entities.values()
   )
   record = {
+    "typical": _typical(model.base.entities.values()),
     "threshold": model.threshold,
     "rankers": len(model.rankers),
     "by_links": model.by_links,
@@ -213,6 +319,29 @@ def save(directory: pathlib.Path, model: LinkModel) -> None:
   }
   with files.atomic_write(directory / "linker.json") as out:
     json.dump(record, out, ensure_ascii=False)
+
+
+def _typical(entities: Iterable[Entity]) -> dict[str, float]:
+  """Medians of the fields of popularity where they are known."""
+  table = np.asarray([[getattr(x, f) for f in _POPULARITY] for x in entities])
+  return {
+    field: float(np.median(own[own > 0])) if (own > 0).any() else 0.0
+    for field, own in zip(_POPULARITY, table.T)
+  }
+
+
+def _filled(
+  entities: Iterable[Entity], typical: Mapping[str, float]
+) -> list[Entity]:
+  """Entities of a user, with typical popularity where theirs is unknown."""
+  return [
+    x._replace(
+      in_links=x.in_links or round(typical["in_links"]),
+      out_links=x.out_links or round(typical["out_links"]),
+      popularity=x.popularity or typical["popularity"],
+    )
+    for x in entities
+  ]
 
 
 def load(
@@ -264,6 +393,10 @@ def load(
         )
       ),
     )
+    typical = {x: float(record["typical"][x]) for x in _POPULARITY}
+    known = Known(*(stored[f"known/{field}"] for field in Known._fields))
+    if len(known.weights) != len(_KNOWN_KINDS):
+      raise ValueError(known.weights.shape)
     threshold, by_links = float(record["threshold"]), bool(record["by_links"])
   except (KeyError, TypeError, ValueError, AttributeError) as error:
     raise InputError("is not a linker of this version", path=path) from error
@@ -272,8 +405,10 @@ def load(
     for entity, number in own.items():
       counts[entity] = counts.get(entity, 0) + number
   entities = entity_base.read_entities(kb or root / "entities.jsonl.gz")
+  if kb:
+    entities = _filled(entities, typical)
   if add_entities:
-    entities += entity_base.read_entities(add_entities)
+    entities += _filled(entity_base.read_entities(add_entities), typical)
   links = candidate_features.Links(mentions, counts)
   base = entity_base.build_base(entities, links)
-  return LinkModel(rankers, contexts, base, threshold, by_links)
+  return LinkModel(rankers, contexts, base, threshold, by_links, known)

@@ -117,6 +117,7 @@ def _row(record: Mapping[str, Any]) -> str:
     other = [f"{x['surface']} {x['share']:.0%}" for x in why["mentions"][:3]]
     if other:
       reasons += f"; mentions: {', '.join(other)}"
+    reasons += f"; in the knowledge base {why['known']:.0%}"
   entity = "NIL" if record["nil"] else record["entity"]
   cells = (
     record["surface"], entity, f"{record['probability']:.2f}",

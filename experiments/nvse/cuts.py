@@ -24,12 +24,13 @@ class Cuts(NamedTuple):
 
   Attributes:
     weights: of the evidence, [5].
-    fixed: results of every query that were best on the first half.
-    f1: mean over units of the F1 by way of cutting: "cut", "fixed", "best".
+    fixed: the one number of results that was best on the first half.
+    f1: mean F1 over units, by how lists are cut: "cut" by chances, "fixed" at
+      `fixed`, "best" at the best place of each query.
     gain: F1 of the cut less that of the fixed number, paired over units.
-    size: mean of |log(results kept / members there are)|.
+    size: mean of |log(results kept / size of the set)|.
     error: expected calibration error of the first results.
-    base: the same for one chance for all, the share that is relevant.
+    base: the same if every chance were the share of relevant results.
     rows: mean chance, share relevant and number of results in each bin.
   """
 

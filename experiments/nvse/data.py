@@ -1,7 +1,6 @@
 """Corpora of entities: which reader, and features that are counted once."""
 
 import collections
-import dataclasses
 import hashlib
 import itertools
 import math
@@ -24,12 +23,13 @@ from repr_jax.data.entities import (
   sentences,
   skip_grams,
 )
-from repr_jax.data.io import json_files
+from repr_jax.data.io import files, json_files
 from repr_jax.data.wordnet import instances
 from repr_jax.errors import InputError
 from repr_jax.setexp import from_scipy
 
 _COMMON = 12  # names that are shown
+_OF_WORDNET = 30  # most frequent features of WordNet that are dropped
 _NAMED = ("wordnet", "synthetic")
 _STORE = "runs/nvse-features"  # of configurations that name none
 
@@ -159,7 +159,7 @@ def _build(config: Config) -> features.FeatureTable:
   table = features.build(
     counter.watch(stream) if config.contexts else stream,
     names,
-    drop_most_frequent=config.drop_most_frequent,
+    drop_most_frequent=_dropped(config),
     min_count=config.min_count,
     max_sentences=config.max_sentences or None,
   )
@@ -207,6 +207,13 @@ def _stream(
     yield from own
 
 
+def _dropped(config: Config) -> int | None:
+  """Most frequent features to drop; None for those that are spread evenly."""
+  if config.drop_most_frequent is None and "wordnet" in config.corpus:
+    return _OF_WORDNET
+  return config.drop_most_frequent
+
+
 def _check(table: features.FeatureTable, config: Config) -> None:
   """Refuses a corpus that cannot relate any two entities."""
   shared = np.bincount(table.counts.indices, minlength=len(table.features)) > 1
@@ -227,13 +234,7 @@ def _shared(table: features.FeatureTable, least: int) -> features.FeatureTable:
   """
   having = np.bincount(table.counts.indices, minlength=len(table.features))
   kept = np.flatnonzero(having >= least)
-  if len(kept) == len(table.features):
-    return table
-  return dataclasses.replace(
-    table,
-    counts=table.counts[:, kept].sorted_indices(),
-    features=[table.features[i] for i in kept.tolist()],
-  )
+  return table if len(kept) == len(table.features) else table.take(kept)
 
 
 def _heaviest(table: features.FeatureTable, most: int) -> features.FeatureTable:
@@ -253,11 +254,7 @@ def _heaviest(table: features.FeatureTable, most: int) -> features.FeatureTable:
   kept = np.sort(
     np.concatenate([heaviest[beside[heaviest] == x][:most] for x in (0, 1)])
   )
-  return dataclasses.replace(
-    table,
-    counts=table.counts[:, kept].sorted_indices(),
-    features=[table.features[i] for i in kept.tolist()],
-  )
+  return table.take(kept)
 
 
 def _synthetic(seed: int) -> features.FeatureTable:
@@ -278,7 +275,7 @@ def _key(config: Config) -> str:
   """A name for the table; it changes with sources, contents and pruning."""
   parts: list = [
     config.form,
-    config.drop_most_frequent,
+    _dropped(config),
     config.min_count,
     config.min_entities,
     config.max_sentences,
@@ -303,5 +300,8 @@ def _key(config: Config) -> str:
 
 def _mark(path: str) -> tuple[str, int, int]:
   """A file with its size and time, which change with its contents."""
-  status = os.stat(path)
+  try:
+    status = os.stat(path)
+  except OSError as error:
+    raise InputError(files.explain(error), path=path) from error
   return os.path.abspath(path), status.st_size, status.st_mtime_ns

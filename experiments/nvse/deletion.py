@@ -130,7 +130,7 @@ def printed_shares(
 
 
 def random_queries(counts: sp.csr_array, number: int) -> list[Query]:
-  """Queries of entities that have nothing in common but having features."""
+  """Queries of entities with features, drawn at random."""
   usable = np.flatnonzero(np.diff(counts.indptr) > 0)
   rng = np.random.default_rng(0)
   return [
@@ -147,7 +147,7 @@ def _lists(
   k: int,
   rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-  """k features by each list; the decoder's may be features of no use."""
+  """k features by each list; the entity may lack some of the decoder's."""
   parts = system.contributions(query, [entity])[0].by_feature(row.shape[1])
   expected = system.rationale(query)
   return {

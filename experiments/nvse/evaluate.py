@@ -129,6 +129,8 @@ def evaluate(
   folder.mkdir(parents=True, exist_ok=True)
   models = _models(run.directory, opened, prepared)
   peers = [opened.system(name) for name in config.systems]
+  if config.lsa_plain:
+    peers.append(_plain_lsa(config, opened.table, say))
   peers += systems.ablations(opened.model, opened.ranking.pooling)
   compared, texts = {}, []
   for name, tasks, measures in (
@@ -163,6 +165,16 @@ def _compare(
   return comparison.compare(
     tasks, candidates, peers, measures, fixed=fixed, share=share, say=say
   )
+
+
+def _plain_lsa(config, table, say) -> systems.System:
+  """LSA at its defaults, of all features of the corpus but contexts."""
+  plain = dataclasses.replace(config, contexts=False, max_features=0)
+  wide = data.open_table(plain, say)
+  assert wide.entities == table.entities
+  fitted = systems.baseline("lsa", wide.counts, config.seed)
+  named = systems.with_features(fitted, wide.counts, wide.features)
+  return named._replace(name="lsa-plain")
 
 
 def _models(

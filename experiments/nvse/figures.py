@@ -20,12 +20,12 @@ _CURVE = 50
 
 
 class Task(NamedTuple):
-  """A query with what it should bring up.
+  """A query and the entities that it should return.
 
   Attributes:
     id: unique.
     unit: what a bootstrap draws: tasks of one unit are averaged.
-    stratum: of the number of sentences.
+    stratum: class of its members' numbers of sentences.
     query: the query.
     relevant: rows that should come first.
     hidden: rows that are not ranked, the query's own among them.
@@ -186,7 +186,7 @@ def compare(
 
 
 def detectable(difference: significance.Difference) -> float:
-  """The smallest true difference that a comparison of this size finds.
+  """The smallest true difference that a comparison of this size detects.
 
   With power .8 at the level .05 it is (1.96 + .84) standard errors; the 95 %
   interval of the bootstrap is 2 x 1.96 of them wide.

@@ -140,7 +140,7 @@ def read_answers(
     The file of judged queries that was written, in `folder`.
 
   Raises:
-    InputError: a file is not of this page, or has places that are none.
+    InputError: a file was not saved by this page, or a place is out of range.
   """
   path = folder / KEY
   if not path.exists():
@@ -169,7 +169,7 @@ def _judged(source, number, known, places, judge, table) -> dict[str, Any]:
     or not isinstance(places, dict)
     or set(places) - set(known["lists"])
   ):
-    raise InputError(f"query {number} is not of the page", path=source)
+    raise InputError(f"query {number} is not on the page", path=source)
   for place in places.values():
     if place is not None and (type(place) is not int or not 0 < place <= most):
       raise InputError(

@@ -22,7 +22,7 @@ from repr_jax.setexp import train as steps
 
 MODEL = "model"
 _LOOK = 2_000  # Entities of the training set whose bound is measured.
-_CAPACITY = 1024  # Epochs whose history a checkpoint has room for, in steps.
+_CAPACITY = 1024  # A checkpoint has room for a multiple of so many epochs.
 
 
 class Trained(NamedTuple):
@@ -272,6 +272,6 @@ def _word_vectors(
     f"nvse: {(place >= 0).sum():,} of {len(words):,} features start at a "
     "word vector"
   )
-  # As the drawn ones: a sum over an entity's features has a spread of 1.
+  # Scaled as a random layer is: sums over an entity's features have spread 1.
   per_entity = max(table.counts.nnz / table.counts.shape[0], 1.0)
   return array / np.float32(scale * np.sqrt(per_entity))

@@ -19,7 +19,7 @@ from repr_jax.setexp.systems import System
 
 WEIGHTS = (-0.1, -0.2, -0.35, -0.5, -0.75, -1.0)
 _FIRST = 20  # results among which unwanted ones are counted
-_LEAST = 3  # wanted entities that are left to come up
+_LEAST = 3  # wanted entities that must be left to find
 _MEMBERS = 3  # of the wanted and of the unwanted set
 _PER_PAIR = 2  # queries of two sets that overlap
 

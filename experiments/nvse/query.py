@@ -105,7 +105,14 @@ def build(
   old = [m for m in members if m.name.casefold() not in by_key]
   added = [m for m in members if m.name.casefold() in by_key]
   rows = resolve_names(table, [member.name for member in old])
-  for member, row in zip(old, rows):
+  first: dict[int, str] = {}
+  for member, row in zip(old, rows.tolist()):
+    if row in first:
+      raise InputError(
+        f"{first[row]!r} and {member.name!r} are both {table.names[row]!r}: "
+        "name it once and raise its weight"
+      )
+    first[row] = member.name
     if table.counts.indptr[row] == table.counts.indptr[row + 1]:
       raise InputError(
         f"{member.name!r} has no features left after pruning: leave it out, "
@@ -306,7 +313,7 @@ def prompt(
 
 
 def _complete(names: Sequence[str]) -> None:
-  """Lets the tabulator complete names, where the terminal can."""
+  """Lets TAB complete names, if the input is a terminal with readline."""
   if not sys.stdin.isatty():
     return
   try:

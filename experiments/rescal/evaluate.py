@@ -19,11 +19,12 @@ def rows_of(
   for cell, values_of in zip(cells, figures):
     for part, name in enumerate(PARTS):
       values = values_of[:, part]
-      # The thesis rounds to whole points; runs on absent pairs drawn at
-      # random are judged by their range, others by one point.
+      # The thesis rounds to whole points. Where absent pairs are drawn at
+      # random, the range of the runs decides agreement; elsewhere one point.
       limits: dict[str, Any] = {"tolerance": 1.0}
       if cell.setting == "sub":
-        limits = {"lower": values.min() - 0.5, "upper": values.max() + 0.5}
+        lower, upper = values.min() - 0.5, values.max() + 0.5
+        limits = {"lower": max(lower, 0.0), "upper": min(upper, 100.0)}
       told = cell.thesis[part] if cell.thesis else None
       rows.append(
         run.row(

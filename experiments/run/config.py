@@ -275,9 +275,10 @@ def _article(base: Any) -> str:
 
 
 def _only_text(only: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-  """For `--help`: the modes that read a flag.
+  """For `--help`: the modes that read a flag, as "Only with".
 
-  Where the default mode reads it and few do not, those that do not.
+  If the default mode reads it and at most half of the modes do not, these
+  are named instead, as "Not with".
   """
   parts, without = [], []
   for other, allowed in only.items():

@@ -121,11 +121,8 @@ class Expander:
   def train_vectors(self) -> word2vecf.Model:
     """The vectors of word2vecf, trained when first asked for."""
     if self.vectors is None:
-      counts = self.table.counts
-      if self.word2vecf_contexts == "words":
-        counts = only_words(self.table)
       self.vectors = word2vecf.fit(
-        counts,
+        word2vecf_counts(self.table, self.word2vecf_contexts),
         self.word2vecf_config,
         epochs=self.word2vecf_epochs,
         seed=self.seed,
@@ -142,10 +139,7 @@ class Expander:
       return systems.nvse(self.model, self.ranking, relative=self.relative)
     if name == "nvse+bm25":
       return systems.fuse(self.system("nvse"), self.system("bm25"), self.fusion)
-    if name not in systems.BASELINES and ":" not in name:
-      raise InputError(
-        f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}"
-      )
+    check_system(name)
     if name == "lsa":
       fitted = lsa.fit(
         self.table.counts, rank=self.lsa_rank, power=self.lsa_power,
@@ -168,6 +162,22 @@ class Expander:
       return system
     names = [f"context:{x}" for x in contexts.names]
     return systems.with_features(system, counts, names)
+
+
+def check_system(name: str) -> None:
+  """Raises `InputError` for a name that is no system."""
+  if ":" in name:
+    systems.find_baseline(name)
+  elif name not in systems.SYSTEMS:
+    raise InputError(
+      f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}, "
+      "and MODULE:NAME for one of your own"
+    )
+
+
+def word2vecf_counts(table: features.FeatureTable, kind: str) -> sp.csr_array:
+  """Counts that word2vecf trains on, [X, F], for `word2vecf_contexts`."""
+  return only_words(table) if kind == "words" else table.counts
 
 
 def only_words(table: features.FeatureTable) -> sp.csr_array:

@@ -20,7 +20,7 @@ _DATA = "REPR_JAX_DATA"
 PRESET = flags.DEFINE_string(
   "preset",
   None,
-  "Name of a packaged set of flags, as in experiments/presets; flags after it "
+  "Name of a flag file in experiments/presets, without .flags. Flags after it "
   "override it.",
 )
 

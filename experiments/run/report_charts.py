@@ -73,6 +73,7 @@ def _compared(row: Mapping[str, Any]) -> str:
 def forest(chart: report.Forest) -> str:
   """A forest plot; differences are colored by the side of zero they are on."""
   low, high = _span(chart)
+  decimals = min(max(2 - math.floor(math.log10(high - low)), 0), 6)
   zero = None if chart.sides is None else _share(0, low, high)
   items = []
   for point in chart.points:
@@ -80,9 +81,10 @@ def forest(chart: report.Forest) -> str:
     if point.lower is not None and point.upper is not None:
       ends = [_share(x, low, high) for x in (point.lower, point.upper)]
     kind, words = side(chart, point)
-    sign = "+" if chart.sides and point.value > 0 else ""
+    shown = round(float(point.value), decimals) + 0.0  # no negative zero
+    sign = "+" if chart.sides and shown > 0 else ""
     track = _track(_share(point.value, low, high), ends, None, zero)
-    value = sign + report_labels.number(float(point.value), 3)
+    value = f"{sign}{shown:.{decimals}f}"
     note = "; ".join(filter(None, (words, point.note)))
     items.append(_item(kind, name(point.label), track, value, note))
   marks = [(_share(x, low, high), _tick(x)) for x in ticks(low, high)]

@@ -71,7 +71,7 @@ def _table(table: report.Table) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-  """Words or a number; the printer of tables escapes the bar itself."""
+  """A cell's text or number; `printer.to_markdown` escapes the bar."""
   if isinstance(value, str):
     return _plain(report_labels.label(value).text)
   return report_labels.number(value)

@@ -54,7 +54,7 @@ WORKDIR = flags.DEFINE_string(
   "workdir",
   None,
   "Directory of the run: flags, metrics, results, plots and checkpoints. The "
-  "same command run again resumes there. Default: runs/NAME.",
+  "same command run again resumes there. Default: runs/EXPERIMENT.",
 )
 SEED = flags.DEFINE_integer(
   "seed", 0, "Seed of every random key of the run.", lower_bound=0
@@ -78,9 +78,9 @@ class NonFiniteError(ArithmeticError):
 class Run:
   """One run of an experiment in its work directory; a context manager.
 
-  In a job of several processes the first has the work directory; to the
-  others `directory` is a scratch one from the `with` on, and only checkpoints
-  are written together.
+  In a job of several processes only the first has the work directory. Inside
+  the `with` block, `directory` of the others is a scratch directory. All
+  processes write checkpoints together.
 
   Attributes:
     directory: the work directory.
@@ -325,8 +325,8 @@ class Run:
       self._stop(f"the vector of {words[bad]!r}", "not finite", None)
     learned = vectors.Vectors(list(words), rows)
     vectors.write_vectors(self.directory / "vectors.npz", learned, "npz")
-    # That format has no spaces in a name; of names that fall together the
-    # first stays.
+    # That format has no spaces in a name; if two names become equal, the first
+    # stays.
     joined: dict[str, int] = {}
     for row, word in enumerate(words):
       joined.setdefault("_".join(word.split()), row)

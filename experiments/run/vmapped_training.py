@@ -60,7 +60,7 @@ def alike(trees: Mapping[int, Any]) -> list[list[int]]:
   """Groups runs by the structure and the shapes of their arrays.
 
   Args:
-    trees: of each run by its place; leaves that are no arrays are compared.
+    trees: of each run by its place; leaves that are not arrays must be equal.
 
   Returns:
     Places of the runs of each group.
@@ -85,7 +85,8 @@ def train(
 
   Args:
     group: the runs.
-    learners: of the runs to train, by place, in the order of the program.
+    learners: the runs to train, by their place in the group, in the order of
+      the program's states.
     program: their states and the step.
     feed: from an epoch and which runs are active to the arguments of each call
       of the step, a tree of arrays with a leading axis of runs. Those of runs

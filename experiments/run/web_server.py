@@ -104,7 +104,7 @@ def serve(
   class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self):
-      yield  # Ours below end the process with 0, as is asked for.
+      yield  # The handlers below replace uvicorn's and end with code 0.
 
   config = uvicorn.Config(
     application, log_config=None, access_log=False, lifespan="off", ws="none",

@@ -58,7 +58,7 @@ def set_expander(wordnet: data.WordNet, config: Config) -> setexp.SetExpander:
 def knowledge_bases(
   wordnet: data.WordNet, config: Config
 ) -> tuple[list[Fact], list[Fact], dict[str, kb.Fitted]]:
-  """Fits to facts about animals, nearly all hyponyms held out, by rules."""
+  """Models of facts about animals, by rules; most hyponyms are held out."""
   inside = wordnet.subtree("animal.n.01").rows.tolist()
   names = {wordnet.names[row] for row in inside}
   every = wordnet.triples(["hypernym", "hyponym"])

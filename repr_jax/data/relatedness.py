@@ -68,10 +68,10 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
 
   Returns:
     The queries, in the order of the file. A line of another form, or a
-    candidate that stands twice for a query, is an `InputError`. If
-    hyphens allow several seeds for a query, the seed is chosen under which
-    most names also occur in other queries, else the longest. A query of one
-    line whose seed stays ambiguous is an `InputError`.
+    candidate that stands twice for a query, is an `InputError`. Hyphens can
+    make a query's seed ambiguous. Then the seed is chosen that leaves the
+    most names known from other queries; among equals, the longest. A query of
+    one line whose seed stays ambiguous is an `InputError`.
   """
   queries: dict[str, list[_Row]] = {}
   ranked = None
@@ -131,7 +131,7 @@ def _choose(
     for seed in seeds
   ]
   best = [seed for seed, count in zip(seeds, votes) if count == max(votes)]
-  # Candidates seldom all begin alike, so what they share is the seed's.
+  # Candidates seldom all begin alike, so a shared beginning is the seed's.
   if len(best) == 1 or len(rows) > 1:
     return best[-1]
   raise InputError(

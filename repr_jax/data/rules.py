@@ -18,7 +18,6 @@ lines and lines that begin with # are passed over.
 
 import csv
 import dataclasses
-import difflib
 import itertools
 import os
 import re
@@ -29,7 +28,6 @@ from repr_jax.data import rule_kinds
 from repr_jax.data.io import files
 from repr_jax.data.rule_kinds import KINDS, VARIABLES, Atom, RuleKind, Variable
 
-_LONGEST = 200  # Characters of a name that is compared with others.
 _QUOTED = re.compile(r'(?:^|(?<=[(,&]))\s*"[^"]*"(?=\s*[(),])')
 
 
@@ -102,9 +100,9 @@ def kind_by_name(name: str) -> RuleKind:
     InputError: no kind has this name; the message lists them.
   """
   if name not in KINDS:
+    close = errors.did_you_mean(name, KINDS)
     raise errors.InputError(
-      f"unknown kind of rule {name!r}{_nearest(name, KINDS)}; the kinds are "
-      f"{', '.join(KINDS)}"
+      f"unknown kind of rule {name!r}{close}; the kinds are {', '.join(KINDS)}"
     )
   return KINDS[name]
 
@@ -324,13 +322,5 @@ def _check_names(
 ) -> None:
   for name in names:
     if known is not None and name not in known:
-      close = _nearest(str(name), known)
+      close = errors.did_you_mean(str(name), known)
       raise errors.InputError(f"no {what} {name!r}{close}")
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-  """A suggestion for a message; empty if no name is close."""
-  if len(name) > _LONGEST:
-    return ""
-  close = difflib.get_close_matches(name, sorted(known), n=1)
-  return f" (did you mean {close[0]!r}?)" if close else ""

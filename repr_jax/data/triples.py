@@ -3,7 +3,7 @@
 A file has one triple on each line, separated by tabs (names may then hold
 spaces) or by blanks, as `head relation tail` unless `columns` says otherwise. A
 file whose name ends in .csv has commas, and names in double quotes may hold
-commas. A first line that names the columns is told by their names.
+commas. A first line such as `head<TAB>relation<TAB>tail` names the columns.
 """
 
 import csv
@@ -206,6 +206,11 @@ def from_named(named: list[tuple[str, str, str]]) -> Triples:
   Returns:
     The triples with sorted names.
   """
+  for i, triple in enumerate(named):
+    if len(triple) != 3 or not all(isinstance(x, str) for x in triple):
+      raise errors.InputError(
+        f"triple {i} is {triple!r}; expected three names: head, relation, tail"
+      )
   return _index([_Raw(None, list(named), None)], "count")[0]
 
 

@@ -9,6 +9,7 @@ once, and a question only adds three rows of that small table.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping
 
 import chex
@@ -25,10 +26,11 @@ from repr_jax.ops.precision import chosen_products
 
 _EPSILON = 1e-6
 # Words and questions at a time. By the TPU compiler's estimate the field's
-# 19,544 questions over 500,000 words take 1.9 s in the CPU's blocks and .62 s
-# in wide ones; each of its passes over all pairs takes .12 to .2 s.
-_BLOCKS = {"cpu": (2048, 64)}
-_WIDE = (8192, 256)
+# 19,544 questions over 500,000 words take .36 s in wide blocks: .25 s to read
+# three rows of similarities for each, the rest to find the largest of 1,024.
+_BLOCKS = {"cpu": (1024, 64)}
+_WIDE = (8192, 512)
+_TILE = (8, 128)  # numbers that a TPU compares at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,9 +80,9 @@ def solve_analogies(
     terms: rows of the distinct words that questions use, int32 [t].
     questions: positions in `terms` of a, b, c, int32 [q, 3].
     method: "add" (3CosAdd) or "mul" (3CosMul).
-    block_words: vocabulary rows compared at a time; None for 2,048 on a CPU
+    block_words: vocabulary rows compared at a time; None for 1,024 on a CPU
       and 8,192 elsewhere.
-    block_questions: questions scored at a time; None for 64 on a CPU and 256
+    block_questions: questions scored at a time; None for 64 on a CPU and 512
       elsewhere.
 
   Returns:
@@ -99,6 +101,11 @@ def solve_analogies(
   asked = jnp.pad(questions, ((0, -q % block_questions), (0, 0)))
   asked = asked.reshape(-1, block_questions, 3)
 
+  # A wide block is compared tile by tile before the numbers of a tile are.
+  tiles: tuple[int, ...] = (1, block_words)
+  if block_words >= _WIDE[0] and block_words % math.prod(_TILE) == 0:
+    tiles = (-1, *_TILE)
+
   def score_words(best, start):
     # The last block overlaps the one before rather than run past the end.
     first = jnp.minimum(start, n - block_words)
@@ -107,20 +114,19 @@ def solve_analogies(
       lax.dynamic_slice_in_dim(array, first, block_words)
     )
     plus, minus = _tables(unit @ block.T, method)
+    # A question's own words never answer it.
+    own = terms[:, None] == rows
+    plus = jnp.where(own, -jnp.inf, plus).reshape(len(terms), *tiles)
+    minus = jnp.where(own, jnp.inf, minus).reshape(len(terms), *tiles)
+    rows = rows.reshape(tiles)
 
     def score_questions(_, ids):
       a, b, c = ids.T
-      scores = plus[b] + plus[c] - minus[a]
-      own = terms[ids] - first
-      inside = (own >= 0) & (own < block_words)
-      scores = scores.at[
-        jnp.arange(block_questions)[:, None],
-        jnp.where(inside, own, block_words),
-      ].set(-jnp.inf, mode="drop")
-      top = scores.max(axis=1)
+      top, at = _first_maximum(plus[b] + plus[c] - minus[a], rows)
+      most = top.max(axis=range(1, top.ndim), keepdims=True)
       # The first index of the maximum; cheaper than argmax here.
-      at = jnp.where(scores == top[:, None], rows, n).min(axis=1)
-      return _, (top, at)
+      at = jnp.where(top == most, at, n).min(axis=range(1, top.ndim))
+      return _, (most.reshape(-1), at)
 
     _, (top, at) = lax.scan(score_questions, None, asked)
     better = top > best[0]
@@ -160,9 +166,9 @@ def evaluate_analogies(
     missing: "skip" leaves out a question with an unknown word, "wrong"
       counts it as wrong.
     empty: "error" or "warn", for a set with no question left.
-    block_words: vocabulary rows compared at a time; None for 2,048 on a CPU
+    block_words: vocabulary rows compared at a time; None for 1,024 on a CPU
       and 8,192 elsewhere.
-    block_questions: questions scored at a time; None for 64 on a CPU and 256
+    block_questions: questions scored at a time; None for 64 on a CPU and 512
       elsewhere.
 
   Returns:
@@ -204,6 +210,26 @@ def evaluate_analogies(
     answers=answers,
     sections=_by_section(result.scores, test_set.sections),
   )
+
+
+def _first_maximum(
+  scores: jax.Array, rows: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+  """Maxima of [b, tiles, ...] over the tiles, and the least row of each."""
+  if scores.shape[1] == 1:
+    return scores[:, 0], jnp.broadcast_to(rows[0], scores[:, 0].shape)
+
+  def larger(x, y):
+    keep = (x[0] > y[0]) | ((x[0] == y[0]) & (x[1] < y[1]))
+    return jnp.where(keep, x[0], y[0]), jnp.where(keep, x[1], y[1])
+
+  nothing = (
+    jnp.asarray(-jnp.inf, scores.dtype),
+    jnp.asarray(jnp.iinfo(rows.dtype).max, rows.dtype),
+  )
+  pair = (scores, jnp.broadcast_to(rows, scores.shape))
+  top, at = lax.reduce(pair, nothing, larger, (1,))
+  return top, at
 
 
 def _tables(cosine: jax.Array, method: str) -> tuple[jax.Array, jax.Array]:

@@ -232,7 +232,7 @@ def check_rows(rows: np.ndarray, size: int) -> None:
   if rows.max(initial=-1) >= size:
     raise errors.InputError(
       f"the index gives a word row {rows.max()}, but there are {size} vectors; "
-      "it belongs to others"
+      "give the index of these vectors"
     )
 
 

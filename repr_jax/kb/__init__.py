@@ -6,7 +6,7 @@
 | `score`, `score_all_heads`, `score_all_tails` | scores of facts |
 | `init_params` | random tables |
 | `reciprocal` | a model with rows of its own for the inverse relations |
-| `order_block` | one-way rules with signs on a part of the numbers |
+| `order_block` | a model in which one-way rules leave some signs free |
 | `compile_rules` | rules to arrays, on the host |
 | `project`, `violation` | project tables onto the rules; measure violations |
 | `certify` | proofs that rules hold for all pairs, in exact arithmetic |

@@ -4,7 +4,8 @@ Each fact is compared with every entity, or with a sample that the batch
 shares, in place of its tail and in place of its head: one matrix product per
 side, with batch_size * candidates scores in memory. The loss is softmax
 cross-entropy (Lacroix et al. 2018) or the mean BPR loss over the candidates;
-the penalty is N3 (sum of cubed moduli) or L2.
+the penalty is N3 (sum of cubed moduli), L2, or DURA (Zhang et al. 2020): the
+squared norms of each question's query vector and of its answer.
 
 With sampled candidates, softmax also scores each fact's other entity: most
 models score (r, (e, e)) highest among all (r, (e, ?)), and a sample hardly ever
@@ -29,6 +30,9 @@ from repr_jax.ops.precision import chosen_products
 # are cheaper than gathering each fact's relation.
 _TOGETHER = 64
 
+# The place of relations among what `drop` takes.
+RELATION = 4
+
 
 @dataclasses.dataclass(frozen=True)
 class CandidateConfig:
@@ -40,11 +44,12 @@ class CandidateConfig:
     model: a score model or its name.
     dim: d, numbers per entity.
     loss: "softmax" or "bpr".
-    regularizer: "n3" (cubed moduli) or "l2" (squares).
+    regularizer: "n3" (cubed moduli), "l2" (squares) or "dura" (squares of
+      query vectors and answers, for models whose score is a product).
     batch_size: facts in a step of a pass.
     num_candidates: entities drawn for each batch of a pass; 0 for all.
-    dropout: whether passes drop numbers of the questions, at the rate that the
-      state has; takes models whose score is a product.
+    dropout: whether passes drop numbers of the questions, at the rates that
+      the state has; takes models whose score is a product.
     dtype: of the tables.
     mesh: devices that share each batch or, where each fact meets all
       entities, the entities; all axes together. Tables are cut by entity
@@ -72,15 +77,20 @@ class CandidateConfig:
       )
     if self.loss not in ("softmax", "bpr"):
       raise InputError(f'loss must be "softmax" or "bpr", not {self.loss!r}')
-    if self.regularizer not in ("n3", "l2"):
+    if self.regularizer not in ("n3", "l2", "dura"):
       raise InputError(
-        f'regularizer must be "n3" or "l2", not {self.regularizer!r}'
+        f'regularizer must be "n3", "l2" or "dura", not {self.regularizer!r}'
       )
-    if self.dropout and (self.model.distance or self.model.norm_weight):
-      raise InputError(
-        f"model {self.model.name} scores by a distance; dropout takes models "
-        "whose score is a product, such as complex, distmult, R, A and B"
-      )
+    by_distance = self.model.distance or self.model.norm_weight
+    for name, asked in (
+      ("dropout", self.dropout),
+      ("dura", self.regularizer == "dura"),
+    ):
+      if asked and by_distance:
+        raise InputError(
+          f"model {self.model.name} scores by a distance; {name} takes models "
+          "whose score is a product, such as complex, distmult, R, A and B"
+        )
 
 
 class CandidateBatch(NamedTuple):
@@ -101,11 +111,13 @@ class Noise(NamedTuple):
 
   Attributes:
     key: random key.
-    rate: share of numbers to drop, scalar in [0, 1).
+    rate: share of numbers of entities and queries to drop, scalar in [0, 1).
+    relation_rate: share of numbers of relations to drop, scalar in [0, 1).
   """
 
   key: jax.Array
   rate: jax.Array | float
+  relation_rate: jax.Array | float = 0.0
 
 
 class Rows(NamedTuple):
@@ -125,7 +137,8 @@ class _Asked(NamedTuple):
     truth: scores of the facts as answers of heads and of tails, each [B].
     own: scores of (r, (e, e)) for the fact's tail and for its head e, each
       [B].
-    links: sum over the batch of the relations' penalty, scalar.
+    links: sum over the batch of the penalty of relations, or, with "dura", of
+      queries, scalar.
   """
 
   queries: tuple[scores.Query, scores.Query]
@@ -235,7 +248,7 @@ def drop(noise: Noise | None, place: int, rows: jax.Array) -> jax.Array:
   Args:
     noise: key and rate; None leaves the rows as they are.
     place: folded into the key, so that rows of one step have masks of their
-      own.
+      own; `RELATION` for rows of relations, which have a rate of their own.
     rows: of any shape.
 
   Returns:
@@ -243,7 +256,8 @@ def drop(noise: Noise | None, place: int, rows: jax.Array) -> jax.Array:
   """
   if noise is None:
     return rows
-  kept = 1 - jnp.asarray(noise.rate, rows.dtype)
+  rate = noise.relation_rate if place == RELATION else noise.rate
+  kept = 1 - jnp.asarray(rate, rows.dtype)
   key = jax.random.fold_in(noise.key, place)
   mask = jax.random.bernoulli(key, kept, rows.shape)
   return jnp.where(mask, rows / kept, 0)
@@ -252,6 +266,13 @@ def drop(noise: Noise | None, place: int, rows: jax.Array) -> jax.Array:
 def _dropped(noise, first, query):
   """A query whose vector's numbers are dropped."""
   return query._replace(vector=drop(noise, first, query.vector))
+
+
+def _penalty(config, queries, links):
+  """The penalty of relations, `links`, or, with "dura", of their queries."""
+  if config.regularizer != "dura":
+    return links
+  return sum(jnp.sum(x.vector * x.vector) for x in queries)
 
 
 def _product(query, entities):
@@ -263,14 +284,15 @@ def _ask(config, relations, ids, heads, tails, sampled, noise=None):
   """Each fact with its own relation row."""
   links = _over_devices(config, relation_rows(relations, ids), sampled)
   model = config.model
+  asking = drop(noise, RELATION, links)
   queries = (
-    jax.vmap(model.head_query)(links, drop(noise, 0, tails)),
-    jax.vmap(model.tail_query)(links, drop(noise, 1, heads)),
+    jax.vmap(model.head_query)(asking, drop(noise, 0, tails)),
+    jax.vmap(model.tail_query)(asking, drop(noise, 1, heads)),
   )
   # A relation's two rows share its penalty.
   shared = 1 if model.base is None else 2
   rows = links.reshape(shared * links.shape[0], -1)
-  penalty = row_penalty(config, rows).sum() / shared
+  penalty = _penalty(config, queries, row_penalty(config, rows).sum() / shared)
   if noise is not None:
     for_heads, for_tails = (
       _dropped(noise, 2 + i, query) for i, query in enumerate(queries)
@@ -306,7 +328,15 @@ def _ask_at_once(config, relations, ids, heads, tails, sampled, noise=None):
   del sampled
   chosen = (ids[:, None] == jnp.arange(relations.shape[0])).astype(heads.dtype)
   for_heads, for_tails = config.model.batch_queries(
-    relations, chosen, drop(noise, 1, heads), drop(noise, 0, tails)
+    drop(noise, RELATION, relations),
+    chosen,
+    drop(noise, 1, heads),
+    drop(noise, 0, tails),
+  )
+  penalty = _penalty(
+    config,
+    (for_heads, for_tails),
+    chosen.sum(axis=0) @ row_penalty(config, relations).sum(axis=1),
   )
   for_heads = _dropped(noise, 2, for_heads)
   for_tails = _dropped(noise, 3, for_tails)
@@ -320,7 +350,7 @@ def _ask_at_once(config, relations, ids, heads, tails, sampled, noise=None):
     (for_heads, for_tails),
     (truth if noise is None else value(for_heads, heads), truth),
     (value(for_heads, tails), value(for_tails, heads)),
-    chosen.sum(axis=0) @ row_penalty(config, relations).sum(axis=1),
+    penalty,
   )
 
 
@@ -376,7 +406,7 @@ def row_penalty(config: CandidateConfig, rows: jax.Array) -> jax.Array:
   Returns:
     [.., p] or [.., p / 2].
   """
-  if config.regularizer == "l2":
+  if config.regularizer != "n3":
     return rows * rows
   square = config.model.moduli(rows)
   # The floor keeps the root's slope finite at 0.

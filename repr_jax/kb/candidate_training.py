@@ -38,12 +38,14 @@ class CandidateState(NamedTuple):
     penalty: weight of the penalty, scalar.
     dropout: share of the numbers of a question's entity and of its query
       vector that a step drops, scalar; read where the step has a key.
+    relation_dropout: the same of a question's relation, scalar.
   """
 
   params: scores.Params
   optimizer: optax.OptState
   penalty: jax.Array
   dropout: jax.Array
+  relation_dropout: jax.Array
 
 
 def init(
@@ -54,6 +56,7 @@ def init(
   penalty: jax.Array | float = 0.01,
   scale: jax.Array | float = 0.01,
   dropout: jax.Array | float = 0.0,
+  relation_dropout: jax.Array | float = 0.0,
 ) -> CandidateState:
   """A random start that meets the rules.
 
@@ -65,12 +68,15 @@ def init(
     penalty: weight of the penalty, scalar.
     scale: standard deviation of the numbers before projection, scalar.
     dropout: share of numbers that a step drops, scalar.
+    relation_dropout: the same of relations, scalar.
 
   Returns:
     The state.
   """
   params = rule_start.start_params(config, constraints, key, scale)
-  return from_params(config, optimizer, params, penalty, dropout)
+  return from_params(
+    config, optimizer, params, penalty, dropout, relation_dropout
+  )
 
 
 def from_params(
@@ -79,6 +85,7 @@ def from_params(
   params: scores.Params,
   penalty: jax.Array | float = 0.01,
   dropout: jax.Array | float = 0.0,
+  relation_dropout: jax.Array | float = 0.0,
 ) -> CandidateState:
   """The state before the first step, for tables that meet the rules.
 
@@ -88,12 +95,15 @@ def from_params(
     params: the tables.
     penalty: weight of the penalty, scalar.
     dropout: share of numbers that a step drops, scalar.
+    relation_dropout: the same of relations, scalar.
 
   Returns:
     The state.
   """
-  weight, rate = (jnp.asarray(x, config.dtype) for x in (penalty, dropout))
-  return CandidateState(params, optimizer.init(params), weight, rate)
+  scalars = (
+    jnp.asarray(x, config.dtype) for x in (penalty, dropout, relation_dropout)
+  )
+  return CandidateState(params, optimizer.init(params), *scalars)
 
 
 def candidate_softmax(
@@ -107,9 +117,11 @@ def candidate_softmax(
   The loss of a fact is log sum_z exp(score(z)) - score(fact) over entities z
   in place of its head and of its tail, plus the penalty (Lacroix et al.
   2018). The projection follows each optimizer step, so the rules hold in
-  every state that leaves `update`. With dropout, numbers of a question's entity
-  and of its query vector are 0 at the rate, and the others 1 / (1 - rate) times
-  as large; answers and candidates are whole.
+  every state that leaves `update`. With dropout, numbers of a question's
+  entity, relation and query vector are 0 at the rate, and the others
+  1 / (1 - rate) times as large; answers and candidates are whole. Models that
+  have `batch_queries`, as R, drop the same numbers of a relation for all facts
+  of a step.
 
   >>> import jax, numpy as np, optax
   >>> from repr_jax import kb
@@ -130,9 +142,9 @@ def candidate_softmax(
     known: known facts, which BPR leaves out as candidates.
 
   Returns:
-    `init(key, penalty=0.01, scale=0.01, dropout=0.0) -> CandidateState` and
-    `update(state, batch, key=None) -> (state, mean loss)`, both jitted; the key
-    draws what dropout drops.
+    `init(key, penalty=0.01, scale=0.01, dropout=0.0, relation_dropout=0.0) ->
+    CandidateState` and `update(state, batch, key=None) -> (state, mean loss)`,
+    both jitted; the key draws what dropout drops.
   """
   rule_start.check_model(config.model, constraints)
   if config.loss == "bpr" and known is None:
@@ -171,7 +183,7 @@ def update(
   if config.dropout:
     if key is None:
       raise InputError("a step with dropout needs a random key: pass key")
-    noise = Noise(key, state.dropout)
+    noise = Noise(key, state.dropout, state.relation_dropout)
   if isinstance(batch, QueryBatch):
     if config.loss != "softmax":
       raise InputError(f"questions take loss softmax, not {config.loss}")

@@ -374,7 +374,7 @@ def _value(parts, consequent, table, variables, worst):
 
 
 def _atom(name, tables, atom) -> _Gap:
-  """The polynomial of an atom; ends that are no variables are put in."""
+  """The polynomial of an atom; named entities are replaced by their vectors."""
   entities, relations = tables
   size = entities.shape[1]
   made = _POLYNOMIALS[name](_rational(relations[atom.relation]), size)

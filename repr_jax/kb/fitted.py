@@ -15,7 +15,7 @@ import optax
 from repr_jax.data import triples as triple_files
 from repr_jax.data.rules import Rule
 from repr_jax.data.triples import Triples
-from repr_jax.errors import InputError
+from repr_jax.errors import InputError, did_you_mean
 from repr_jax.kb import (
   candidate_training,
   negatives,
@@ -247,5 +247,6 @@ _score_all_heads = jax.jit(scores.score_all_heads, static_argnums=0)
 
 def _place(names: list[str], name: str | None, what: str) -> int:
   if name not in names:
-    raise InputError(f"there is no {what} {name!r}")
+    close = did_you_mean(str(name), names)
+    raise InputError(f"there is no {what} {name!r}{close}")
   return names.index(name)

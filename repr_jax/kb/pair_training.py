@@ -114,8 +114,9 @@ class Pairs(NamedTuple):
 
   Attributes:
     relations: of the fact and, in the "any" setting, of the other, [k, B].
-    entities: head, tail and what the unknown fact puts in, [s, B].
-    is_tail: whether that is the tail ("corrupt"), bool [B].
+    entities: head and tail of the fact, then the entities that only the
+      unknown fact has, [s, B].
+    is_tail: whether the unknown fact has another tail ("corrupt"), bool [B].
     valid: False leaves the pair out, bool [B].
   """
 

@@ -20,6 +20,7 @@ import numpy as np
 from repr_jax.errors import InputError
 from repr_jax.kb import scores
 from repr_jax.kb.candidate_loss import (
+  RELATION,
   CandidateConfig,
   Noise,
   drop,
@@ -121,31 +122,40 @@ def query_loss(
   ids = jnp.concatenate([batch.given[:, None], batch.answers], axis=1)
   rows = table[jnp.maximum(ids, 0)]
   given, answers = rows[:, 0], rows[:, 1:]
-  query, links = _ask(config, params.relations, batch, drop(noise, 0, given))
+  query, links = _ask(config, params.relations, batch, given, noise)
   query = query._replace(vector=drop(noise, 1, query.vector))
   truth = _values(config.model, query, answers)
   counts = valid.sum(axis=1)
   total = counts @ _log_sum(config.model, query, table) - (truth * valid).sum()
-  cost = counts @ (row_penalty(config, given).sum(axis=1) + links)
-  cost += (row_penalty(config, answers).sum(axis=2) * valid).sum()
+  of_answers = (row_penalty(config, answers).sum(axis=2) * valid).sum()
+  if config.regularizer == "dura":
+    # A fact's mean is over two questions, its penalty a sum over both.
+    cost = 2 * (counts @ links + of_answers)
+  else:
+    cost = counts @ (row_penalty(config, given).sum(axis=1) + links)
+    cost += of_answers
   return (total + penalty * cost) / jnp.maximum(counts.sum(), 1)
 
 
 @chosen_products
-def _ask(config, relations, batch, given):
-  """Queries [Q], and the penalty of the relation row of each [Q]."""
+def _ask(config, relations, batch, given, noise):
+  """Queries [Q], and the penalty of each one's relation row or vector [Q]."""
   model, heads = config.model, batch.sides == 0
+  given = drop(noise, 0, given)
   few = relations.shape[0] <= 64
   if model.batch_queries and few:
     chosen = batch.relations[:, None] == jnp.arange(relations.shape[0])
     chosen = chosen.astype(given.dtype)
-    both = model.batch_queries(relations, chosen, given, given)
+    both = model.batch_queries(
+      drop(noise, RELATION, relations), chosen, given, given
+    )
     links = chosen @ row_penalty(config, relations).sum(axis=1)
   else:
     rows = relation_rows(relations, batch.relations)
+    asking = drop(noise, RELATION, rows)
     both = (
-      jax.vmap(model.head_query)(rows, given),
-      jax.vmap(model.tail_query)(rows, given),
+      jax.vmap(model.head_query)(asking, given),
+      jax.vmap(model.tail_query)(asking, given),
     )
     if model.base is not None:
       first, second = jnp.split(rows, 2, axis=1)
@@ -154,6 +164,8 @@ def _ask(config, relations, batch, given):
   for_heads, for_tails = both
   vector = jnp.where(heads[:, None], for_heads.vector, for_tails.vector)
   constant = jnp.where(heads, for_heads.constant, for_tails.constant)
+  if config.regularizer == "dura":
+    links = (vector * vector).sum(axis=1)
   return Query(vector, constant), links
 
 

@@ -4,9 +4,9 @@ A relation of a knowledge base names few of the entities: WN18's 18 relations
 have 41 thousand rows each, of which a seventh are not empty. So only nonempty
 rows of each matrix and of its transpose are stored. Both are needed, because a
 product that gathers is several times faster than one that scatters. The rows
-are cut into
-tiles that belong to one matrix each, so that products of tiles with a small
-matrix per relation are one batched product, whatever the number of relations.
+are cut into tiles that belong to one matrix each, so that products of tiles
+with a small matrix per relation are one batched product, whatever the number
+of relations.
 """
 
 import dataclasses

@@ -145,7 +145,6 @@ def init_params(config: Config, dim: int, key: jax.Array) -> Params:
   )
 
 
-@chosen_products
 def local_scores(
   config: Config,
   params: Params,
@@ -184,15 +183,20 @@ def local_scores(
   chex.assert_rank([entities, mask, words, known], [2, 1, 2, 1])
   entities = jnp.where(mask[:, None], entities, 0)
   words = jnp.where(known[:, None], words, 0)
-  votes = jnp.where(mask, (words * params.attention) @ entities.T, _LOW)
+  return _local_scores(config, params, entities, mask, words, known)
+
+
+@chosen_products
+def _local_scores(config, params, entities, mask, words, known):
+  """The same where vectors in masked places are finite."""
+  votes = jnp.where(mask, words @ (params.attention * entities).T, _LOW)
   usable = known & mask.any()
   votes = jnp.where(usable, votes.max(axis=1), _LOW)
   best, places = jax.lax.top_k(votes, min(config.keep, votes.shape[0]))
   kept = usable[places]
   weights = jnp.where(kept, jax.nn.softmax(jnp.where(kept, best, _LOW)), 0)
-  return jnp.where(
-    mask, entities @ (params.context * (weights @ words[places])), 0
-  )
+  voters = jnp.where(kept[:, None], words[places], 0)
+  return jnp.where(mask, entities @ (params.context * (weights @ voters)), 0)
 
 
 @chosen_products
@@ -214,7 +218,10 @@ def pair_scores(
   entities = jnp.where(mask[..., None], entities, 0)
   count = mask.any(axis=1).sum().astype(entities.dtype)
   scale = 2 / jnp.maximum(count - 1, 1)
-  return scale * jnp.einsum("iad,jbd->ijab", entities * params.pair, entities)
+  # In the order of states and mentions in which beliefs are propagated.
+  entities = entities.swapaxes(0, 1)
+  made = jnp.einsum("aid,bjd->abij", scale * params.pair * entities, entities)
+  return made.transpose(2, 3, 0, 1)
 
 
 @chosen_products
@@ -269,7 +276,7 @@ def document_scores(
   mask, known = ids >= 0, around >= 0
   entities = jnp.asarray(tables.entities)[jnp.maximum(ids, 0)]
   words = jnp.asarray(tables.words)[jnp.maximum(around, 0)]
-  local = functools.partial(local_scores, config, params)
+  local = functools.partial(_local_scores, config, params)
   scores = context_weight * jax.vmap(local)(entities, mask, words, known)
   log_prior = jnp.where(mask, document.log_prior, 0).astype(scores.dtype)
   context = None

@@ -208,10 +208,10 @@ def fit_max_margin(
   *,
   key: jax.Array,
   steps: int = 400,
-  margin: float = 0.1,
+  margin: float | np.ndarray = 0.1,
   alpha: float = 0.6,
   config: MarginConfig = MarginConfig(),
-  learning_rate: float = 0.3,
+  learning_rate: float | np.ndarray = 0.3,
   start: np.ndarray | jax.Array | None = None,
   block: int | None = None,
 ) -> jax.Array:
@@ -226,21 +226,22 @@ def fit_max_margin(
     offsets: where the bag of each entity begins, and the end, int [n + 1].
     words: ids of the words of all bags, repeats included, int32 [nnz].
     unigram: counts of the words in the whole text, [V].
-    key: random key: the same key gives the same vectors.
+    key: random key: the same key gives the same vectors. Keys [r] of r runs
+      train them side by side in the same program.
     steps: of Adagrad, for each entity.
-    margin: gamma.
+    margin: gamma; with several runs also of each, [r].
     alpha: power of the counts from which negatives are drawn.
     config: words drawn in a step.
-    learning_rate: step size of Adagrad.
-    start: where the entities start, [n, d], such as the vectors of U1 for a
-      second run on U2; random by default.
+    learning_rate: step size of Adagrad; with several runs also of each, [r].
+    start: where the entities start, [n, d] or [r, n, d], such as the vectors
+      of U1 for a second run on U2; random by default.
     block: entities side by side. By default 64 on a CPU, so that what they
       gather stays in cache, and 1,024 on other devices, where a step of few
       entities costs as much as one of many.
 
   Returns:
-    Vectors of length 1, [n, d]. An entity without words (see `has_words`)
-    keeps its start, or is zero.
+    Vectors of length 1, [n, d], or [r, n, d] of r runs. An entity without
+    words (see `has_words`) keeps its start, or is zero.
   """
   table = jnp.asarray(word_vectors)
   table = table.astype(jnp.result_type(table, jnp.float32))
@@ -251,34 +252,47 @@ def fit_max_margin(
   if block < 1 or steps < 0:
     raise InputError("block must be positive and steps not negative")
   for name, value in {"margin": margin, "learning_rate": learning_rate}.items():
-    if not np.isfinite(value):
+    if not np.isfinite(value).all():
       raise InputError(f"{name} must be finite, not {value}")
-  n = len(offsets) - 1
+    if np.shape(value) not in ((), key.shape):
+      raise InputError(
+        f"{name} has shape {np.shape(value)}; give one number, or one for "
+        "each of several keys"
+      )
+  n, several = len(offsets) - 1, key.ndim == 1
+  shape = (n, table.shape[1])
   if start is not None:
     start = jnp.asarray(start, table.dtype)
-    if start.shape != (n, table.shape[1]) or not jnp.isfinite(start).all():
+    fits = start.shape == shape or start.shape == (*key.shape, *shape)
+    if not fits or not jnp.isfinite(start).all():
       raise InputError(
-        f"start must be finite and of shape {(n, table.shape[1])}, for "
+        f"start must be finite and of shape {shape}, for "
         f"{n} entities and the words' dimension; it has {start.shape}"
       )
-  keys = jax.random.split(key, n)
+    start = jnp.broadcast_to(start, (*key.shape, *shape)).reshape(-1, shape[1])
+  # Runs are independent, and so are entities: each run has its own copies.
+  runs = key.size if several else 1
+  keys = jax.vmap(lambda own: jax.random.split(own, n))(key.reshape(runs))
+  keys = keys.reshape(-1)
   axes = (0, None, None if start is None else 0)
   begin = jax.vmap(_init, axes)(keys, table, start).vector
   if start is None:
-    begin = jnp.where(has_words(offsets)[:, None], begin, 0)
-  if n == 0 or steps == 0 or len(words) == 0:
-    return begin
+    begin = jnp.where(np.tile(has_words(offsets), runs)[:, None], begin, 0)
+  whole = (*key.shape, *shape)
+  if begin.size == 0 or steps == 0 or len(words) == 0:
+    return begin.reshape(whole)
   bags = Bag(
-    jnp.asarray(np.asarray(offsets)[:-1], jnp.int32),
-    jnp.asarray(np.diff(offsets), jnp.int32),
+    jnp.tile(jnp.asarray(np.asarray(offsets)[:-1], jnp.int32), runs),
+    jnp.tile(jnp.asarray(np.diff(offsets), jnp.int32), runs),
     jnp.asarray(words, jnp.int32),
   )
   noise = unigram_noise(unigram, alpha)
-  rates = jnp.asarray([margin, learning_rate], table.dtype)
+  of_runs = [np.broadcast_to(x, runs) for x in (margin, learning_rate)]
+  rates = jnp.asarray(np.repeat(np.stack(of_runs, 1), n, axis=0), table.dtype)
   return fit_bags(
     config, steps, block, normalize.unit_rows(table), bags, noise, begin,
     rates, keys,
-  )  # fmt: skip
+  ).reshape(whole)  # fmt: skip
 
 
 def has_words(offsets: np.ndarray) -> np.ndarray:
@@ -351,7 +365,7 @@ def fit_bags(
     bags: of all entities, fields [n], [n] and [nnz].
     noise: where negatives come from.
     start: where entities start, [n, d].
-    rates: margin and learning rate, [2].
+    rates: margin and learning rate of each entity, [n, 2].
     keys: random keys, [n].
 
   Returns:
@@ -362,16 +376,14 @@ def fit_bags(
   one: Any = (0, 0, None)
   one = Bag(*one)
   draw = jax.vmap(functools.partial(_draw, config), (one, None, 0))
-  update = jax.vmap(
-    functools.partial(_step, config), (0, None, one, 0, None, None)
-  )
+  update = jax.vmap(functools.partial(_step, config), (0, None, one, 0, 0, 0))
 
   def run(item):
-    state, begins, sizes, keys = item
+    state, begins, sizes, keys, rates = item
     bag = Bag(begins, sizes, bags.words)
 
     def step(state, ids):
-      return update(state, table, bag, ids, *rates)[0], None
+      return update(state, table, bag, ids, *rates.T)[0], None
 
     # Ids are small beside vectors, and drawn at once they cost little.
     fold = jax.vmap(jax.random.fold_in, (0, None))
@@ -385,7 +397,7 @@ def fit_bags(
     return fill.reshape(blocks, block, *x.shape[1:])
 
   state = MarginState(start, jnp.zeros_like(start))
-  items = jax.tree.map(parts, (state, bags.begin, bags.size, keys))
+  items = jax.tree.map(parts, (state, bags.begin, bags.size, keys, rates))
   return lax.map(run, items).reshape(blocks * block, d)[:n]
 
 

@@ -20,7 +20,7 @@ from repr_jax.linking.candidate_ranker import (
 
 _BATCH = 256  # mentions
 _CELLS = 1 << 22  # entries of adjacency matrices in one call
-_WIDTHS = (8, 24)  # candidates that mentions are padded to, and the most
+_WIDTHS = (8, 24)  # candidates to pad to; longer lists: the largest number
 
 
 class Rankers(NamedTuple):
@@ -199,8 +199,8 @@ def _fit(config, key, parts, *, epochs, learning_rate, decay) -> RankerParams:
   features, mask, gold = (np.concatenate(x) for x in zip(*parts))
   if not len(gold):
     raise InputError(
-      "no mention has its entity and another among its candidates, so that "
-      "there is nothing to learn"
+      "nothing to learn: no mention has two or more candidates with its own "
+      "entity among them"
     )
   sizes = [x for x in _WIDTHS if x < mask.shape[1]] + [mask.shape[1]]
   longest = mask.sum(axis=1)

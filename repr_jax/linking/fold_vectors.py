@@ -1,9 +1,10 @@
 """Vectors of entities by three objectives, for documents in folds.
 
 The model must not be trained on vectors that have seen the very mentions it
-is trained on. Training documents are in folds (`repr_jax.data.entities.
-bags`), and those of a fold get vectors of U2 without it: a table
-[(folds + 1) n, d] with the vectors of everything last.
+is trained on. So training documents are divided into folds
+(`repr_jax.data.entities.bags`), and documents of a fold use U2 vectors that
+are learned without it. The table [(folds + 1) n, d] holds the vectors without
+each fold, then those of all documents.
 """
 
 import dataclasses

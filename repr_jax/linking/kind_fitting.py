@@ -76,12 +76,12 @@ def fit_kinds(
   count = len(part.gold)
   if not count:
     raise InputError(
-      "no mention has its entity and another among its candidates, so that "
-      "there is nothing to learn"
+      "nothing to learn: no mention has two or more candidates with its own "
+      "entity among them"
     )
   size = min(_BATCH, count)
   steps = epochs * -(-count // size)
-  # A table without rows could not be read at all.
+  # Rows cannot be gathered from an empty table.
   contexts, kinds = (max(len(x), 1) for x in vocabulary)
   config = KindConfig(contexts, kinds, dim)
   init, update = context_kinds.kind_ranker(

@@ -21,8 +21,8 @@ from repr_jax.data.documents.packing import Packed
 from repr_jax.linking import disambiguation
 from repr_jax.linking.disambiguation import Config, Params, Tables
 
-# Share of a step in the average of weights once there are many: documents
-# differ so much that the last weights of an epoch swing by points.
+# Share of the newest weights in the running mean after many steps. The weights
+# of single steps vary: accuracy swings by points within an epoch.
 _SHARE = 0.01
 
 

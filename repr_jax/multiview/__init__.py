@@ -6,13 +6,14 @@
 | `cca_fit`, `cca_transform` | canonical correlations of two views |
 | `gcca_exact` | generalized CCA of complete dense views |
 | `factor_view` | rank-m SVD of one weighted, centered view |
-| `combine` | common space of factored views |
+| `combine`, `view_products` | common space of factored views |
 | `support_scale`, `view_block` | a view's block for a streamed combination |
 | `stream_init`, `stream_update`, `stream_remove` | one view at a time |
 | `gcca_transform` | embeddings of unseen rows |
 | `predict_view` | rows of one view from the others |
 | `view_agreement`, `direction_agreement` | how far the views agree |
 | `agreement_weights` | weights of views from their agreement |
+| `energy_weights` | weights that make up for a view's number of directions |
 | `heldout_weights` | weights by which views predict other sources' views |
 | `label_weights` | weights fitted to scores of pairs of words |
 | `permuted_factors` | factors under the null hypothesis: rows shuffled |
@@ -59,6 +60,7 @@ __all__ = [
   "combine",
   "counterfit",
   "direction_agreement",
+  "energy_weights",
   "explained_shares",
   "factor_view",
   "fit",
@@ -81,6 +83,7 @@ __all__ = [
   "support_scale",
   "view_agreement",
   "view_block",
+  "view_products",
 ]
 
 cca_fit = jax.jit(cca.cca_fit, static_argnames="k")
@@ -92,6 +95,7 @@ factor_view = jax.jit(
   gcca.factor_view, static_argnames=("m", "center", "max_cycles")
 )
 combine = jax.jit(gcca.combine, static_argnames="k")
+view_products = jax.jit(gcca.view_products)
 support_scale = jax.jit(gcca.support_scale)
 view_block = jax.jit(gcca.view_block)
 stream_init = jax.jit(
@@ -110,6 +114,7 @@ observed_rows = jax.jit(weighting.observed_rows)
 direction_agreement = jax.jit(agreement.direction_agreement)
 view_agreement = jax.jit(agreement.view_agreement)
 agreement_weights = jax.jit(agreement.agreement_weights)
+energy_weights = jax.jit(agreement.energy_weights)
 permuted_factors = jax.jit(agreement.permuted_factors)
 heldout_weights = jax.jit(learned_weights.heldout_weights)
 label_weights = jax.jit(learned_weights.label_weights)

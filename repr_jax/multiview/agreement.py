@@ -130,6 +130,49 @@ def agreement_weights(agreement: Array, power: float | Array = 2.0) -> Array:
   return jnp.maximum(safe**power, 1e-6)
 
 
+def energy_weights(
+  factors: Sequence[ViewFactor] | ViewFactor,
+  *,
+  ridge: float | Array = 1e-8,
+  relative_ridge: bool | Array = False,
+) -> Array:
+  """Weights c_j by which each view has the same share of the common space.
+
+    c_j = min_l e_l / e_j,  e_j = sum_i s_ji^2 / (r_j + s_ji^2)
+
+  e_j is the trace of P_j, the view's degrees of freedom. A view of 200
+  directions moves cosines twice as far as one of 100 if both have the weight
+  1, whatever they say. These weights take that away.
+
+  Args:
+    factors: of each view, or of views stacked along the first axis. Only `s`
+      is read.
+    ridge: r_j as in `combine`, [] or [J].
+    relative_ridge: as in `combine`.
+
+  Returns:
+    Weights in (0, 1], the largest 1, [J].
+
+  Example:
+    >>> import jax, numpy as np
+    >>> from repr_jax import multiview
+    >>> x = np.random.default_rng(0).normal(size=(50, 8))
+    >>> factors = [
+    ...   multiview.factor_view(x, m, np.ones(50), jax.random.key(0))[0]
+    ...   for m in (2, 4)]
+    >>> multiview.energy_weights(factors).tolist()
+    [1.0, 0.5]
+  """
+  factors = gcca.unstacked(factors)
+  ridges = gcca.view_ridges(factors, ridge, relative_ridge)
+  energy = jnp.stack(
+    [jnp.sum(gcca.shrinkage(f.s, r) ** 2) for f, r in zip(factors, ridges)]
+  )
+  present = energy > 0
+  least = jnp.min(jnp.where(present, energy, jnp.inf))
+  return jnp.where(present, least / jnp.where(present, energy, 1), 1)
+
+
 def permuted_factors(
   factors: Sequence[ViewFactor] | ViewFactor, key: Array
 ) -> tuple[ViewFactor, ...]:

@@ -49,6 +49,7 @@ class Done(NamedTuple):
     lost: share of the views' energy that was dropped.
     errors: relative error of each view's worst singular value, [J].
     gather: brings rows [n, k] into order on the host; None if in order.
+    products: `gcca.view_products` of the factors, where they were held.
   """
 
   combined: Combination
@@ -59,6 +60,7 @@ class Done(NamedTuple):
   lost: float
   errors: np.ndarray
   gather: Callable[[Array], Any] | None
+  products: Array | None = None
 
 
 def fit_blocks(

@@ -74,7 +74,8 @@ def gcca_exact(
   parts = jnp.split(vectors, offsets(views), axis=0)
   root = jnp.sqrt(scaled_eigenvectors(values, vectors)[1])
   projections = [w @ (p * root) for w, p in zip(whitening, parts)]
-  # Signs by the columns of the views: those of the whitened have none fixed.
+  # Signs are fixed by the projections, since the signs of `whitening` are
+  # arbitrary.
   signs = column_signs(jnp.concatenate(projections))
   vectors = vectors * signs
   scaled, values = scaled_eigenvectors(values, vectors)

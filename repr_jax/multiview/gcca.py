@@ -18,6 +18,7 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from repr_jax.errors import InputError
@@ -39,7 +40,7 @@ from repr_jax.ops.spectral import (
   without_noise,
 )
 
-_FEW_CYCLES = 2  # so few passes go further in wide blocks
+_FEW_CYCLES = 2  # up to here wide blocks are more accurate than large bases
 _WIDE = 1024  # columns that a product of the combination has at least
 
 
@@ -145,6 +146,7 @@ def combine(
   relative_ridge: bool | Array = False,
   view_weights: Array | None = None,
   rank: int | Array | None = None,
+  products: Array | None = None,
 ) -> Combination:
   """The common space of factored views: top-k left singular vectors of M~.
 
@@ -165,6 +167,8 @@ def combine(
       out, None is 1 for each.
     rank: how many singular vectors of each view count, [] or [J]; None for
       all.
+    products: `view_products` of the same factors and view_weights, which
+      serve every ridge, rank and k; None to compute them.
 
   Returns:
     The combination.
@@ -181,55 +185,100 @@ def combine(
     ((50, 2), (3,))
   """
   factors = unstacked(factors)
-  columns = sum(factor.s.shape[0] for factor in factors)
-  check_rank(k, columns, factors[0].left.shape[0])
+  widths = [factor.s.shape[0] for factor in factors]
+  check_rank(k, sum(widths), factors[0].left.shape[0])
+  c, present = _row_scales(factors, view_weights)
+  if products is None:
+    products = view_products(factors, c)
+  ranks = jnp.broadcast_to(
+    jnp.asarray(sum(widths) if rank is None else rank), (len(factors),)
+  )
+  ridges = view_ridges(factors, ridge, relative_ridge)
+  shrink = [
+    shrinkage(f.s, r) * (jnp.arange(f.s.shape[0]) < top)
+    for f, r, top in zip(factors, ridges, ranks)
+  ]
+  t = jnp.concatenate(shrink)
+  columns = jnp.repeat(jnp.sqrt(c), np.array(widths)) * t
+  values, vectors = _top_eigenpairs(_scaled(products, columns, columns), k, key)
+  scaled, values = scaled_eigenvectors(values, vectors)
+  scaled = columns[:, None] * scaled
+  v = jnp.zeros((factors[0].left.shape[0], k), c.dtype)
+  start = 0
+  for group in _groups(widths):
+    part = _block(factors, present, group)
+    v = v + part @ scaled[start : start + part.shape[1]]
+    start += part.shape[1]
+  signs = column_signs(v)
+  v = v * signs
+  lengths = jnp.sum(v**2, axis=1)
+  # T A' W K^(-1/2) V without another pass over the rows.
+  inside = t[:, None] * (products @ (scaled * signs))
+  coordinates = tuple(jnp.split(inside, np.cumsum(widths)[:-1]))
+  shares = jnp.stack(
+    [share(inside, p, lengths) for inside, p in zip(coordinates, present)]
+  )
+  return Combination(v, values, coordinates, shares)
+
+
+@exact_products
+def view_products(
+  factors: Sequence[ViewFactor] | ViewFactor, view_weights: Array | None = None
+) -> Array:
+  """Products of the columns of K^(-1/2) [.. W_j A_j ..], [sum m_j, sum m_j].
+
+  They take most of the time of `combine` and do not depend on its ridge, rank
+  and k. View weights enter through K alone.
+
+  Args:
+    factors: as in `combine`.
+    view_weights: c_j, [J]; None for ones.
+
+  Example:
+    >>> import jax, numpy as np
+    >>> from repr_jax import multiview
+    >>> views = np.random.default_rng(0).poisson(1.0, (3, 50, 8)) * 1.0
+    >>> keys = jax.random.split(jax.random.key(0), 3)
+    >>> rank_4 = lambda x, key: multiview.factor_view(x, 4, np.ones(50), key)
+    >>> factors, _ = jax.vmap(rank_4)(views, keys)
+    >>> products = multiview.view_products(factors)
+    >>> products.shape
+    (12, 12)
+    >>> many = [multiview.combine(factors, 2, keys[0], ridge=r,
+    ...   products=products) for r in (0.1, 1.0)]
+  """
+  factors = unstacked(factors)
+  _, present = _row_scales(factors, view_weights)
+  groups = _groups([factor.s.shape[0] for factor in factors])
+  rows: list[list[Array]] = []
+  for i, group in enumerate(groups):
+    left = _block(factors, present, group)
+    own = [inner(left, left)]
+    own += [
+      inner(left, _block(factors, present, other)) for other in groups[i + 1 :]
+    ]
+    rows.append([rows[j][i].T for j in range(i)] + own)
+  return jnp.block(rows)
+
+
+def _row_scales(
+  factors: Sequence[ViewFactor], view_weights: Array | None
+) -> tuple[Array, Array]:
+  """c_j [J] and diagonals of W_j K^(-1/2) [J, n]."""
   dtype = factors[0].s.dtype
   weights = jnp.stack([jnp.asarray(f.row_weights) for f in factors])
   c = jnp.ones(len(factors), dtype) if view_weights is None else view_weights
   c = jnp.asarray(c, dtype)
   chex.assert_shape(c, (len(factors),))
-  present = weights * support_scale(weights, c)
-  ridges = view_ridges(factors, ridge, relative_ridge)
-  ranks = jnp.broadcast_to(
-    jnp.asarray(columns if rank is None else rank), (len(factors),)
-  )
-  shrink = [
-    shrinkage(f.s, r) * (jnp.arange(f.s.shape[0]) < top)
-    for f, r, top in zip(factors, ridges, ranks)
-  ]
-  groups = _groups([factor.s.shape[0] for factor in factors])
+  return c, weights * support_scale(weights, c)
 
-  def block(group: list[int]) -> Array:
-    parts = [
-      _scaled(factors[j].left, present[j] * jnp.sqrt(c[j]), shrink[j])
-      for j in group
-    ]
-    return jnp.concatenate(parts, axis=1)
 
-  rows: list[list[Array]] = []
-  for i, group in enumerate(groups):
-    left = block(group)
-    own = [inner(left, left)]
-    own += [inner(left, block(other)) for other in groups[i + 1 :]]
-    rows.append([rows[j][i].T for j in range(i)] + own)
-  values, vectors = _top_eigenpairs(jnp.block(rows), k, key)
-  scaled, values = scaled_eigenvectors(values, vectors)
-  v = jnp.zeros((factors[0].left.shape[0], k), dtype)
-  start = 0
-  for group in groups:
-    part = block(group)
-    v = v + part @ scaled[start : start + part.shape[1]]
-    start += part.shape[1]
-  v = v * column_signs(v)
-  lengths = jnp.sum(v**2, axis=1)
-  coordinates = tuple(
-    t[:, None] * inner(jnp.asarray(f.left), p[:, None] * v)
-    for f, p, t in zip(factors, present, shrink)
-  )
-  shares = jnp.stack(
-    [share(inside, p, lengths) for inside, p in zip(coordinates, present)]
-  )
-  return Combination(v, values, coordinates, shares)
+def _block(
+  factors: Sequence[ViewFactor], present: Array, group: Sequence[int]
+) -> Array:
+  """Columns K^(-1/2) W_j A_j of some views, side by side."""
+  parts = [present[j][:, None] * jnp.asarray(factors[j].left) for j in group]
+  return jnp.concatenate(parts, axis=1)
 
 
 def unstacked(factors: Sequence[ViewFactor] | ViewFactor) -> list[ViewFactor]:

@@ -1,4 +1,4 @@
-"""Word vectors from one view alone, to hold multiview LSA against.
+"""Word vectors from a single matrix, for comparison with multiview LSA.
 
 LSA is the truncated SVD of all views side by side; PPMI-SVD (Levy, Goldberg
 and Dagan 2015) is `lsa` of `host_views.weigh` with PPMI, without centering.

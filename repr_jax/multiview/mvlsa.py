@@ -40,10 +40,11 @@ class MVLSA(NamedTuple):
     view_weights: c_j, [J].
     lost: share of the views' energy that streaming dropped; 0 in memory.
     errors: estimated relative error of each view's worst singular value, [J].
-    columns: what each view's weighting took from its columns; empty for a
-      fit to bare factors.
+    columns: the columns that each view's weighting kept, and their totals;
+      empty for a fit to bare factors.
     weighting: of each view; empty for a fit to bare factors.
     factors: of each view, if they were to be kept.
+    products: `view_products` of the factors, kept with them.
   """
 
   model: GCCA
@@ -56,6 +57,7 @@ class MVLSA(NamedTuple):
   columns: tuple[host_views.Columns, ...]
   weighting: tuple[Weighting | None, ...]
   factors: tuple[ViewFactor, ...] | None
+  products: Array | None = None
 
   def transform(
     self, rows: Sequence[ViewInput], row_weights: np.ndarray | None = None
@@ -71,9 +73,10 @@ class MVLSA(NamedTuple):
       Vectors [n', k] on the scale of the embedding; zero where no view has
       the word.
     """
-    if len(rows) != len(self.model.means):
+    if not isinstance(rows, Sequence) or len(rows) != len(self.model.means):
       raise InputError(
-        f"{len(rows)} views given, {len(self.model.means)} fitted"
+        f"give a list of {len(self.model.means)} matrices, one for each view "
+        "of the fit"
       )
     if not self.weighting:
       raise InputError(
@@ -170,9 +173,11 @@ def fit(
     key: random key, or seed, of the SVDs' starting blocks.
     factors: an earlier fit that kept its factors, or the factors of each
       view; the views are then not read, and may be empty. m truncates them.
-      A fit to bare factors cannot `transform`, since the views' weighting is
-      unknown.
-    keep_factors: return the factors of the views, [n, J m].
+      With the view_weights of the earlier fit, another ridge, m or k is far
+      cheaper. A fit to bare factors cannot `transform`, since the views'
+      weighting is unknown.
+    keep_factors: return the factors of the views, [n, J m], and their
+      products, [J m, J m].
     report: called with a view's number and its error after each SVD.
     mesh: devices with axes "rows" and "views": rows of a view go over the
       first, and as many views as the second has are decomposed at a time.
@@ -229,7 +234,12 @@ def fit(
       projections=projections, report=report, **settings,
     )  # fmt: skip
   else:
-    done = _in_memory(hosts, k, m, weights, loss, keys, made, report, settings)
+    known = None
+    if earlier is not None and np.array_equal(c, earlier.view_weights):
+      known = earlier.products
+    done = _in_memory(
+      hosts, k, m, weights, loss, keys, made, known, report, settings
+    )
   values = np.asarray(done.combined.values)
   if not bool(jnp.isfinite(done.combined.v).all()) or values[-1] <= 0:
     rank = int((values > 0).sum())
@@ -245,6 +255,7 @@ def fit(
     columns=earlier.columns if earlier else tuple(x.columns for x in hosts),
     weighting=earlier.weighting if earlier else tuple(x.how for x in hosts),
     factors=tuple(done.factors) if keep_factors else None,
+    products=done.products if keep_factors else None,
   )
 
 
@@ -260,7 +271,7 @@ def _given_factors(
 
 
 def _in_memory(
-  hosts, k, m, weights, loss, keys, factors, report, settings
+  hosts, k, m, weights, loss, keys, factors, products, report, settings
 ) -> block_fit.Done:
   """Holds every view's factors on one device, or takes those given."""
   errors = np.zeros(len(weights))
@@ -273,14 +284,17 @@ def _in_memory(
       if report is not None:
         report(j, error)
   ridges = gcca.view_ridges(factors, loss.ridge, loss.relative)
+  if products is None:
+    products = gcca.view_products(factors, loss.weights)
   combined = gcca.combine(
     factors, k, keys[1], ridge=jnp.stack(ridges), view_weights=loss.weights,
-    rank=m,
+    rank=m, products=products,
   )  # fmt: skip
   scale = gcca.support_scale(jnp.asarray(weights), loss.weights)
   return block_fit.Done(
-    combined, factors, ridges, jnp.asarray(weights), scale, 0.0, errors, None
-  )
+    combined, factors, ridges, jnp.asarray(weights), scale, 0.0, errors, None,
+    products,
+  )  # fmt: skip
 
 
 def _assemble(

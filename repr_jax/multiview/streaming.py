@@ -22,9 +22,9 @@ from repr_jax.ops.svd_updates import (
 def stream_init(n: int, k: int, dtype=jnp.float32) -> IncrementalSVD:
   """The state of a streamed combination before any view: u [n, k].
 
-  Keep k + m directions for views of rank m: all of one view's count alike, so
-  with k alone the shared ones would be lost before a second view tells them
-  apart.
+  Keep k + m directions for views of rank m. The first view's directions have
+  nearly equal weights; with k alone, those that it shares with later views
+  could be dropped.
 
   Args:
     n: rows.

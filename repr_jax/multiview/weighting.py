@@ -136,7 +136,7 @@ def inverse_shares(totals: Array, smoothing: float | Array) -> Array:
 
 
 def positive_log(ratio: Array) -> Array:
-  """max(0, log ratio) of any shape; 0 for what rounding leaves of 1."""
+  """max(0, log ratio) of any shape; 0 for ratios above 1 by rounding alone."""
   some = ratio > 1 + 8 * jnp.finfo(ratio.dtype).eps
   kept = jnp.where(some, jnp.log(jnp.where(some, ratio, 1)), 0)
   return jnp.where(jnp.isnan(ratio), ratio, kept)

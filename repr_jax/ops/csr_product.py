@@ -19,7 +19,7 @@ rows. GB read and written by the compiler's count, for X of 12,500 x 1,792 with
 | all of X dense | .55 | |
 
 The compiler gathers, multiplies and sums in one kernel, with Q and a block of
-the result in fast memory, so that almost all of the traffic was the search.
+the result in fast memory. Almost all traffic of the first design is the search.
 """
 
 import importlib

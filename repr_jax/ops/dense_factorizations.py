@@ -113,7 +113,7 @@ def cholesky_qr(x: Array) -> tuple[Array, Array]:
 
 @exact_products
 def gram_schmidt(x: Array) -> tuple[Array, Array]:
-  """`qr` column by column, each orthogonalized twice (thus as Householder's).
+  """`qr` column by column, each orthogonalized twice.
 
   A column that depends on those before it gives way to a pseudorandom one.
 

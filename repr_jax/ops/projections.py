@@ -311,7 +311,7 @@ def violation(z: jax.Array, rows: Rows, planes: Planes) -> jax.Array:
     planes: halfspaces.
 
   Returns:
-    ArrayLike.
+    The amount, scalar.
   """
   worst = jnp.zeros((), z.dtype)
   if rows.index.shape[0]:

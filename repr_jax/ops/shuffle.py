@@ -4,8 +4,8 @@ A sort of 10^5 random keys takes tens of milliseconds on a CPU, more than a
 whole pass of training over as many facts. Here place i gets the item that a
 keyed Feistel network maps it to. The network permutes the 2^b numbers of b
 bits; a number beyond the last item is mapped again until it falls among them
-("cycle walking"), which permutes the items. The order is as good as the
-network's mixing; for secrets it is not.
+("cycle walking"), which permutes the items. The order serves training; it is
+not random enough for cryptography.
 """
 
 import jax

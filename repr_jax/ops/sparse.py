@@ -91,8 +91,9 @@ def from_scipy(
     columns: pads with empty columns up to this number, so that matrices with
       fewer columns share a compiled program; a right factor [columns, k] then
       has zero rows past d.
-    capacity: entries that a block is padded to, of those it has. Coarse
-      sizes let many matrices share one compiled program.
+    capacity: from the entries of the fullest block to the entries that all
+      blocks are padded to. Coarse sizes let many matrices share one compiled
+      program.
     name: how error messages call the matrix.
     dtype: type of the stored entries.
 

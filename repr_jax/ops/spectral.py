@@ -273,8 +273,9 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
   def step(index, carry):
     q, t, _ = carry
     at = state.filled + index * block
-    # In exact arithmetic the image leaves the last two blocks for the next
-    # only; they go first, so that one pass over the whole basis is enough.
+    # In exact arithmetic the image is orthogonal to all blocks but the last
+    # two. It is projected off these first, so that one pass over the whole
+    # basis then suffices.
     near = jnp.maximum(at - block, 0)
     window = lax.dynamic_slice_in_dim(q, near, 2 * block, axis=1)
     image = op.normal(lax.dynamic_slice_in_dim(q, at, block, axis=1))
@@ -291,7 +292,7 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
   upper = jnp.zeros((block, block), state.q.dtype)
   q, t, upper = lax.fori_loop(0, blocks, step, (state.q, state.t, upper))
   filled = state.filled + blocks * block
-  # A block's image was measured against the blocks before it only.
+  # Only the upper triangle is filled: images meet no later blocks.
   counts = jnp.arange(size) < filled
   whole = jnp.where(counts, jnp.triu(t) + jnp.triu(t, 1).T, 0)
   values, vectors = dense.eigh(jnp.where(counts[:, None], whole, 0))

@@ -198,7 +198,7 @@ def query_posterior(
     Natural parameters, fields [d].
   """
   members, weights = query_members(model, query), jnp.asarray(query.weights)
-  # Devices take the least of numbers for zero.
+  # Devices may round the smallest numbers to zero.
   total = jnp.sum(jnp.abs(weights))
   total = jnp.where(jnp.logical_and(normalize, total > 0), total, 1)
   return gaussian.product_of_experts(members, weights / total)

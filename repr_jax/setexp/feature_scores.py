@@ -11,9 +11,9 @@ with p the decoder's probabilities, f_Q the members' own counts, each times
 the share of the members that have the feature, and IDF (the positive form)
 and tf as in BM25: the query's features are put to BM25 as if they were a
 text. Features that no member has count too, if the model expects them in the
-set; features of one member alone fade. The members' share makes up for what a
-concept has no room for: their counts, smoothed by p as language models are.
-It is 0 for the decoder alone, 1 for no decoder. A power below 1 keeps the
+set; features of one member alone fade. A concept has no room for all that the
+members' counts say, so `member_share` mixes these in, smoothed by p as in
+language models: 0 is the decoder alone, 1 no decoder. A power below 1 keeps the
 likeliest features from drowning the others; with a power of 1 it is the
 expected BM25 score of a query drawn from w.
 

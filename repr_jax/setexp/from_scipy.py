@@ -184,8 +184,8 @@ def padded_rows(
 
   Args:
     rows: features, [s, F].
-    size: rows to pad to; by default the next of few sizes.
-    shortest: least number of features to pad to; then the next of few.
+    size: rows to pad to; by default the next size of `padded_length`.
+    shortest: least number of features to pad to, see `padded_length`.
 
   Returns:
     Rows on the host, fields [size, m].
@@ -223,8 +223,9 @@ def pad_queries(
     queries: the queries.
     size: number of queries to pad to with queries without members; by default
       none are added.
-    members: least number of members to pad to; then the next of few.
-    entries: least number of counts to pad to; then 4 times as many.
+    members: least number of members to pad to, see `rows.padded_length`.
+    entries: least number of counts to pad to; larger sizes are 4, 16, ...
+      times as many.
 
   Returns:
     The queries on the host, with a leading axis.

@@ -112,21 +112,30 @@ def scores(
   ours = _query_side(weights, query)
   total = ours.constants @ side.constants + jnp.sum(ours.own)
   nothing = jnp.zeros_like(total)
-  for vector, matrix in zip(ours[:4], side[:4]):
+  # Asked of the weights, which vmap over queries leaves alone: asked of the
+  # query, the condition would become a choice between two computed products.
+  natural, forward, backward, both, _, means, _ = weights != 0
+  used = (
+    natural | forward | both,
+    forward | both,
+    means | backward | both,
+    backward | both,
+  )
+  for needed, vector, matrix in zip(used, ours[:4], side[:4]):
     total += lax.cond(
-      jnp.any(vector != 0),
+      needed,
       lambda vector, matrix: vector @ matrix,
       lambda vector, matrix: nothing,
       vector,
       matrix,
     )
-  natural = gaussian.Natural(side.xi, side.precision)
+  entities = gaussian.Natural(side.xi, side.precision)
   for name, terms in _BY_ENTRY.items():
     weight = weights[SCORES.index(name)]
     total += lax.cond(
       weight != 0,
       lambda terms=terms, weight=weight: (
-        weight * jnp.sum(terms(query, natural, prior_variance), axis=0)
+        weight * jnp.sum(terms(query, entities, prior_variance), axis=0)
       ),
       lambda: nothing,
     )
@@ -184,7 +193,7 @@ def _constants(entities):
 
 
 def _times(weight, x):
-  # Nothing times an infinity is nothing here.
+  # A weight of 0 gives 0, also for an infinite x.
   return jnp.where(weight != 0, weight * x, 0)
 
 

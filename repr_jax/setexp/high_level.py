@@ -1,7 +1,7 @@
 """Set expansion in one call: from counts to answers by name, with reasons."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from repr_jax.data.entities import features as feature_lib
 from repr_jax.data.entities.names import resolve_names
-from repr_jax.errors import InputError
+from repr_jax.errors import InputError, did_you_mean
 from repr_jax.ops import inputs
 from repr_jax.setexp import autoencoder, explain, fitting, from_scipy, systems
 from repr_jax.setexp.expansion import Model
@@ -68,7 +68,8 @@ class SetExpander:
     places = {name: i for i, name in enumerate(self.names)}
     missing = [name for name in names if name not in places]
     if missing:
-      raise InputError(f"there is no entity {missing[0]!r}")
+      close = did_you_mean(str(missing[0]), places)
+      raise InputError(f"there is no entity {missing[0]!r}{close}")
     return make_query(self.counts, [places[x] for x in names], weights)
 
   def expand(
@@ -126,8 +127,8 @@ def fit(
 
   Args:
     counts: how often each entity has each feature, [X, F], dense or sparse as
-      `multiview.fit` takes them; or a `FeatureTable`, which brings names and
-      features.
+      `multiview.fit` takes them. A `FeatureTable`, or a mapping as
+      `{"Nile": {"water": 3}}`, brings names and features.
     names: of the entities; their numbers by default.
     features: names of the features; their numbers by default.
     config: the model.
@@ -143,6 +144,8 @@ def fit(
   table = counts if isinstance(counts, feature_lib.FeatureTable) else None
   if table is not None:
     counts, names, features = table.counts, table.names, table.features
+  elif isinstance(counts, Mapping):
+    counts, names, features = _read_bags(counts)
   matrix = from_scipy.check_rows(
     sp.csr_array(inputs.read_matrix(counts, "counts"))
   )
@@ -171,3 +174,23 @@ def fit(
   )
   model = systems.prepare(model, ranking)
   return SetExpander(model, matrix, names, features, ranking, table)
+
+
+def _read_bags(
+  bags: Mapping[str, Mapping[str, float]],
+) -> tuple[sp.csr_array, list[str], list[str]]:
+  """Counts of named features as a table, with its names and features."""
+  for name, bag in bags.items():
+    if not isinstance(bag, Mapping):
+      raise InputError(
+        f"entity {name!r} has {bag!r}; expected a mapping of its features to "
+        "their counts"
+      )
+  features = sorted({feature for bag in bags.values() for feature in bag})
+  column = {feature: i for i, feature in enumerate(features)}
+  rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags.values()])
+  columns = [column[feature] for bag in bags.values() for feature in bag]
+  values = [count for bag in bags.values() for count in bag.values()]
+  table = (np.asarray(values, np.float32), (rows, np.asarray(columns, int)))
+  shape = (len(bags), len(features))
+  return sp.csr_array(table, shape=shape), list(bags), features

@@ -41,7 +41,7 @@ def crowding(
       its neighbors, int32 [s]; -1 if the row is not an entity.
 
   Returns:
-    Means over min(100, X - 1) neighbors, [s].
+    Means over the neighbors, [s]; up to 8,192 entities, over min(100, X - 1).
   """
   size = entities.shape[0]
   step = -(-size // _REFERENCES)

@@ -111,7 +111,7 @@ def _read_notes(
     for field in dataclasses.fields(config):
       value = getattr(config, field.name)
       widths = value if isinstance(value, tuple) else ()
-      # A whole number does for another, but a truth value is no number.
+      # An int may stand for a float; a bool, though an int to Python, may not.
       if type(value) is not type(field.default) and not (
         type(value) is int and isinstance(field.default, float)
       ):

@@ -107,7 +107,7 @@ def rows_from_scipy(matrix: sp.csr_array, width: int | None = None) -> Rows:
 
 
 def padded_length(n: int, shortest: int) -> int:
-  """The next of shortest times 1, 3/2, 2, 3, 4, 6: at most half is padding."""
+  """The first of shortest times 1, 3/2, 2, 3, 4, 6, ... that is at least n."""
   length = shortest
   while length < n:
     if length * 3 // 2 >= n and length >= 2:

@@ -1,10 +1,8 @@
 """`python -m experiments.NAME --help` works and says what there is."""
 
 import ast
-import os
-import subprocess
-import sys
 
+import killing
 import pytest
 import source
 
@@ -25,13 +23,6 @@ def test_there_are_programs():
 
 @pytest.mark.parametrize("program", _PROGRAMS)
 def test_help(program):
-  ended = subprocess.run(
-    [sys.executable, "-m", program, "--help"],
-    cwd=source.ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-    timeout=120,
-  )
+  ended = killing.call(program, "--help")
   assert ended.returncode == 0, ended.stderr
   assert f"python -m {program}" in ended.stdout

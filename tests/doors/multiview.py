@@ -242,6 +242,17 @@ DOORS = [
     mask=_left_out,
   ),
   Door(
+    "multiview.energy_weights",
+    lambda seed, dtype: (_factors(seed, dtype), _loss(seed, dtype)[2]),
+    call=lambda factors, ridge: multiview.energy_weights(factors, ridge=ridge),
+    grad=(1,),
+  ),
+  Door(
+    "multiview.view_products",
+    lambda seed, dtype: (_factors(seed, dtype), _loss(seed, dtype)[3]),
+    grad=(1,),
+  ),
+  Door(
     "multiview.support_scale",
     lambda seed, dtype: (jnp.abs(_normal(seed, dtype, (3, _N))[0]),),
     grad=(0,),

@@ -48,12 +48,31 @@ def test_equals_brute_force(method, block_words, block_questions):
   np.testing.assert_array_equal(got, _brute(array, rows, method))
 
 
-def test_equal_scores_give_the_lowest_row():
-  array = jnp.ones((50, 3))
+@pytest.mark.parametrize("block_words", [8, 8192])
+def test_equal_scores_give_the_lowest_row(block_words):
+  array = jnp.ones((9000, 3))
   got = analogy.solve_analogies(
-    array, jnp.array([0, 1, 3]), jnp.array([[0, 1, 2]]), block_words=8
-  )
+    array, jnp.array([0, 1, 3]), jnp.array([[0, 1, 2]]),
+    block_words=block_words,
+  )  # fmt: skip
   assert int(got[0]) == 2
+
+
+@pytest.mark.parametrize("method", ["add", "mul"])
+def test_tiles_give_the_answers_of_narrow_blocks(method):
+  rng = np.random.default_rng(2)
+  # Rows repeat, so that the best score of a question stands in many tiles.
+  array = rng.standard_normal((3000, 4))[rng.integers(0, 3000, 9000)]
+  given = (
+    jnp.asarray(array, jnp.float32),
+    rng.choice(9000, 20, replace=False).astype(np.int32),
+    rng.integers(0, 20, (50, 3)).astype(np.int32),
+  )
+  wide, narrow = (
+    analogy.solve_analogies(*given, method=method, block_words=size)
+    for size in (8192, 2048)
+  )
+  np.testing.assert_array_equal(wide, narrow)
 
 
 def _questions_and_vectors():

@@ -46,6 +46,9 @@ def test_a_pasted_list_is_resolved(client):
   (unknown,) = found["unknown"]
   assert unknown["name"] == "Compsoer 4"
   assert unknown["nearest"][0]["id"] == "composer4"
+  assert not unknown["ambiguous"]
+  (unknown,) = _post(client, "/api/resolve", text="composer")["unknown"]
+  assert unknown["ambiguous"] and len(unknown["nearest"]) > 1
   for text in ("River 1\n" * 13, "a\x00b,c\n" * 7):
     response = client.post("/api/resolve", json={"text": text})
     assert response.status_code == 422, text

@@ -311,7 +311,9 @@ def test_bars_begin_at_zero(page):
 
 
 @pytest.mark.parametrize(
-  "context", [(360, "light"), (1280, "dark")], indirect=True
+  "context",
+  [(360, "light"), pytest.param((1280, "dark"), marks=pytest.mark.long)],
+  indirect=True,
 )
 def test_axe_finds_nothing(page, context, axe):
   _settled(page, lambda: page.locator(".example").first.click())
@@ -367,7 +369,12 @@ def test_keys_reach_everything(page):
 
 @pytest.mark.parametrize(
   "context",
-  [(360, "light"), (360, "dark"), (768, "light"), (1280, "dark")],
+  [
+    (360, "light"),
+    (1280, "dark"),
+    pytest.param((360, "dark"), marks=pytest.mark.long),
+    pytest.param((768, "light"), marks=pytest.mark.long),
+  ],
   indirect=True,
 )
 def test_nothing_overflows_and_controls_have_names(page, context, tmp_path):

@@ -1,11 +1,9 @@
 """The explorer as a program: ports, packages, models."""
 
 import importlib.util
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import pytest
 
 from experiments.explorer import server
@@ -15,14 +13,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _command(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.explorer", *arguments],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-    timeout=120,
-  )
+  return killing.call("experiments.explorer", *arguments)
 
 
 def test_what_cannot_be_served_is_said_in_a_line(explored, tmp_path):

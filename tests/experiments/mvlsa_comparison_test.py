@@ -8,6 +8,7 @@ import pytest
 
 from experiments.mvlsa import (
   baselines,
+  comparison,
   data,
   evaluate,
   set_table,
@@ -111,6 +112,7 @@ def test_baselines_are_compared_and_fused(problem, monkeypatch):
   parts = two.value / 100, one.value / 100, between, len(one.scores)
   assert test.p_value == pytest.approx(significance.williams_test(*parts)[1])
   (named,) = [n for n in study.notes if n.startswith("The best single view")]
+  assert "view on TOPIC:" in named  # the only set; none is a tuning set
   view = named.rpartition(" ")[2].rstrip(".")
   alone = problem.score(train.factors(problem)[view].left[:, :4])
   assert study.systems["best view"]["TOPIC"].value == alone["TOPIC"].value
@@ -118,6 +120,16 @@ def test_baselines_are_compared_and_fused(problem, monkeypatch):
   fused = study.systems["all fused"]["TOPIC"].value
   own = study.systems["all views"]["TOPIC"].value
   assert gains["fusion gain"]["value"] == pytest.approx(fused - own)
+
+
+def test_a_view_alone_is_a_fit_of_one_view(problem, config):
+  settings = {"ridge": 1.0, "relative_ridge": True, "eigenvalue_power": 1.5}
+  config = dataclasses.replace(config, **settings)
+  for name, factor in train.factors(problem).items():
+    fitted = train.vectors(train.fit({name: factor}, config), config)
+    alone = comparison._alone(factor, config)
+    signs = np.sign(np.sum(fitted * alone, axis=0))
+    np.testing.assert_allclose(alone * signs, fitted, atol=1e-4)
 
 
 def test_lexicons_are_added_plainly(world, config, monkeypatch):

@@ -2,11 +2,9 @@
 
 import itertools
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import numpy as np
 import pytest
 
@@ -18,13 +16,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _command(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.mvlsa", *arguments],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-  )
+  return killing.call("experiments.mvlsa", *arguments)
 
 
 def test_text_of_another_language_gets_vectors_without_a_test_set(tmp_path):

@@ -2,11 +2,9 @@
 
 import dataclasses
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import mvlsa_world
 import numpy as np
 import pytest
@@ -19,11 +17,13 @@ from experiments.mvlsa import (
   data,
   evaluate,
   findings,
+  scale,
   studies,
   train,
 )
 from experiments.mvlsa.config import Config
 from experiments.run import config as configs
+from experiments.run import runlib
 from repr_jax import multiview
 from repr_jax.data.views import collection
 from repr_jax.errors import InputError
@@ -256,12 +256,29 @@ def test_tokens_are_apart_from_symbols(tmp_path):
     ({"min_rows": 1000}, "lower --min_rows"),
     ({"text": ("no-such.txt",)}, "no-such.txt"),
     ({"text": ()}, "no vocabulary"),
-    ({"min_count": 10_000}, "lower --min_count"),
+    ({"min_count": 10_000}, "text.txt occurs 10000 times"),
   ],
 )
 def test_bad_inputs_are_named(config, problem, change, message):
   changed = dataclasses.replace(config, **change)
   with pytest.raises((InputError, OSError), match=message):
+    train.prepare(changed, problem.sets)
+
+
+def test_vectors_without_text_bring_their_words(world, config):
+  lines = [f"{w} {i} {i % 3}\n" for i, w in enumerate(["cat", ",", "dog", "x"])]
+  (world / "given.txt").write_text("".join(lines))
+  change = {"text": (), "windows": (), "vocabulary_size": 3}
+  changed = dataclasses.replace(
+    config, **change, vectors=(str(world / "given.txt"),)
+  )
+  assert data.vocabulary(changed, ()).words == ("cat", "dog")
+
+
+def test_a_lexicon_of_other_words_is_refused(world, config, problem):
+  (world / "other.txt").write_text("chat chien\n")
+  changed = dataclasses.replace(config, synonyms=(str(world / "other.txt"),))
+  with pytest.raises(InputError, match=r"no pair of .*other\.txt"):
     train.prepare(changed, problem.sets)
 
 
@@ -291,6 +308,7 @@ def test_views_that_cannot_be_fused_are_named(world, config, problem):
     ({"group_nonlinearity": ("text:cube",)}, "cube"),
     ({"view_weights": "agreement", "mesh": "rows:2"}, "not read with --mesh"),
     ({"power": 0.5}, "--power is not read"),
+    ({"windows": (2, 9)}, "--windows=9: words are counted up to"),
     ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
     ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
     ({"keep_factors": True, "mesh": "rows:2"}, "--keep_factors is not read"),
@@ -323,13 +341,7 @@ def test_sets_without_known_words_are_told(problem, tmp_path):
 
 
 def _command(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.mvlsa", *arguments],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-  )
+  return killing.call("experiments.mvlsa", *arguments)
 
 
 def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):
@@ -392,6 +404,32 @@ def test_a_flag_that_is_not_read_is_refused(name, settings):
   read = {"study": "scale"} if name == "scale_words" else {}
   read = {"study": "m"} if name == "values" else read
   assert configs.unread(Config(**read), name) is None
+
+
+def test_a_scale_run_resumes_with_the_times_of_all_views(tmp_path, monkeypatch):
+  config = Config(
+    study="scale", scale_words=60, scale_views=3, scale_entries=400, t=20, m=3,
+    k=2,
+  )  # fmt: skip
+  monkeypatch.setattr(scale, "_SAVE_SECONDS", 0)
+  merge, merged = scale._merge, []
+
+  def stopping(state, basis):
+    merged.append(basis)
+    if len(merged) == 3:
+      raise KeyboardInterrupt
+    return merge(state, basis)
+
+  monkeypatch.setattr(scale, "_merge", stopping)
+  settings = {"directory": tmp_path, "config": dataclasses.asdict(config)}
+  with pytest.raises(KeyboardInterrupt), runlib.Run("mvlsa", **settings) as run:
+    scale.run(run, config)
+  with runlib.Run("mvlsa", **settings) as run:
+    scale.run(run, config)
+  assert len(merged) == 4  # two, the broken one, and that one again
+  rows = json.loads((tmp_path / "results.json").read_text())["rows"]
+  metrics = {row["metric"]: row["value"] for row in rows}
+  assert metrics["svd, median s per view"] > 0  # two of three came before
 
 
 @pytest.mark.long

@@ -1,10 +1,9 @@
 """A linker for plain text: answers, reasons that add up, own entities."""
 
 import json
-import subprocess
-import sys
 
 import jax
+import killing
 import numpy as np
 import pytest
 
@@ -70,7 +69,16 @@ def model():
     learning_rate=0.02,
   )  # fmt: skip
   contexts = link_model.Contexts(known, params)
-  return link_model.LinkModel(rankers, contexts, base, 0.3, True)
+  plain = link_model.LinkModel(rankers, contexts, base, 0.3, True)
+  return plain._replace(known=_known(link_model.link(plain, documents), 3.0))
+
+
+def _known(linked, constant):
+  """A regression of whose weights the last two are not 0."""
+  zeros = np.zeros(linked.inputs.shape[1])
+  weights = zeros.copy()
+  weights[-2:] = 0.5, constant
+  return link_model.Known(zeros, zeros + 1, weights)
 
 
 def _records(model, tmp_path, text, **settings):
@@ -97,6 +105,47 @@ def test_plain_text_is_linked_with_reasons(model, tmp_path, entity):
   assert first["why"]["mentions"] == [
     {"surface": second["surface"], "share": 1.0}
   ]
+
+
+def test_one_candidate_alone_may_be_nil(model, tmp_path):
+  text = _TEXTS["Bonn"]
+  documents = [link.from_text(model, "text", text)]
+  linked = link_model.link(model, documents)
+  unsure = model._replace(known=_known(linked, -3.0))
+  sure, doubtful = (
+    list(link.records(x, link_model.link(x, documents)))
+    for x in (model, unsure)
+  )
+  assert [x["nil"] for x in sure] == [False, False]
+  assert [x["nil"] for x in doubtful] == [True, True]
+  rhine = doubtful[1]
+  assert rhine["runner_up"] is None  # its only candidate has probability 1
+  assert rhine["probability"] == pytest.approx(1 / (1 + np.exp(3)), abs=1e-4)
+  for record in (*sure, *doubtful):
+    why = record["why"]
+    parts = sum(why["log_odds_parts"].values())
+    assert parts == pytest.approx(why["log_odds"], abs=1e-3)
+    known = 1 / (1 + np.exp(-why["log_odds"]))
+    assert known == pytest.approx(why["known"], abs=1e-3)
+
+
+def test_regression_finds_what_tells_of_candidates():
+  rng = np.random.default_rng(0)
+  inputs = rng.standard_normal((500, len(link_model._KNOWN_KINDS)))
+  inputs[:, -1] = 1
+  odds = 2 * inputs[:, 12] - 1
+  covered = rng.random(500) < 1 / (1 + np.exp(-odds))
+  known = link_model.fit_known(inputs, covered)
+  told = link_model.known_parts(known, inputs).sum(axis=1)
+  assert np.corrcoef(told, odds)[0, 1] > 0.95
+
+
+def test_unknown_popularity_is_typical(model, tmp_path):
+  link_model.save(tmp_path / "linker", model)
+  own = tmp_path / "own.jsonl"
+  own.write_text('{"name": "A"}\n{"name": "B", "in_links": 7}\n')
+  alone = link_model.load(str(tmp_path / "linker"), kb=str(own))
+  assert [x.in_links for x in alone.base.entities.values()] == [40, 7]
 
 
 def test_a_saved_model_answers_as_before(model, tmp_path):
@@ -136,10 +185,9 @@ def test_the_program_reads_files(model, tmp_path):
   link_model.save(tmp_path / "linker", model)
   path = tmp_path / "text.txt"
   path.write_text(_TEXTS["Bonn"])
-  program = [sys.executable, "-m", "experiments.ned", "--mode=link"]
-  ended = subprocess.run(
-    [*program, f"--model={tmp_path / 'linker'}", "--format=json", str(path)],
-    capture_output=True, text=True,
+  ended = killing.call(
+    "experiments.ned", "--mode=link", f"--model={tmp_path / 'linker'}",
+    "--format=json", str(path),
   )  # fmt: skip
   assert ended.returncode == 0, ended.stderr
   records = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -2,12 +2,10 @@
 
 import dataclasses
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tracemalloc
 
+import killing
 import numpy as np
 import pytest
 
@@ -389,18 +387,14 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
 @pytest.mark.long
 def test_the_program(world, tmp_path):
   program = [
-    sys.executable, "-m", "experiments.ned", f"--train={world}/train.jsonl",
+    f"--train={world}/train.jsonl",
     f"--validation={world}/dev.jsonl", f"--tests=small={world}/test.jsonl",
     "--dim=8", "--epochs=1", "--objectives=null",
     "--contexts=u1", "--drop_most_frequent=0", f"--workdir={tmp_path}/run",
   ]  # fmt: skip
-  environment = {**os.environ, "REPR_JAX_SETTINGS": "off"}
 
   def call(*more):
-    return subprocess.run(
-      [*program, *more], cwd=_ROOT, env=environment, capture_output=True,
-      text=True,
-    )  # fmt: skip
+    return killing.call("experiments.ned", *program, *more)
 
   ended = call()
   assert ended.returncode == 0, ended.stderr

@@ -2,11 +2,9 @@
 
 import bz2
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import numpy as np
 import pytest
 
@@ -39,14 +37,7 @@ def _dump(rng):
 
 
 def _run(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.relatedness", *arguments],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-    timeout=300,
-  )
+  return killing.call("experiments.relatedness", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -182,8 +173,11 @@ def test_the_chapter_tests_the_order_of_vectors():
   ]
   assert all(x.holds for x in made.claims)
   assert made.answer.startswith("The best vectors are max-margin, pages and")
-  assert "vae U1+U2 25%" in made.notes[0]
+  assert "vae U1+U2 25.0 %" in made.notes[0]
+  (chart,) = made.charts
+  assert [x.value for x in chart.points] == pytest.approx([0.2, 0.1])
   worse = lines[0]._replace(vectors="max_margin U1+U2")
   turned = chapter.make([lines[1]._replace(vectors="max_margin U1"), worse])
   assert not turned.claims[0].holds
-  assert "No query" in chapter.make([_line("vae U1", [])]).answer
+  empty = chapter.make([_line("vae U1", [])])
+  assert "No query" in empty.answer and not empty.charts

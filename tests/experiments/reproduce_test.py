@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import killing
 import pytest
 
 from experiments.reproduce import __main__ as reproduce
@@ -52,11 +53,8 @@ def test_a_finished_chapter_is_kept_until_asked_again(tmp_path):
 def test_an_unknown_chapter_is_named_with_the_known(tmp_path):
   with pytest.raises(errors.InputError, match=r"'elkb'.*bad, good"):
     reproduce.reproduce(["elkb"], "quick", tmp_path, known=_FAKE)
-  ended = subprocess.run(
-    [sys.executable, "-m", "experiments.reproduce", "--chapters=no_such"],
-    cwd=tmp_path,
-    capture_output=True,
-    text=True,
+  ended = killing.call(
+    "experiments.reproduce", "--chapters=no_such", cwd=tmp_path
   )
   assert ended.returncode == 2
   assert "no_such" in ended.stderr and "Traceback" not in ended.stderr

@@ -2,9 +2,8 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
+import killing
 import numpy as np
 import pytest
 
@@ -94,18 +93,8 @@ def test_bad_cells_are_named():
 
 
 def _run(directory, *arguments):
-  return subprocess.run(
-    [
-      sys.executable,
-      "-m",
-      "experiments.rescal",
-      f"--workdir={directory}",
-      *arguments,
-    ],
-    cwd=_ROOT,
-    capture_output=True,
-    text=True,
-    timeout=300,
+  return killing.call(
+    "experiments.rescal", f"--workdir={directory}", *arguments
   )
 
 

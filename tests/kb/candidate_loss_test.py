@@ -1,11 +1,14 @@
 """Losses over many candidates against plain counts."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from repr_jax import kb
+from repr_jax.errors import InputError
 from repr_jax.kb import (
   candidate_loss,
   negatives,
@@ -48,6 +51,12 @@ def _reference(config, facts, params, weight):
       else:
         valid = [row not in listed for row in rows]
         total += np.mean(np.log1p(np.exp(values[valid] - truth)))
+    if config.regularizer == "dura":
+      slopes = jax.grad(functools.partial(scores.score, config.model), (1, 2))(
+        r[k], e[h], e[t]
+      )
+      penalty += sum(np.sum(np.square(x)) for x in (e[h], e[t], *slopes))
+      continue
     for x in (e[h], e[t], r[k]):
       if config.model.name == "complex":
         x = np.hypot(*np.split(x, 2))
@@ -58,8 +67,12 @@ def _reference(config, facts, params, weight):
 
 @pytest.mark.parametrize("model", ["B", "T", "R", "complex"])
 @pytest.mark.parametrize("loss", ["softmax", "bpr"])
-@pytest.mark.parametrize("penalty", ["n3", "l2"])
+@pytest.mark.parametrize("penalty", ["n3", "l2", "dura"])
 def test_loss_equals_a_plain_count(model, loss, penalty):
+  if model == "T" and penalty == "dura":
+    with pytest.raises(InputError, match="by a distance; dura takes"):
+      _config(model, 1, 0, loss, penalty)
+    return
   config = _config(model, 1, 0, loss, penalty)
   facts = _facts()[:1]  # one fact: BPR's mean over a batch is a plain mean
   with precision.enable_x64(True):
@@ -95,9 +108,9 @@ def test_matrices_at_once_give_the_slopes_of_a_matrix_for_each_fact(
         0.1,
       )
 
-    at_once = jax.value_and_grad(loss)(params)
+    at_once = jax.jit(jax.value_and_grad(loss))(params)
     monkeypatch.setattr(candidate_loss, "_TOGETHER", 0)
-    for_each = jax.value_and_grad(loss)(params)
+    for_each = jax.jit(jax.value_and_grad(loss))(params)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12),
     at_once,
@@ -114,9 +127,11 @@ def test_a_sample_estimates_the_full_softmax():
     config, known, params, CandidateBatch(facts), 0.0
   )
   draws = jax.random.randint(jax.random.key(2), (200, 20), 0, 30)
-  sampled = jax.vmap(
-    lambda ids: candidate_loss.batch_loss(
-      config, known, params, CandidateBatch(facts, ids), 0.0
+  sampled = jax.jit(
+    jax.vmap(
+      lambda ids: candidate_loss.batch_loss(
+        config, known, params, CandidateBatch(facts, ids), 0.0
+      )
     )
   )(draws)
   np.testing.assert_allclose(sampled.mean(), full, rtol=0.03)
@@ -202,10 +217,13 @@ def test_dropout_drops_questions_and_no_answers(model, candidates):
   whole = loss(None)
   np.testing.assert_allclose(loss(Noise(key, 0.0)), whole, rtol=1e-5)
   assert abs(loss(Noise(key, 0.5)) - whole) > 1e-3
+  assert abs(loss(Noise(key, 0.0, 0.5)) - whole) > 1e-3
   # All is dropped: every score is 0, and the penalty is that of whole rows.
   penalty = whole - candidate_loss.batch_loss(config, None, params, batch, 0.0)
   nothing = loss(Noise(key, 1 - 1e-7)) - penalty
   if candidates is None:
+    np.testing.assert_allclose(nothing, np.log(30), rtol=1e-4)
+    nothing = loss(Noise(key, 0.0, 1 - 1e-7)) - penalty
     np.testing.assert_allclose(nothing, np.log(30), rtol=1e-4)
   rows = candidate_loss.drop(Noise(key, 0.25), 0, jnp.ones((100, 100)))
   np.testing.assert_allclose(np.unique(rows), [0, 1 / 0.75], rtol=1e-6)

@@ -15,10 +15,9 @@ from repr_jax.kb import (
   negatives,
   rule_check,
   rule_compiler,
-  rule_projection,
   scores,
 )
-from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
+from repr_jax.kb.candidate_loss import CandidateConfig
 
 RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(30)]
@@ -85,44 +84,4 @@ def test_bad_config_are_refused():
   with pytest.raises(InputError, match="needs known"):
     candidate_training.candidate_softmax(
       _config("T", 1, 0, "bpr"), optax.sgd(0.1)
-    )
-
-
-@pytest.mark.parametrize("sampled", [False, True])
-def test_runs_with_their_own_keys_and_rates_in_one_program(sampled):
-  """Any optax optimizer; its rate is in the state by inject_hyperparams."""
-  compiled = rule_compiler.compile_rules("complex", ["RevImp(0, 1)"], 3, 30)
-  optimizer = optax.inject_hyperparams(optax.adam)(learning_rate=0.1)
-  init, update = candidate_training.candidate_softmax(
-    _config("complex", 8), optimizer, compiled
-  )
-  drawn = jnp.arange(3, 9) if sampled else None
-  batch = CandidateBatch(jnp.asarray(_facts()[:8]), drawn)
-  keys = jax.random.split(jax.random.key(0), 3)
-  rates, weights = jnp.array([0.01, 0.1, 0.5]), jnp.array([0.0, 0.01, 0.1])
-
-  def start(key, rate, weight):
-    state = init(key, weight)
-    memory = state.optimizer
-    rates = {**memory.hyperparams, "learning_rate": rate}
-    return state._replace(optimizer=memory._replace(hyperparams=rates))
-
-  states = jax.vmap(start)(keys, rates, weights)
-  many = jax.jit(jax.vmap(update, (0, None)))
-  for _ in range(3):
-    states, losses = many(states, batch)
-  worst = jax.vmap(rule_projection.violation, (None, 0))(
-    compiled, states.params
-  )
-  assert losses.shape == (3,) and worst.max() < 1e-5
-  for i in range(3):
-    alone = start(keys[i], rates[i], weights[i])
-    for _ in range(3):
-      alone, _ = update(alone, batch)
-    jax.tree.map(
-      lambda x, y, i=i: np.testing.assert_allclose(
-        x, y[i], rtol=1e-4, atol=1e-4
-      ),
-      alone.params,
-      states.params,
     )

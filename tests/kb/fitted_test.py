@@ -53,6 +53,7 @@ def test_triples_of_a_file_are_taken():
     ({"rules": ["Symmetric(is_a)"]}, "unknown kind of rule"),
     ({"rules": [3]}, "not 3"),
     ({"triples": []}, "no triples"),
+    ({"triples": [("oak", "is_a")]}, "triple 0 is .'oak', 'is_a'.; expected"),
     ({"dim": 3}, "even"),
     ({"dim": 0}, "dim must be at least 1"),
     ({"batch_size": 0}, "batch_size must be at least 1"),
@@ -86,5 +87,5 @@ def test_bad_questions_are_named(fitted):
     fitted.predict("is_a")
   with pytest.raises(InputError, match="no relation 'kind_of'"):
     fitted.predict("kind_of", head="oak")
-  with pytest.raises(InputError, match="no entity 'ash'"):
-    fitted.score("ash", "is_a", "tree")
+  with pytest.raises(InputError, match=r"no entity 'oka' .did you mean 'oak'"):
+    fitted.score("oka", "is_a", "tree")

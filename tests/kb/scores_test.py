@@ -47,7 +47,7 @@ def _instance(model, seed=0, batch=5, count=7, dim=6):
 @pytest.mark.parametrize("model", score_models.MODELS)
 def test_score_equals_the_formula(model):
   relations, known, table = _instance(model)
-  got = jax.vmap(lambda r, e, f: scores.score(model, r, e, f))(
+  got = jax.jit(jax.vmap(lambda r, e, f: scores.score(model, r, e, f)))(
     relations, known, table[: len(known)]
   )
   want = [
@@ -77,7 +77,9 @@ def test_gradient_by_finite_differences(model):
   with precision.enable_x64(True):
     args = [jnp.asarray(x[0], jnp.float64) for x in (relations, known, table)]
     for i in range(3):
-      gradient = jax.grad(lambda *a: scores.score(model, *a), argnums=i)(*args)
+      gradient = jax.jit(
+        jax.grad(lambda *a: scores.score(model, *a), argnums=i)
+      )(*args)
       assert gradient.dtype == jnp.float64
       step = np.random.default_rng(3).normal(size=args[i].shape)
       ends = []

@@ -2,10 +2,9 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 
 import jax
+import killing
 import program_sizes
 import pytest
 
@@ -15,12 +14,8 @@ from launch.shapes import Program
 from repr_jax.errors import InputError
 
 
-def _run(*flags: str) -> subprocess.CompletedProcess:
-  return subprocess.run(
-    [sys.executable, "-m", "launch.compile", *flags],
-    capture_output=True,
-    text=True,
-  )
+def _run(*flags: str) -> killing.Ended:
+  return killing.call("launch.compile", *flags)
 
 
 def test_figures_are_printed_and_written(tmp_path):
@@ -56,8 +51,10 @@ def test_a_program_over_the_memory_says_what_would_fit():
   with pytest.raises(InputError, match="over 4 devices fit") as caught:
     compiling.record(_sum(), small, None)
   assert "--topology=v5e:2x2" in str(caught.value)
-  assert "sizes of 26 %" in str(caught.value)
+  assert "sizes of 26 % of these fit" in str(caught.value)
   assert "\n" not in str(caught.value)
+  with pytest.raises(InputError, match="GiB; sizes of 26 % of these fit"):
+    compiling.record(_sum()._replace(shared=False), small, None)
 
 
 def test_a_program_that_is_not_there_is_one_line():

@@ -1,11 +1,9 @@
 """`repr-jax PROGRAM` is the program that `python -m` starts."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import pytest
 
 import experiments
@@ -15,13 +13,7 @@ _ROOT = pathlib.Path(experiments.__file__).parents[1]
 
 
 def _run(*arguments, cwd):
-  return subprocess.run(
-    [sys.executable, "-m", "launch", *arguments],
-    cwd=cwd,
-    env={**os.environ, "PYTHONPATH": str(_ROOT), "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-  )
+  return killing.call("launch", *arguments, cwd=cwd)
 
 
 def test_every_program_is_listed_with_its_purpose(capsys):
@@ -57,12 +49,6 @@ def test_a_program_runs_with_its_flags_and_exit_code(tmp_path):
 @pytest.mark.parametrize("name", ["nvse", "collect"])
 def test_help_of_a_program_has_its_flags(name, tmp_path):
   module, _ = command.programs()[name]
-  alone = subprocess.run(
-    [sys.executable, "-m", module, "--help"],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
-    capture_output=True,
-    text=True,
-  )
+  alone = killing.call(module, "--help")
   shown = _run(name, "--help", cwd=_ROOT)
   assert shown.returncode == 0 and shown.stdout == alone.stdout

@@ -88,10 +88,10 @@ def test_an_interrupted_sweep_goes_on(sweep_file, tmp_path, command_line):
 def test_jobs_end_with_a_sweep_that_is_killed(
   sweep_file, tmp_path, command_line
 ):
-  path = sweep_file("add.grid(x=(1, 2), steps=60)")
+  path = sweep_file("add.grid(x=(1, 2), steps=30)")
   root = tmp_path / "root"
   first = _start(command_line, path, root)
-  counts = [root / f"steps=60,x={x}" / "steps.txt" for x in (1, 2)]
+  counts = [root / f"steps=30,x={x}" / "steps.txt" for x in (1, 2)]
   until = time.monotonic() + 90
   # On a busy machine one job may end before the other has begun.
   while not any(count.exists() for count in counts):
@@ -103,13 +103,13 @@ def test_jobs_end_with_a_sweep_that_is_killed(
     assert time.monotonic() < until
     time.sleep(0.1)
   begun = [count for count in counts if count.exists()]
-  assert all(len(count.read_text().split()) < 60 for count in begun)
+  assert all(len(count.read_text().split()) < 30 for count in begun)
   second = _start(command_line, path, root)
   out, err = second.communicate(timeout=120)
   assert second.returncode == 0, err
   assert "2 of 2 runs are done" in out
   for count in counts:
-    assert count.read_text().split() == [str(i) for i in range(60)]
+    assert count.read_text().split() == [str(i) for i in range(30)]
   assert not list((root / ".submitit").glob("owner-*"))
 
 

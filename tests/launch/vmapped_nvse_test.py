@@ -7,10 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
-from experiments.nvse import vmapped_train
+from experiments.nvse import data, vmapped_train
 from experiments.nvse.config import Config
 from experiments.nvse.learner import Learner
-from experiments.run import workdir
+from experiments.run import expander, workdir
+from repr_jax.setexp.baselines import word2vecf
 from tests.launch import grouped
 
 _NAME = "experiments.nvse"
@@ -68,6 +69,7 @@ def test_one_program_equals_separate_runs(
     grouped.assert_same(Config, tmp_path / str(i), folder)
 
 
+@pytest.mark.long  # as in the test of its `Program`
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_a_group_compiles_one_program(
   tmp_path, common, compilations, monkeypatch, one_by_one
@@ -92,6 +94,33 @@ def test_a_group_compiles_one_program(
     lambda: grouped.together(_NAME, tmp_path / "again", quick, changes)
   )
   assert again == 1
+
+
+def test_word2vecf_of_a_group_is_that_of_runs_alone(common):
+  given = {**common, "hidden": (8,), "corpus": tuple(common["corpus"])}
+  given = {**given, "mode": "export", "word2vecf_dim": 4}
+  changes = [
+    {"seed": 0, "word2vecf_learning_rate": 0.05},
+    {"seed": 1, "word2vecf_learning_rate": 1e30},  # diverges
+    {"seed": 2, "word2vecf_power": 1.0},
+    {"seed": 2, "mode": "train"},
+  ]
+  configs = [
+    Config(**{**given, "word2vecf_epochs": 2, **change}) for change in changes
+  ]
+  table = data.open_table(configs[0], lambda text: None)
+  made = vmapped_train.vectors(
+    {i: (config, table) for i, config in enumerate(configs)}
+  )
+  assert list(made) == [0, 2]
+  for i, model in made.items():
+    alone = word2vecf.fit(
+      expander.word2vecf_counts(table, "words"),
+      configs[i].word2vecf_config(),
+      epochs=2,
+      seed=configs[i].seed,
+    )
+    np.testing.assert_allclose(model.entities, alone.entities, atol=1e-5)
 
 
 def test_runs_at_different_checkpoints_go_on_together(
@@ -126,6 +155,7 @@ def test_runs_are_spread_over_devices(tmp_path, common, alone):
     grouped.assert_same(Config, tmp_path / "all" / str(i), folder)
 
 
+@pytest.mark.long
 def test_other_latent_sizes_have_a_program_of_their_own(tmp_path, common):
   quick = {**common, "epochs": 1}
   changes = [{"seed": 0, "dim": 3}, {"seed": 1, "dim": 2}, {"seed": 2}]

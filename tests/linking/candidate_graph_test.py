@@ -152,5 +152,7 @@ def test_documents_may_be_padded_and_vmapped():
   )
   padded = np.pad(probabilities, ((0, 2), (0, 1)))
   stacked = jax.tree.map(lambda x: jnp.stack([jnp.asarray(x)] * 2), wide)
-  both = jax.vmap(linking.graph_features)(stacked, jnp.stack([padded] * 2))
+  both = jax.jit(jax.vmap(linking.graph_features))(
+    stacked, jnp.stack([padded] * 2)
+  )
   np.testing.assert_allclose(both[1, :4, :3], alone, atol=1e-5)

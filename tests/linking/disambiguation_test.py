@@ -369,13 +369,15 @@ def test_a_step_is_the_optimizers():
   rng, _, tables = _world(6)
   batch = packing.Packed(*(np.asarray(x)[None] for x in _document(rng)))
   tables = Tables(*map(jnp.asarray, tables))
-  for optimizer in (optax.sgd(0.1), optax.adagrad(0.1), optax.adam(1e-2)):
+  slopes = jax.jit(
+    jax.grad(lambda x: train.batch_loss(_CONFIG, x, tables, batch, 9.0)[0])
+  )
+  for optimizer in (optax.sgd(0.1), optax.adam(1e-2)):
     init, update = train.disambiguator(_CONFIG, optimizer)
     state = init(jax.random.key(0), tables)
-    slope = jax.grad(
-      lambda params: train.batch_loss(_CONFIG, params, tables, batch, 9.0)[0]
-    )(state.params)
-    change, _ = optimizer.update(slope, state.optimizer, state.params)
+    change, _ = jax.jit(optimizer.update)(
+      slopes(state.params), state.optimizer, state.params
+    )
     expected = optax.apply_updates(state.params, change)
     after, _ = update(state, tables, batch, 9.0)
     jax.tree.map(

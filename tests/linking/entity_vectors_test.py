@@ -48,7 +48,7 @@ def test_the_slope_agrees_with_finite_differences():
   shapes = ((5,), (4, 5), (3, 5))
   with precision.enable_x64():
     z, p, m = (jnp.asarray(rng.normal(size=s)) for s in shapes)
-    slope = jax.grad(ev.margin_loss)(z, p, m, 0.3)
+    slope = jax.jit(jax.grad(ev.margin_loss))(z, p, m, 0.3)
     assert slope.dtype == jnp.float64
     numeric = optimize.approx_fprime(
       np.asarray(z), lambda x: float(ev.margin_loss(x, p, m, 0.3)), 1e-7
@@ -68,7 +68,7 @@ def test_a_step_is_adagrad_and_a_projection():
   peer = optax.adagrad(0.3, initial_accumulator_value=0.0, eps=1e-12)
   z, inner = state.vector, peer.init(state.vector)
   for i in range(4):
-    slope = jax.grad(lambda x, p: _loss_on_sphere(x, p, m))(z, p + i)
+    slope = jax.jit(jax.grad(lambda x, p: _loss_on_sphere(x, p, m)))(z, p + i)
     change, inner = peer.update(slope, inner)
     z = optax.apply_updates(z, change)
     z = z / jnp.linalg.norm(z)
@@ -152,6 +152,26 @@ def test_a_second_stage_goes_on_from_the_first():
   assert not np.allclose(found[0], same[0])
   random = ev.fit_max_margin(table, offsets, words, unigram, steps=30, **fit)
   assert not np.allclose(found[0], random[0])
+
+
+@pytest.mark.parametrize("stage", [False, True])
+def test_runs_of_one_program_are_those_alone(stage):
+  bags, keys = _bags([4, 0, 6]), jax.random.split(_KEY, 2)
+  start = np.random.default_rng(3).normal(size=(2, 3, 6)) if stage else None
+  margins, rates = np.array([0.1, 0.4]), np.array([0.3, 0.2])
+  fixed = (_words(), *bags, np.ones(40))
+  together = ev.fit_max_margin(
+    *fixed, key=keys, steps=20, margin=margins, learning_rate=rates,
+    start=start, block=4,
+  )  # fmt: skip
+  for i in range(2):
+    alone = ev.fit_max_margin(
+      *fixed, key=keys[i], steps=20, margin=margins[i], learning_rate=rates[i],
+      start=None if start is None else start[i], block=4,
+    )  # fmt: skip
+    np.testing.assert_allclose(together[i], alone, atol=1e-6)
+  with pytest.raises(InputError, match="one for each of several keys"):
+    ev.fit_max_margin(*fixed, key=keys, margin=np.ones(3))
 
 
 def test_entities_are_near_their_words_and_words_of_any_length_will_do():

@@ -85,3 +85,29 @@ def test_permuted_factors_keep_rows_and_lose_agreement():
   real = multiview.combine(factors, 3, key).values
   null = multiview.combine(mixed, 3, key).values
   assert float(real[2]) > float(null[0])
+
+
+def test_energy_weights_give_views_equal_traces():
+  """c_j trace(P_j) is the same for all views, with P_j as matrices."""
+  rng = np.random.default_rng(0)
+  views = [rng.normal(size=(60, d)) * rng.uniform(0.2, 3, d) for d in (3, 9)]
+  factors = [
+    multiview.factor_view(x, 9, np.ones(60), jax.random.key(0), tolerance=1e-6)[
+      0
+    ]
+    for x in views
+  ]
+  for relative in (False, True):
+    weights = multiview.energy_weights(
+      factors, ridge=0.7, relative_ridge=relative
+    )
+    traces = []
+    for x, factor in zip(views, factors):
+      x = x - x.mean(axis=0)
+      r = 0.7 * np.mean(np.asarray(factor.s) ** 2) if relative else 0.7
+      gram = x.T @ x
+      traces.append(
+        np.trace(gram @ np.linalg.inv(gram + r * np.eye(len(gram))))
+      )
+    share = np.asarray(weights) * traces
+    np.testing.assert_allclose(share, min(traces), rtol=1e-3)

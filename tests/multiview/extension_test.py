@@ -1,10 +1,9 @@
 """A source of views from a file of its own, in the library and the program."""
 
-import os
 import pathlib
-import subprocess
 import sys
 
+import killing
 import numpy as np
 import pytest
 
@@ -68,18 +67,11 @@ def test_a_wrong_name_is_refused(module, name, message):
 def test_the_program_takes_a_source_by_name(module):
   words = [a + b + c for a in "bcdf" for b in "aeiou" for c in "lmnr"]
   (module / "words.tsv").write_text("".join(f"{w}\t1\n" for w in words))
-  ended = subprocess.run(
-    [
-      sys.executable, "-m", "experiments.mvlsa",
-      f"--vocabulary={module / 'words.tsv'}", "--sources=my_views:SPELLING",
-      f"--store={module / 'store'}", f"--workdir={module / 'run'}", "--k=3",
-      "--evaluate=false",
-    ],
-    cwd=_ROOT,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off",
-         "PYTHONPATH": os.pathsep.join([str(module), str(_ROOT)])},
-    capture_output=True,
-    text=True,
+  ended = killing.call(
+    "experiments.mvlsa", f"--vocabulary={module / 'words.tsv'}",
+    "--sources=my_views:SPELLING", f"--store={module / 'store'}",
+    f"--workdir={module / 'run'}", "--k=3", "--evaluate=false",
+    PYTHONPATH=str(module),
   )  # fmt: skip
   assert ended.returncode == 0, ended.stderr
   vectors = np.load(module / "run" / "vectors.npz")

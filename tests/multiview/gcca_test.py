@@ -69,14 +69,15 @@ def test_views_are_factored_stacked():
   keys = jax.random.split(jax.random.key(0), 3)
   weights = np.ones((3, 200), np.float32)
   weights[1, :50] = 0
-  stacked, info = jax.vmap(
-    lambda x, w, key: gcca.factor_view(x, 4, w, key, tolerance=1e-5)
-  )(np.stack(views), weights, keys)
+
+  @jax.jit
+  def factor_view(x, weights, key):
+    return gcca.factor_view(x, 4, weights, key, tolerance=1e-5)
+
+  stacked, info = jax.jit(jax.vmap(factor_view))(np.stack(views), weights, keys)
   assert info.estimate.shape == (3, 4)
   for j, factor in enumerate(gcca.unstacked(stacked)):
-    alone, _ = gcca.factor_view(
-      jnp.asarray(views[j]), 4, weights[j], keys[j], tolerance=1e-5
-    )
+    alone, _ = factor_view(views[j], weights[j], keys[j])
     np.testing.assert_allclose(factor.s, alone.s, rtol=1e-4)
     _same_space(factor.left, alone.left, 1e-3)
   one = gcca.combine(stacked, 3, keys[0])
@@ -101,6 +102,24 @@ def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
   cut = [f._replace(left=f.left[:, :3], s=f.s[:3]) for f in factors]
   expected = gcca.combine(cut, 2, jax.random.key(0), ridge=0.1)
   np.testing.assert_allclose(values(0.1, ones, 3), expected.values, rtol=1e-4)
+
+
+def test_coordinates_are_those_of_the_rows():
+  """T_j A_j' W_j K^(-1/2) V, for views that weigh nothing too."""
+  weights = np.random.default_rng(1).uniform(0, 1, (3, 200)).round(1)
+  factors = _factored(_views(), weights=np.float32(weights))
+  c = np.array([1.0, 0.0, 3.0], np.float32)
+  found = gcca.combine(factors, 3, jax.random.key(0), ridge=2.0, view_weights=c)
+  scale = gcca.support_scale(jnp.stack([f.row_weights for f in factors]), c)
+  for factor, inside in zip(factors, found.coordinates):
+    block = gcca.view_block(factor, scale, 2.0)
+    np.testing.assert_allclose(inside, block.T @ found.v, atol=1e-5)
+  products = gcca.view_products(factors, c)
+  again = gcca.combine(
+    factors, 3, jax.random.key(0), ridge=2.0, view_weights=c,
+    products=products,
+  )  # fmt: skip
+  np.testing.assert_array_equal(again.v, found.v)
 
 
 def test_weights_of_views():

@@ -122,7 +122,7 @@ def test_unseen_rows_are_weighted_as_the_views_were(kind):
   assert [u.shape for u in found.model.projections] == [(8, 3)] * 2
   again = found.transform([view[10:30] for view in views])
   np.testing.assert_allclose(again, found.model.embedding[10:30], atol=1e-4)
-  with pytest.raises(InputError, match="1 views given, 2 fitted"):
+  with pytest.raises(InputError, match="a list of 2 matrices, one for each"):
     found.transform(views[:1])
 
 

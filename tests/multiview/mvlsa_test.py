@@ -121,6 +121,22 @@ def test_a_fit_to_earlier_factors_transforms_too():
     mvlsa.fit((), _K, factors=fitted)
 
 
+def test_an_earlier_fit_spares_other_settings_the_products(monkeypatch):
+  views = _views()
+  earlier = mvlsa.fit(views, _K, m=20, keep_factors=True)
+  change = {"m": 10, "ridge": 3.0}
+  weights = [2.0] + [1.0] * (len(views) - 1)
+  other = mvlsa.fit((), _K, **change, factors=earlier, view_weights=weights)
+  bare = mvlsa.fit(
+    (), _K, **change, factors=earlier.factors, view_weights=weights
+  )
+  np.testing.assert_array_equal(other.model.values, bare.model.values)
+  expected = mvlsa.fit((), _K, **change, factors=earlier.factors)
+  monkeypatch.setattr(mvlsa.gcca, "view_products", None)
+  again = mvlsa.fit((), _K, **change, factors=earlier)
+  np.testing.assert_array_equal(again.model.values, expected.model.values)
+
+
 @pytest.mark.parametrize("method", ["memory", "stream"])
 @pytest.mark.parametrize(
   ("option", "message"),

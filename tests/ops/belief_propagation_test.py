@@ -155,16 +155,19 @@ def test_gradients_equal_finite_differences():
   target = rng.standard_normal(unary.shape) * mask
 
   @jax.jit
-  def loss(unary, pairwise):
-    beliefs = belief_propagation.max_product(unary, pairwise, mask)
+  def loss(unary, pairwise, damping):
+    beliefs = belief_propagation.max_product(
+      unary, pairwise, mask, damping=damping
+    )
     return jnp.sum(target * beliefs)
 
-  slopes = jax.grad(loss, argnums=(0, 1))(unary, pairwise)
-  for slope, at in zip(slopes, (0, 1)):
-    direction = rng.standard_normal((unary, pairwise)[at].shape)
+  point = unary, pairwise, 0.3
+  slopes = jax.grad(loss, argnums=(0, 1, 2))(*point)
+  for at, slope in enumerate(slopes):
+    direction = rng.standard_normal(np.shape(point[at]))
 
     def moved(step, at=at, direction=direction):
-      inputs = [unary, pairwise]
+      inputs = list(point)
       inputs[at] = inputs[at] + step * direction
       return loss(*inputs)
 

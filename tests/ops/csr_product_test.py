@@ -60,7 +60,7 @@ def test_gradients_equal_those_of_a_dense_product():
     product = csr_product.csr_product(values, indices, indptr, dense)
     return jnp.sum(weights * product)
 
-  slope = jax.grad(ours, (0, 1))(values, dense)
+  slope = jax.jit(jax.grad(ours, (0, 1)))(values, dense)
   np.testing.assert_allclose(slope[1], matrix.T @ weights, rtol=1e-4, atol=1e-5)
   rows, columns = matrix.nonzero()
   expected = np.sum(weights[rows] * dense[columns], axis=1)

@@ -163,15 +163,6 @@ def test_evidence_ratio_stays_finite_where_the_integral_does_not_exist():
   assert np.isfinite(gaussian.log_evidence_ratio(wide, wide, 1.0))
 
 
-def test_vmapped_equals_single():
-  rng = np.random.default_rng(7)
-  arrays = [jnp.asarray(x) for x in rng.uniform(0.5, 1.5, (4, 5, 3))]
-  for function in (gaussian.kl, gaussian.log_product_kernel):
-    many = jax.vmap(function)(*arrays)
-    single = [function(*(x[i] for x in arrays)) for i in range(5)]
-    np.testing.assert_allclose(many, single, rtol=1e-12)
-
-
 def test_reparameterized_samples_have_the_moments():
   mean, log_variance = jnp.array([1.0, -2.0]), jnp.log(jnp.array([4.0, 0.25]))
   keys = jax.random.split(jax.random.key(0), 20_000)

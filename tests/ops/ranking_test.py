@@ -81,7 +81,7 @@ def test_listed_counts_against_a_loop():
 def test_listing_all_others_leaves_rank_one():
   scores = jax.random.normal(jax.random.key(0), (3, 8))
   targets = np.array([0, 4, 7], np.int32)
-  every = jax.vmap(ranking.count_candidates)(
+  every = jax.jit(jax.vmap(ranking.count_candidates))(
     scores, scores[jnp.arange(3), targets]
   )
   listed = _listed(scores, targets, [np.arange(8)] * 3, 32)

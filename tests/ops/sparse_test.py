@@ -145,12 +145,3 @@ def test_entries_that_would_overflow_are_refused():
 def test_empty_matrix_is_refused():
   with pytest.raises(InputError, match="empty"):
     sparse.from_scipy(scipy.sparse.csr_matrix((5, 4)))
-
-
-def test_vmap_over_right_sides():
-  matrix = _random(60, 20, 0.3, 9)
-  x = sparse.from_scipy(matrix, blocks=4)
-  q = jnp.asarray(np.random.default_rng(0).random((3, 20, 2)), jnp.float32)
-  batched = jax.vmap(lambda block: sparse.matmat(x, block))(q)
-  for i in range(3):
-    np.testing.assert_allclose(batched[i], matrix @ q[i], rtol=1e-5)

@@ -148,22 +148,6 @@ def test_row_scaling_of_operators():
     )
 
 
-def test_vmap_over_dense_views():
-  views = jnp.stack(
-    [
-      jnp.asarray(_with_spectrum(120, 80, 9.0 * 0.8 ** np.arange(80), seed))
-      for seed in range(3)
-    ]
-  )
-  keys = jax.random.split(jax.random.key(0), 3)
-  svds, _ = jax.vmap(lambda x, key: spectral.truncated_svd(x, 5, key))(
-    views, keys
-  )
-  for j in range(3):
-    values = np.linalg.svd(views[j], compute_uv=False)
-    np.testing.assert_allclose(svds.s[j], values[:5], rtol=1e-4)
-
-
 def test_signs_do_not_depend_on_the_start():
   x = jnp.asarray(_with_spectrum(300, 200, 9.0 * 0.8 ** np.arange(200)))
   one, _ = _SVD(x, 6, jax.random.key(0), tolerance=1e-6)

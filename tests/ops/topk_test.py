@@ -38,7 +38,9 @@ def test_top_k_equals_stable_sort(n, levels, fraction, infinite, seed):
 
 def test_vmap_over_queries_and_integers():
   scores = np.random.default_rng(0).integers(-9, 9, (5, 700))
-  values, indices = jax.vmap(lambda s: topk.top_k(s, 4, width=32))(scores)
+  values, indices = jax.jit(jax.vmap(lambda s: topk.top_k(s, 4, width=32)))(
+    scores
+  )
   for row, value, index in zip(scores, values, indices):
     np.testing.assert_array_equal(index, _reference(row, 4)[1])
     np.testing.assert_array_equal(value, row[np.asarray(index)])

@@ -65,11 +65,9 @@ def world(tmp_path_factory, request) -> Iterator[_World]:
   inputs.mkdir()
   worlds.write(inputs)
   cache = pathlib.Path(request.config.compilation_cache)
-  with (
-    killing.Programs(cache, hash_seed="1") as programs,
-    killing.Programs(cache, hash_seed="0", cores=killing.CORES[:1]) as others,
-  ):
-    yield _World(programs, others, inputs, folder)
+  one = killing.CORES[:1]
+  with killing.Programs(cache, hash_seed="0", cores=one) as others:
+    yield _World(killing.shared(), others, inputs, folder)
 
 
 def _checkpoint(step: pathlib.Path) -> dict[str, bytes]:

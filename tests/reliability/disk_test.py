@@ -23,12 +23,9 @@ _ROOM = 1_700_000  # bytes, for a run's small files and not for 2 MB
 _KINDS = ("metrics.jsonl", "checkpoints", *writer.WAYS)
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory) -> Iterator[killing.Programs]:
-  needed = ("orbax.checkpoint", "experiments.run.runlib")
-  cache = tmp_path_factory.mktemp("cache")
-  with killing.Programs(cache, needed) as started:
-    yield started
+@pytest.fixture
+def programs() -> killing.Programs:
+  return killing.shared()
 
 
 def _arguments(folder: pathlib.Path, kind: str) -> list[str]:

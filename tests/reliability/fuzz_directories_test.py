@@ -338,5 +338,5 @@ def test_no_name_in_a_store_leads_out_of_it(tmp_path, name):
   header = json.loads(path.read_text())
   for part in ("arrays", "texts"):
     path.write_text(json.dumps({**header, part: {name: 1}}))
-    with pytest.raises(errors.InputError, match="a name is none"):
+    with pytest.raises(errors.InputError, match="is not valid"):
       features.load(tmp_path / "table")

@@ -18,7 +18,13 @@ import experiments
 _ROOT = pathlib.Path(experiments.__path__[0]).parent  # or what is installed
 _MAIN = re.compile(r'^if __name__ == "__main__":', re.M)
 # Of each, runs take a second or two, and there are many of them.
-_CASES = ("rescal", "elkb-pairs", "cmr", "ned")
+_CASES = [
+  "rescal",
+  *(
+    pytest.param(name, marks=pytest.mark.long)
+    for name in ("elkb-pairs", "cmr", "ned")
+  ),
+]
 _SELDOM = re.compile(r"runs/|vectors\.|words/")  # of one kind with others
 
 
@@ -28,12 +34,10 @@ class _World(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, request) -> Iterator[_World]:
+def world(tmp_path_factory) -> _World:
   inputs = tmp_path_factory.mktemp("programs")
   worlds.write(inputs)
-  cache = pathlib.Path(request.config.compilation_cache)
-  with killing.Programs(cache) as programs:
-    yield _World(programs, inputs)
+  return _World(killing.shared(), inputs)
 
 
 def _programs() -> list[str]:

@@ -62,7 +62,7 @@ def test_equal_candidates_are_decided_by_place(coherence):
     np.full((2, 2), -1),
   )
   one = functools.partial(linking.disambiguate, config, params, words)
-  found = jax.vmap(one)(documents).best
+  found = jax.jit(jax.vmap(one))(documents).best
   np.testing.assert_array_equal(found, [[0, 0], [-1, 0]])
 
 
@@ -111,7 +111,7 @@ def test_ensembles_of_constant_scores():
   constant = np.array([[2.0, 2.0, -np.inf], [-np.inf] * 3])
   other = np.array([[1e30, -1e30, -np.inf], [-np.inf] * 3])
   both = np.stack([constant, other]).astype(np.float32)
-  found = jax.vmap(linking.ensemble, (1, None))(both, np.ones(2))
+  found = jax.jit(jax.vmap(linking.ensemble, (1, None)))(both, np.ones(2))
   np.testing.assert_array_equal(found[0], [0.5, 0, -np.inf])
   assert np.isneginf(found[1]).all()
   both[1, 0, 0] = np.nan
@@ -216,7 +216,9 @@ def test_beliefs_beside_masked_states_are_probabilities(scale):
   found = ops.max_product(unary, pairwise, mask)
   total = np.where(mask, np.exp(found), 0).sum(axis=1)
   np.testing.assert_allclose(total, [1, 1, 0], atol=1e-6)
-  slope = jax.grad(lambda x: ops.max_product(unary, x, mask)[0, 0])(pairwise)
+  slope = jax.jit(jax.grad(lambda x: ops.max_product(unary, x, mask)[0, 0]))(
+    pairwise
+  )
   assert np.isfinite(slope).all()
 
 

@@ -109,7 +109,13 @@ def _is_answered(found: _System, query) -> None:
   assert np.isfinite(found.rows(query, bare)).all()
 
 
-@pytest.mark.parametrize("name", _SYSTEMS)
+@pytest.mark.parametrize(
+  "name",
+  [
+    pytest.param(name, marks=pytest.mark.long if name == "setexpan" else ())
+    for name in _SYSTEMS
+  ],
+)
 def test_one_member_and_a_thousand(system, counts, name):
   found = system(name)
   _is_answered(found, make_query(counts, [3]))

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import killing
 import numpy as np
@@ -89,12 +88,9 @@ def test_what_was_left_unfinished_is_removed_and_nothing_else(tmp_path):
   assert all((tmp_path / name).exists() for name in users)
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory) -> Iterator[killing.Programs]:
-  needed = ("experiments.cmr.comparison", "experiments.ned.chapter")
-  cache = tmp_path_factory.mktemp("cache")
-  with killing.Programs(cache, needed) as started:
-    yield started
+@pytest.fixture
+def programs() -> killing.Programs:
+  return killing.shared()
 
 
 @pytest.mark.parametrize(

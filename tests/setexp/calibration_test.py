@@ -24,7 +24,9 @@ def _world(queries=30, size=40, seed=0):
 def test_the_fit_is_that_of_another_optimizer():
   scores, members, relevant = _world()
   fitted = setexp.fit_chances(scores, members, relevant)
-  phi = np.asarray(jax.vmap(calibration.evidence)(scores, members), np.float64)
+  phi = np.asarray(
+    jax.jit(jax.vmap(calibration.evidence))(scores, members), np.float64
+  )
   outside = members == 0
 
   def loss(weights):
@@ -41,7 +43,9 @@ def test_chances_sum_to_the_number_of_answers():
   # The intercept of a logistic regression without a ridge makes them equal.
   scores, members, relevant = _world(queries=60)
   weights = setexp.fit_chances(scores, members, relevant)
-  given = jax.vmap(setexp.chances, (None, 0, 0))(weights, scores, members)
+  given = jax.jit(jax.vmap(setexp.chances, (None, 0, 0)))(
+    weights, scores, members
+  )
   answers = relevant[members == 0].sum()
   assert abs(float(given.sum()) - answers) < 0.02 * answers
   assert not np.any(np.asarray(given)[members != 0])

@@ -102,9 +102,9 @@ def test_scores_equal_scalar_ones(name):
       for i in range(6)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-    many = jax.vmap(lambda q: gaussian_scores.scores(weights, 1.5, q, side))(
-      natural
-    )
+    many = jax.jit(
+      jax.vmap(lambda q: gaussian_scores.scores(weights, 1.5, q, side))
+    )(natural)
     np.testing.assert_allclose(many[0], found, rtol=1e-9, atol=1e-12)
     # Each coordinate adds the score of its own pair of Gaussians.
     entity = gaussian.Natural(*(x[3] for x in natural))
@@ -129,7 +129,9 @@ def test_a_sum_of_scores_is_their_sum(model, world):
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-2)
   # Scores are traced: many of them are one program.
   stacked = jax.tree.map(lambda *x: jnp.stack(x), *rankings)
-  many = jax.vmap(setexp.score_entities, (None, None, 0))(model, query, stacked)
+  many = jax.jit(jax.vmap(setexp.score_entities, (None, None, 0)))(
+    model, query, stacked
+  )
   np.testing.assert_allclose(many, np.stack(alone), rtol=1e-4, atol=1e-3)
 
 

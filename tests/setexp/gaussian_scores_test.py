@@ -1,5 +1,6 @@
 """Scores between Gaussians, against integrals on a grid."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -73,3 +74,21 @@ def test_scores_that_overflow_are_the_ends_of_the_numbers():
   got = np.asarray(gaussian_scores.finite(given))
   ends = np.finfo(np.float32)
   np.testing.assert_array_equal(got, [ends.min, ends.max, ends.min, 2.0])
+
+
+def test_a_batch_of_queries_computes_no_product_of_weight_0():
+  side = gaussian_scores.entity_side(_natural(np.ones((2, 5)), np.ones((2, 5))))
+  queries = _natural(np.ones((3, 2)), np.ones((3, 2)))
+  each = jax.vmap(gaussian_scores.scores, in_axes=(None, None, 0, None))
+  jaxpr = jax.make_jaxpr(each)(jnp.eye(7)[0], _PRIOR, queries, side)
+
+  def primitives(jaxpr):
+    for equation in jaxpr.eqns:
+      yield equation.primitive.name
+      inner = equation.params.get("jaxpr")
+      if inner is not None:
+        yield from primitives(getattr(inner, "jaxpr", inner))
+
+  found = list(primitives(jaxpr.jaxpr))
+  assert found.count("cond") == 6  # four products, two scores by entry
+  assert found.count("dot_general") == 1  # the constants

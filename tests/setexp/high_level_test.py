@@ -85,6 +85,24 @@ def test_sizes_that_no_training_has_are_named(world, option):
     setexp.fit(world.counts, **option)
 
 
+def test_named_bags_are_taken():
+  bags = {
+    "Bach": {"fugue": 3, "organ": 1},
+    "Haydn": {"organ": 2, "fugue": 2},
+    "Rhine": {"water": 4},
+    "Nile": {"water": 2, "delta": 1},
+  }
+  sets = setexp.fit(bags, config=setexp.Config(dim=2, hidden=(4,)), epochs=1)
+  assert sets.features == ["delta", "fugue", "organ", "water"]
+  wanted = [[0, 3, 1, 0], [0, 2, 2, 0], [0, 0, 0, 4], [1, 0, 0, 2]]
+  np.testing.assert_array_equal(sets.counts.toarray(), wanted)
+  assert [x.name for x in sets.expand(["Rhine"], k=1)] == ["Nile"]
+  with pytest.raises(InputError, match=r"'Nil' .did you mean 'Nile'"):
+    sets.expand(["Nil"])
+  with pytest.raises(InputError, match="'Bach' has 3; expected a mapping"):
+    setexp.fit({"Bach": 3})
+
+
 def test_wrong_names_are_refused(world):
   small = setexp.Config(dim=2, hidden=(4,))
   with pytest.raises(InputError, match="cannot name counts"):

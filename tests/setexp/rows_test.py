@@ -55,7 +55,7 @@ def test_tables_are_vmapped_too(matrix):
   table = row_lib.table_from_rows(rows, 60)
   two = jax.tree.map(lambda x: jnp.stack([x, x]), table)
   weights = jnp.asarray(np.random.default_rng(1).random((2, 60)), jnp.float32)
-  found = jax.vmap(row_lib.product)(two, weights)
+  found = jax.jit(jax.vmap(row_lib.product))(two, weights)
   np.testing.assert_allclose(found, (matrix @ weights.T).T, rtol=1e-5)
 
 

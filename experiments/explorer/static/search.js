@@ -114,10 +114,14 @@ export function setUpPaste(addAll, fail) {
   const text = byId("paste-text");
   const report = byId("paste-report");
 
-  function unknown({name, nearest}) {
-    const line = make("p", {}, `“${name}” is not there. `);
+  function unknown({name, ambiguous, nearest}) {
+    const line = make("p", {}, ambiguous
+      ? `“${name}” may be several. ` : `“${name}” is not there. `);
     const usable = nearest.filter((entity) => entity.usable);
-    if (usable.length) line.append("Did you mean ");
+    const names = usable.map((entity) => entity.name);
+    const label = ({id, name}) =>
+      names.indexOf(name) < names.lastIndexOf(name) ? `${name} (${id})` : name;
+    if (usable.length) line.append(ambiguous ? "Choose " : "Did you mean ");
     usable.forEach((entity) => line.append(make("button", {
       type: "button",
       class: "quiet",
@@ -125,7 +129,7 @@ export function setUpPaste(addAll, fail) {
         addAll([{...entity, weight: 1}]);
         line.remove();
       },
-    }, entity.name), " "));
+    }, label(entity)), " "));
     return line;
   }
 

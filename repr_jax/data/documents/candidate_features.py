@@ -9,6 +9,7 @@ the places of those that count training links.
 
 import collections
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -161,8 +162,10 @@ def _mention_features(
       np.log1p(entity),
       total == 0,
     ]
-    name = max(
-      (_name_features(key, x) for x in (title, *candidate.aliases)), key=sum
+    name = list(
+      max(
+        (_name_features(key, x) for x in (title, *candidate.aliases)), key=sum
+      )
     )
     name += [mention.surface.isupper(), len(listed) == 1, np.log(len(listed))]
     around = _text_features(key, title, candidate.description, counts)
@@ -172,14 +175,15 @@ def _mention_features(
   return table
 
 
-def _name_features(key: str, title: str) -> list[float]:
+@functools.lru_cache(1 << 17)  # a text says the same names again and again
+def _name_features(key: str, title: str) -> tuple[float, ...]:
   """The title against the mention."""
   bare = _BRACKET.sub("", title)
   name, first = normalize(bare), normalize(bare.partition(", ")[0])
   mine, theirs = set(key.split()), set(name.split())
   common = len(mine & theirs)
   initials = "".join(w[0] for w in name.split() if w not in _COMMON)
-  return [
+  return (
     normalize(title) == key,
     name == key,
     first == key,
@@ -193,7 +197,7 @@ def _name_features(key: str, title: str) -> list[float]:
     bare != title,
     ", " in bare,
     len(name.split()) - len(key.split()),
-  ]
+  )
 
 
 def other_words(key: str, title: str, description: str) -> list[str]:

@@ -95,7 +95,8 @@ def read_documents(
   Args:
     path: the file, plain or compressed. "mentions" have "start" and "end" in
       characters, perhaps "surface", and "wikipedia_title", "wikidata_id" or
-      "entity"; a title of null, and any in "unlinked_mentions", has no entity.
+      "entity". A mention whose title is null, or that is listed in
+      "unlinked_mentions", has no entity.
       Titles are written as articles have them, see `wikitext.normal_title`;
       an "entity", which may be an id of another kind, has single blanks for
       underscores but keeps its case.

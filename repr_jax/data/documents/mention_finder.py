@@ -12,6 +12,7 @@ a gazetteer adds names of any shape.
 import bisect
 import collections
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -27,7 +28,9 @@ _WORD = re.compile(
 )
 _POSSESSIVE = re.compile(r"(?:'s|’s|'S|’S)$")
 _APOSTROPHES = ("'", "’")
-_ENDS = re.compile(r"[.!?:;]|--|—|[\"“”]|\n|\*|•|\|")
+# Verbs and adverbs by their form.
+_INFLECTED = re.compile(r"[aeiouy].*[^aeiou](?:ing|ed|ly)$")
+_ENDS = re.compile(r"[.!?:;]|--|—| [-–] |[\"“”]|\n|\*|•|\|")
 _LINKS = _words(
   "of de la le du des del della di da dos van von der den ten bin ibn al el "
   "and the for y"
@@ -44,6 +47,11 @@ _HEADS = _words(
   "school sea society state states strait straits temple tower treaty union "
   "united university valley voice war world"
 )
+# Whose names may join two fields by "and".
+_OFFICES = _words(
+  "association bureau centers college commission committee conference council "
+  "department institute institutes ministry office organisation organization"
+)
 _TITLES = _words(
   "mr mrs ms miss dr prof professor sir dame president vice-president "
   "premier chancellor minister secretary senator sen representative rep "
@@ -52,7 +60,8 @@ _TITLES = _words(
   "adm commander pope cardinal bishop archbishop rev reverend sheikh sheik "
   "chairman chairwoman director coach manager detective officer attorney "
   "ambassador prime vice deputy assistant spokesman spokeswoman speaker "
-  "former commissioner"
+  "former commissioner king queen prince princess undersecretary-general "
+  "secretary-general director-general patriarch rabbi"
 )
 # What may stand before a title and belongs to it.
 _OF_TITLES = _words("foreign defense defence interior finance health")
@@ -62,6 +71,11 @@ _NOT_NAMES = _words(
   "december jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues "
   "wed thu thurs fri sat sun i i'm i'd i'll i've a.m p.m a.m. p.m. am pm "
   "edt est gmt pst"
+)
+# Those that are no last name of a person.
+_DATES = _words(
+  "monday tuesday wednesday thursday friday saturday sunday january february "
+  "july september october november december feb aug sept oct nov dec"
 )
 # Words that open a sentence without being a name.
 _SMALL = _words(
@@ -117,14 +131,26 @@ class CaseCounts:
   capital: collections.Counter
 
   def is_name(self, word: str) -> bool:
-    """Whether a word is capitalized more often than not, where that tells."""
+    """Whether a word is capitalized more often than not inside sentences."""
     low = word.lower()
     return self.capital[low] > self.small[low]
 
   def is_common(self, word: str) -> bool:
-    """Whether a word is written small at least as often as with a capital."""
+    """Whether a word is written small at least as often as with a capital.
+
+    A word that is seen in neither way is judged by its first part and by its
+    form: "Top-seeded" by "top", "Interviewed" by its ending.
+    """
     low = word.lower()
-    return self.small[low] > 0 and self.small[low] >= self.capital[low]
+    small, capital = self.small[low], self.capital[low]
+    if small or capital:
+      return small >= capital
+    head, hyphen, tail = word.partition("-")
+    if hyphen and tail[:1].islower():
+      return self.is_common(head)
+    if low.endswith("s") and self.small[low[:-1]]:
+      return self.is_common(word[:-1])
+    return bool(_INFLECTED.search(low))
 
 
 class _Token(NamedTuple):
@@ -191,7 +217,9 @@ def find_mentions(
       run.append(token)
       continue
     for part in _parts(run):
-      spans += _trim(text, part, cases, loud)
+      capitals = part and loud(part[0].start)
+      for piece in _names(part, cases) if capitals else [part]:
+        spans += _trim(text, piece, cases, loud)
     run = []
     if token is not None and _starts(token):
       run = [token]
@@ -255,10 +283,18 @@ def _continues(
   if not point and between not in (" ", " & ", "-"):
     return False
   if token.text in _LINKS:
-    if token.text == "and":
+    if token.text == "and":  # "Ministry of Trade and Industry"
+      return len(run) > 2 and (
+        run[-2].text in ("of", "for") and run[-3].text.lower() in _OFFICES
+      )
+    if token.text == "for" and any(x.text in _LINKS for x in run):
       return False
     if token.text in ("of", "for"):
-      return any(x.text.lower() in _HEADS for x in run)
+      return any(x.text.lower() in _HEADS for x in run) or (
+        not run[-1].opens
+        and run[-1].text.lower() not in _TITLES
+        and cases.is_common(run[-1].text)
+      )
     if token.text == "the":
       return run[-1].text in ("of", "for")
     return True
@@ -273,8 +309,10 @@ def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
   for i, token in enumerate(run):
     low = token.text.lower()
     after = run[i + 1].text.lower() if i + 1 < len(run) else ""
-    if i + 1 < len(run) and (
-      low in _TITLES or (low in _OF_TITLES and after in _TITLES)
+    if (
+      after
+      and after not in _LINKS
+      and (low in _TITLES or (low in _OF_TITLES and after in _TITLES))
     ):
       parts.append([])
     else:
@@ -282,30 +320,33 @@ def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
   return parts
 
 
+def _names(run: Sequence[_Token], cases: CaseCounts) -> list[list[_Token]]:
+  """Parts of a run in a line of capitals that other lines tell to be names."""
+  by_kind = itertools.groupby(run, lambda x: cases.is_name(x.text))
+  return [list(part) for is_name, part in by_kind if is_name]
+
+
 def _trim(
   text: str, run: Sequence[_Token], cases: CaseCounts, loud
 ) -> list[tuple[int, int]]:
   """Cuts function words, titles and sentence openers off a run of capitals."""
   run = list(run)
-  while run and run[-1].text in _LINKS:
+  while run and _drop_last(run, cases):
     run.pop()
   while run and _drop_first(run, cases):
     run.pop(0)
   while run and run[0].text in _LINKS:
     run.pop(0)
-  if not run or (loud(run[0].start) and len(run) > 4):
+  if not run:
     return []
   if len(run) == 1:
     word = run[0].text
     low = word.lower()
-    if low in _NOT_NAMES or low in _SMALL or len(word) == 1:
+    if low in _NOT_NAMES | _SMALL | _TITLES or len(word) == 1:
       return []
-    if low in _TITLES and not cases.is_name(word):
+    if run[0].opens and not _acronym(word) and cases.is_common(word):
       return []
-    doubtful = run[0].opens or loud(run[0].start)
-    if doubtful and not _acronym(word) and cases.is_common(word):
-      return []
-    if not run[0].opens and cases.small[low] > 3 * max(1, cases.capital[low]):
+    if not run[0].opens and cases.small[low] > max(1, cases.capital[low]):
       return []
   if all(x.text.lower() in _NOT_NAMES or x.text.isdigit() for x in run):
     return []
@@ -316,6 +357,18 @@ def _trim(
   ):
     end += 1
   return [(run[0].start, end)]
+
+
+def _drop_last(run: Sequence[_Token], cases: CaseCounts) -> bool:
+  """Whether the last word of a run is no part of the name."""
+  if run[-1].text in _LINKS:
+    return True
+  # "Indians Wednesday" are two, "Black Friday" is one.
+  return (
+    len(run) > 1
+    and run[-1].text.lower() in _DATES
+    and not cases.small[run[-2].text.lower()]
+  )
 
 
 def _drop_first(run: Sequence[_Token], cases: CaseCounts) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from repr_jax.errors import InputError
 
-# Kinds of spaCy that are no entities one would expand a set of.
+# Labels of spaCy that are left out: numbers, dates and languages.
 _NUMBERS = frozenset(
   [
     "CARDINAL",
@@ -33,7 +33,8 @@ def load_tagger(name: str) -> Tagger:
     from start to end, without dates and numbers.
 
   Raises:
-    InputError: the name is none, or spaCy or the model is not installed.
+    InputError: the name has another form, or spaCy or the model is not
+      installed.
   """
   library, _, model = name.partition(":")
   if library != "spacy" or not model:

@@ -104,6 +104,8 @@ def read_sentences(
     document. Text in which no name is found so often is an `InputError`.
   """
   documents = list(read_texts(path))
+  if not documents:
+    raise InputError("has no text", path=path)
   gazetteer = list(gazetteer)
   if tagger is None:
     cases = mention_finder.count_cases(text for _, text in documents)
@@ -120,8 +122,9 @@ def read_sentences(
   frequent = {name for name, n in counts.items() if n >= min_mentions}
   if not frequent:
     raise InputError(
-      f"no name is found {min_mentions} times in its {len(documents):,} "
-      "documents; names are capitalized words, or lines of a gazetteer",
+      f"no name is found {min_mentions} times in its text (documents: "
+      f"{len(documents):,}); names are capitalized words, or lines of a "
+      "gazetteer",
       path=path,
     )
   for (name, text), own in zip(documents, spans):

@@ -23,7 +23,7 @@ _DIGIT = re.compile(r"\d")
 _NONE = "(none)"
 _CONTEXTS = 24  # features of a context, at most
 _KINDS = 6  # features of a title, at most
-_WORDS = 5  # words of a title that tell
+_WORDS = 5  # words of a title that become features, at most
 
 
 class Vocabulary(NamedTuple):

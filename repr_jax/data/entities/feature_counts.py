@@ -13,6 +13,8 @@ from repr_jax.data.entities import sentences as sentences_lib
 from repr_jax.errors import InputError
 
 _BLOCK = 1 << 16  # Sentences whose features are counted at a time.
+# Features of fewer entities have a high IDF, and are few counts to judge by.
+_COMMON, _EVEN = 0.2, 0.75
 
 
 class Columns(NamedTuple):
@@ -94,6 +96,33 @@ def prune(
       "text, or lower drop_most_frequent and min_count"
     )
   return kept
+
+
+def spread_evenly(counts: scipy.sparse.csr_array) -> np.ndarray:
+  """Features that many entities have, and nearly as many as by chance.
+
+  Function words of any language fall on entities in proportion to the length
+  of their text. A feature that tells what an entity is comes often where it
+  comes at all, and so fewer entities have it than its total leads to expect:
+
+      expected df(i) = sum_x 1 - exp(-total(i) length(x) / sum of lengths).
+
+  Args:
+    counts: [X, F].
+
+  Returns:
+    True for features of more than .2 + 1 / sqrt(X) of the entities and of
+    more than .75 times the expected number, bool [F].
+  """
+  size, width = counts.shape
+  having = np.bincount(counts.indices, minlength=width)
+  common = np.flatnonzero(having > size * _COMMON + np.sqrt(size))
+  totals = np.asarray(counts.sum(axis=0)).ravel()[common]
+  share = np.asarray(counts.sum(axis=1)).ravel() / max(counts.sum(), 1)
+  expected = [-np.expm1(-total * share).sum() for total in totals]
+  even = np.zeros(width, bool)
+  even[common] = having[common] > _EVEN * np.array(expected)
+  return even
 
 
 def entity_counts(

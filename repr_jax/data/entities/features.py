@@ -69,6 +69,15 @@ class FeatureTable:
     """Hash of the feature names; a model must have been trained on the same."""
     return fingerprint(self.features)
 
+  def take(self, kept: np.ndarray) -> "FeatureTable":
+    """The table with some of its features, numbered or as a mask."""
+    kept = np.arange(len(self.features))[kept]
+    return dataclasses.replace(
+      self,
+      counts=self.counts[:, kept].sorted_indices(),
+      features=[self.features[i] for i in kept.tolist()],
+    )
+
   @functools.cached_property
   def _columns_of(self) -> feature_counts.Columns:
     """Columns of words, documents and links; -1 for those without one."""
@@ -105,7 +114,7 @@ def build(
   stream: Iterable[entities_lib.Sentence],
   names: Mapping[str, str] | None = None,
   *,
-  drop_most_frequent: int = 100,
+  drop_most_frequent: int | None = 100,
   min_count: int = 5,
   max_sentences: int | None = None,
 ) -> FeatureTable:
@@ -117,7 +126,8 @@ def build(
       named here have a row even if no sentence mentions them. The mapping is
       read when the stream has ended, so a reader may fill it on the way.
     drop_most_frequent: how many of the most frequent features are dropped,
-      equal counts by name.
+      equal counts by name; None for those that `feature_counts.spread_evenly`
+      finds, whatever their number.
     min_count: features with a smaller sum over all entities are dropped.
     max_sentences: how many sentences of an entity count at most, the first
       ones; None for all.
@@ -143,7 +153,8 @@ def build(
     *(f"doc:{x}" for x in held.document_names),
     *(f"link:{x}" for x in index),
   ]
-  kept = feature_counts.prune(totals, labels, drop_most_frequent, min_count)
+  drop = drop_most_frequent or 0
+  kept = feature_counts.prune(totals, labels, drop, min_count)
   block = np.searchsorted([size, size + documents], kept, side="right")
   order = sorted(
     range(len(kept)),
@@ -152,7 +163,7 @@ def build(
   kept = kept[order]
   column = np.full(len(labels) + 1, -1, np.int32)  # The last is for -1.
   column[kept] = np.arange(len(kept))
-  return FeatureTable(
+  table = FeatureTable(
     feature_counts.entity_counts(
       held, feature_counts.Columns(*(column[x] for x in raw)), len(kept)
     ),
@@ -161,6 +172,9 @@ def build(
     [labels[i] for i in kept.tolist()],
     held,
   )
+  if drop_most_frequent is None:
+    return table.take(~feature_counts.spread_evenly(table.counts))
+  return table
 
 
 def build_from_entities(
@@ -168,7 +182,7 @@ def build_from_entities(
     tuple[entities_lib.EntityInfo, Sequence[entities_lib.Sentence]]
   ],
   *,
-  drop_most_frequent: int = 100,
+  drop_most_frequent: int | None = 100,
   min_count: int = 5,
   max_sentences: int | None = None,
 ) -> FeatureTable:

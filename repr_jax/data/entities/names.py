@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CLOSE = 100  # How many names are compared letter by letter.
 _LEAST = 0.4  # Names that are less alike are not suggested.
+_OF_WORD = 0.95  # A name counts more than a word of a longer one.
 _OCCURRENCES = 5_000  # How many names that begin alike are put in order.
 _SMALL = frozenset(["of", "the", "in", "at", "on", "for", "and", "de", "la"])
 _CHOICES = 5  # Entities of like names that a message tells apart,
@@ -43,7 +44,7 @@ class NameIndex:
     self._ends = np.cumsum(self._lengths)
 
   def prepare(self) -> None:
-    """Does now what the first search would do, which then takes no longer."""
+    """Builds the index now, so that the first search is as fast as others."""
     _ = self._places, self._postings
 
   @functools.cached_property
@@ -56,7 +57,7 @@ class NameIndex:
   @functools.cached_property
   def _postings(self) -> tuple[np.ndarray, np.ndarray]:
     """Trigrams in order, and the place of the name that each is in."""
-    codes = _trigrams(self._text)
+    codes = _trigrams(self._text.replace("\n", " "))
     places = np.arange(len(self._keys), dtype=np.int32)
     owner = np.repeat(places, self._lengths)[: len(codes)]
     order = np.argsort(codes)
@@ -135,8 +136,9 @@ class NameIndex:
   def suggest(self, name: str, count: int = 5) -> list[int]:
     """The names nearest to one that is not there.
 
-    Names are ranked by the letter trigrams in common, and the best of these
-    by `difflib`, in the order of their words or in that of the alphabet.
+    The names with most letter trigrams in common are ranked by `difflib`. Each
+    is compared as it is and with its words sorted; the better value counts. One
+    word is also compared with the words of longer names.
 
     Args:
       name: what was asked for.
@@ -146,7 +148,7 @@ class NameIndex:
       Places, the nearest first; none where nothing is alike.
     """
     key = _key(name).strip()[:_LONGEST].replace("\n", " ")
-    wanted = np.unique(_trigrams(f"\n{key}\n"))
+    wanted = np.unique(_trigrams(f" {key} "))
     if not self._keys or not len(wanted):
       return []
     codes, owner = self._postings
@@ -154,7 +156,10 @@ class NameIndex:
     last = np.searchsorted(codes, wanted, side="right")
     hits = [owner[a:b] for a, b in zip(first.tolist(), last.tolist())]
     shared = np.bincount(np.concatenate(hits), minlength=len(self._keys))
-    alike = np.minimum(2 * shared / (self._lengths + len(wanted)), 1)
+    lengths = self._lengths
+    if " " not in key:  # it may be a word of a longer name
+      lengths = np.minimum(lengths, 2 * len(wanted))
+    alike = np.minimum(2 * shared / (lengths + len(wanted)), 1)
     near = np.argsort(-alike, kind="stable")[:_CLOSE]
     best = np.zeros(len(near))
     for order in (str, _sorted_words):  # "Obama Barack" is close too.
@@ -163,6 +168,11 @@ class NameIndex:
       for i, place in enumerate(near.tolist()):
         matcher.set_seq1(order(self._keys[place][:_LONGEST]))
         best[i] = max(best[i], matcher.ratio())
+    if " " not in key:
+      for i, place in enumerate(near.tolist()):
+        for word in self._keys[place][:_LONGEST].split():
+          matcher.set_seq1(word)
+          best[i] = max(best[i], _OF_WORD * matcher.ratio())
     ranked = np.lexsort((near, -best))[:count]
     return [int(near[i]) for i in ranked if best[i] > _LEAST]
 
@@ -219,17 +229,24 @@ def resolve_names(table: "FeatureTable", names: Sequence[str]) -> np.ndarray:
   Returns:
     Rows of the table, int32 [n]. A name that is unknown is an `InputError`
     with the nearest names, one that several entities may have is an
-    `InputError` with their ids and what tells them apart.
+    `InputError` with their ids and what tells them apart. It speaks of the
+    first few such names.
   """
-  return np.array([_resolve(table, name) for name in names], np.int32)
+  meant = [choices(table, name) for name in names]
+  wrong = [
+    _explain(table, name, rows)
+    for name, rows in zip(names, meant)
+    if len(rows) != 1
+  ]
+  if wrong:
+    raise InputError("; ".join(wrong[:_CHOICES]))
+  return np.array([rows[0] for rows in meant], np.int32)
 
 
-def _resolve(table: "FeatureTable", name: str) -> int:
-  rows = choices(table, name)
-  if len(rows) == 1:
-    return rows[0]
+def _explain(table: "FeatureTable", name: str, rows: Sequence[int]) -> str:
+  """Why a name means no entity, or several."""
   if rows:
-    raise InputError(
+    return (
       f"{len(rows)} entities may be called {name[:_LONGEST]!r}: "
       f"{tell_apart(table, rows)}; give one of these ids instead"
     )
@@ -238,7 +255,7 @@ def _resolve(table: "FeatureTable", name: str) -> int:
     for row in table.name_index.suggest(name)
   ]
   hint = f"; the nearest are {', '.join(near)}" if near else ""
-  raise InputError(f"no entity is called {name[:_LONGEST]!r}{hint}")
+  return f"no entity is called {name[:_LONGEST]!r}{hint}"
 
 
 def _key(text: str) -> str:

@@ -43,8 +43,8 @@ def skip_grams(
     windows: words to the left and right of each context.
 
   Yields:
-    A context such as "is a __ of the"; one that the sentence has no room for
-    on either side is cut there, and each text is given once.
+    Distinct contexts such as "is a __ of the". At the ends of the sentence a
+    context is shorter.
   """
   if not 0 <= start <= end <= len(tokens):
     raise InputError(

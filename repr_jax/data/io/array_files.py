@@ -85,8 +85,8 @@ def read_npz(
         wanted = {name: held[name] for name in names or held}
         if sum(member.file_size for member in wanted.values()) > room:
           raise errors.InputError(
-            f"would take more than {room >> 20} MB when it is unpacked, for "
-            "which it is too small a file",
+            f"would take more than {room >> 20} MB when it is unpacked, too "
+            "much for a file of its size",
             path=path,
           )
         return {

@@ -196,7 +196,7 @@ def read(directory: files.Path, kind: str, check: bool = True) -> Store:
       raise damaged(folder / _HEADER, f"it does not describe {name}")
     crc = _checksum(array) if check else told.get("crc32")
     if _describe(array.dtype, array.shape, crc) != told:
-      raise damaged(path, "its checksum, type or shape is another")
+      raise damaged(path, "its checksum, type or shape is not the header's")
   texts = {}
   for name, length in header["texts"].items():
     path = folder / f"{name}.json"
@@ -292,7 +292,7 @@ def _read_header(folder: pathlib.Path) -> dict[str, Any]:
       raise damaged(place, f"it has no {name}")
   names: Mapping[str, Any] = header["arrays"] | header["texts"]
   if not all(name.isidentifier() for name in names):
-    raise damaged(place, "a name is none")
+    raise damaged(place, "a name of an array or list is not valid")
   return header
 
 

@@ -25,8 +25,8 @@ Path = str | os.PathLike
 _BLOCK = 1 << 20
 _PIECE = 1 << 11  # From Python 3.12 on gzip reads one ahead for each member.
 _MAX_LINE = 64 << 20
-_FREELY_UNPACKED = 4 << 20  # Of a stream, whatever it is made of,
-_MAX_STREAM_RATIO = 200  # and beyond that in parts of what was read of it.
+_FREELY_UNPACKED = 4 << 20  # Bytes that any stream may unpack to.
+_MAX_STREAM_RATIO = 200  # Times the bytes read that a longer one may.
 _DAMAGE = (EOFError, zlib.error, OSError)
 
 
@@ -200,7 +200,7 @@ def naming(path: Path) -> Iterator[None]:
   except OSError as error:
     if error.filename is not None:
       raise
-    # numpy tells of a short write without its number.
+    # numpy reports a short write without an errno: the disk is full.
     number = error.errno or errno.ENOSPC
     raise OSError(number, os.strerror(number), os.fspath(path)) from error
 

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: whatever is wrong with it has its place."""
+"""Reads JSON that somebody else wrote; errors name the file and the line."""
 
 import json
 import os

@@ -227,7 +227,7 @@ def wordnet_source(
 
   Args:
     groups: of `wordnet_views.GROUPS`.
-    folder: of WordNet; None to look in the usual places.
+    folder: of WordNet; None to look where `wordnet.load` does.
   """
   place = tables.find_folder(folder)
   details = wordnet_views.Config()

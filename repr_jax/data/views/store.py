@@ -19,7 +19,7 @@ from repr_jax.data.io import arraystore, files
 from repr_jax.errors import InputError
 
 _KIND = "a view"
-_FORMAT = 1  # of what the counts mean
+_FORMAT = 1  # raised when the meaning of stored counts changes
 _SPARSE = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 _DENSE = {"dense": np.float32}
 _WIDEST = 1 << 31  # columns are numbered by int32

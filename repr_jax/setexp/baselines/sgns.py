@@ -18,7 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops.precision import chosen_products
 
 
@@ -184,6 +186,38 @@ def train(
     The new state and the loss of each step, [n].
   """
   return lax.scan(partial(update, config, noise), state, batches)
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
+def train_runs(
+  config: Config, mesh: Mesh | None, noise: Noise, states: State, batches: Batch
+) -> tuple[State, jax.Array]:
+  """`train` of several runs in one program; the states are donated.
+
+  Args:
+    config: static; all that runs may differ in is in arrays.
+    mesh: devices that share the runs; None for one (static).
+    noise: the negatives' distributions, fields [r, F].
+    states: tables [r, X, d] and [r, F, d], keys [r].
+    batches: pairs of each step, fields [r, n, b], rate [r, n].
+
+  Returns:
+    The new states and the losses, [r, n].
+  """
+
+  def one(run):
+    own, state, pairs = run
+    return lax.scan(partial(update, config, own), state, pairs)
+
+  def many(*runs):
+    # The products of one run fill a core; on other devices they do not.
+    in_turn = jax.default_backend() == "cpu"
+    return lax.map(one, runs) if in_turn else jax.vmap(one)(runs)
+
+  if mesh is not None:
+    cut = PartitionSpec(mesh.axis_names)
+    many = meshes.shard_map(many, mesh, (cut,) * 3, (cut, cut))
+  return many(noise, states, batches)
 
 
 def make_noise(frequency: np.ndarray) -> Noise:

@@ -12,6 +12,7 @@ An entity that was not trained on, or a sentence, is folded in from the
 vectors of its contexts (`fold_in`).
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 from jax import lax
+from jax.sharding import Mesh
 
 from repr_jax.errors import InputError
 from repr_jax.ops.precision import chosen_products
@@ -81,36 +83,92 @@ def fit(
   Returns:
     The model.
   """
-  counts = read_counts(counts, "word2vecf")
-  if counts.data.max() > 1e6:
-    raise InputError("word2vecf makes a pair of each count: one is over 1e6")
-  frequency = counts.sum(axis=0, dtype=np.float64) ** config.power
-  noise = sgns.make_noise(frequency)
-  rng = np.random.default_rng(seed)
-  state = sgns.init(jax.random.key(seed), counts.shape, config.dim)
-  for epoch in range(epochs):
-    drawn = sgns.pairs(counts, rng, config)
-    steps = len(drawn[0])
-    done = (epoch + np.linspace(0, 1, steps, endpoint=False)) / epochs
-    rates = config.learning_rate * np.maximum(1 - done, 1e-4)
-    rates = rates.astype(np.float32)
-    entities, contexts, weights, rate = map(jnp.asarray, (*drawn, rates))
-    batches = sgns.Batch(entities, contexts, weights, rate)
-    state, _ = sgns.train(config, noise, state, batches)
-  vectors = np.asarray(state.entities)
-  if not np.isfinite(vectors).all():
+  (model,) = fit_runs(counts, [config], [seed], epochs=epochs)
+  if not np.isfinite(model.entities).all():
     raise InputError(
       f"word2vecf diverged at a learning rate of {config.learning_rate}: "
       "lower it"
     )
-  vectors = vectors * (np.diff(counts.indptr) > 0)[:, None]
-  table, share = np.asarray(state.contexts), frequency / frequency.sum()
-  return Model(
-    np.asarray(_unit(vectors)),
-    table,
-    table[rng.choice(len(table), _NOISE, p=share)],
-    config.num_negatives,
+  return model
+
+
+def fit_runs(
+  counts: Any,
+  configs: Sequence[sgns.Config],
+  seeds: Sequence[int],
+  *,
+  epochs: int = 100,
+  mesh: Mesh | None = None,
+) -> list[Model]:
+  """`fit` of several runs in one program.
+
+  >>> import scipy.sparse
+  >>> from repr_jax.setexp.baselines import sgns, word2vecf
+  >>> counts = scipy.sparse.csr_array([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])
+  >>> configs = [sgns.Config(learning_rate=x) for x in (0.05, 0.1)]
+  >>> len(word2vecf.fit_runs(counts, configs, [0, 0], epochs=1))
+  2
+
+  Args:
+    counts: feature counts, [X, F].
+    configs: of each run; they differ in `learning_rate` and `power` alone.
+    seeds: of each run.
+    epochs: passes over all pairs.
+    mesh: devices that share the runs, an axis; None for one device.
+
+  Returns:
+    The models; one that diverged has values that are not finite.
+  """
+  counts = read_counts(counts, "word2vecf")
+  if counts.data.max() > 1e6:
+    raise InputError("word2vecf makes a pair of each count: one is over 1e6")
+  static = common(configs[0])
+  if any(common(config) != static for config in configs):
+    raise InputError("runs of one program differ in learning rate and power")
+  # Copies of the last run fill up the last device.
+  more = 0 if mesh is None else -len(configs) % mesh.size
+  runs = list(zip(configs, seeds, strict=True))
+  runs += runs[-1:] * more
+  totals = counts.sum(axis=0, dtype=np.float64)
+  frequencies = [totals**config.power for config, _ in runs]
+  noises = _stack([sgns.make_noise(frequency) for frequency in frequencies])
+  rngs = [np.random.default_rng(seed) for _, seed in runs]
+  states = _stack(
+    [
+      sgns.init(jax.random.key(seed), counts.shape, static.dim)
+      for _, seed in runs
+    ]
   )
+  for epoch in range(epochs):
+    batches = []
+    for (config, _), rng in zip(runs, rngs):
+      drawn = sgns.pairs(counts, rng, config)
+      steps = len(drawn[0])
+      done = (epoch + np.linspace(0, 1, steps, endpoint=False)) / epochs
+      rates = config.learning_rate * np.maximum(1 - done, 1e-4)
+      batches.append(sgns.Batch(*drawn, rates.astype(np.float32)))
+    states, _ = sgns.train_runs(static, mesh, noises, states, _stack(batches))
+  models = []
+  for i, (config, _) in enumerate(runs[: len(configs)]):
+    vectors = np.asarray(states.entities[i])
+    vectors = vectors * (np.diff(counts.indptr) > 0)[:, None]
+    table, share = np.asarray(states.contexts[i]), frequencies[i]
+    chosen = rngs[i].choice(len(table), _NOISE, p=share / share.sum())
+    models.append(
+      Model(
+        np.asarray(_unit(vectors)), table, table[chosen], config.num_negatives
+      )
+    )
+  return models
+
+
+def common(config: sgns.Config) -> sgns.Config:
+  """The settings that all runs of one program share; others are 0."""
+  return config._replace(learning_rate=0.0, power=0.0)
+
+
+def _stack(trees: Sequence[Any]) -> Any:
+  return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 @chosen_products
@@ -119,9 +177,9 @@ def fold_in(model: Model, row: Rows, steps: int = _STEPS) -> jax.Array:
 
   The training loss of a row is convex in its own vector while contexts stay
   as they are; from zero, `steps` steps of gradient descent are taken, each of
-  a length that cannot overshoot. Few steps and a small ridge stand for the
-  early end of training: on planted clusters that are hard to tell apart this
-  ranked a little better than the centered mean of the contexts' vectors.
+  a length that cannot overshoot. Few steps and a small ridge imitate training
+  that ends early: on planted clusters that are hard to tell apart this ranked
+  a little better than the centered mean of the contexts' vectors.
 
   Args:
     model: from `fit`.

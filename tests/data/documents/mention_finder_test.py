@@ -37,6 +37,36 @@ def test_a_word_that_opens_a_sentence_needs_other_evidence():
   assert _names(named) == ["Rivers", "Rivers"]
 
 
+def test_words_that_open_a_sentence_are_judged_by_their_form():
+  assert _names("Interviewed at home, she left. Recently it hurt.") == []
+  text = "Top-seeded Muster won. Epidemics spread. They sat at the top."
+  assert _names(text + " It was an epidemic.") == ["Muster"]
+  assert _names("We flew Boeing jets. Boeing builds them.") == ["Boeing"] * 2
+
+
+def test_days_end_a_name_unless_they_belong_to_it():
+  assert _names("The Cleveland Indians Wednesday won.") == ["Cleveland Indians"]
+  assert _names("On Black Friday they wore black.") == ["Black Friday"]
+  assert _names("We saw Theresa May.") == ["Theresa May"]
+
+
+def test_capitalized_nouns_go_on_with_of():
+  text = "She led the Movement of Socialist Democrats, a movement of old."
+  assert _names(text) == ["Movement of Socialist Democrats"]
+  text = "He left the Ministry of Trade and Industry for Peru and Chile."
+  assert _names(text) == ["Ministry of Trade and Industry", "Peru", "Chile"]
+
+
+def test_lines_in_capitals_hold_names_that_other_lines_know():
+  text = "TORONTO BEATS CHICAGO AGAIN\nThey left Toronto for Chicago today."
+  assert _names(text) == ["TORONTO", "CHICAGO", "Toronto", "Chicago"]
+
+
+def test_titles_are_no_names():
+  text = "The President met King Hussein and the Prince of Wales."
+  assert _names(text) == ["Hussein", "Prince of Wales"]
+
+
 def test_statistics_of_the_corpus_decide():
   text = "Storms came. He saw."
   cases = mention_finder.count_cases(["the storms and the storms"])

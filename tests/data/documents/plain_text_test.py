@@ -57,6 +57,9 @@ def test_bad_input_is_named(tmp_path):
   path.write_text("nothing is named here\n")
   with pytest.raises(InputError, match=r"a\.txt.*no name is found"):
     list(plain_text.read_sentences(str(path)))
+  path.write_text("\n")
+  with pytest.raises(InputError, match=r"a\.txt.*has no text"):
+    list(plain_text.read_sentences(str(path)))
   path.write_bytes(b"Bach \xff\n")
   with pytest.raises(InputError, match="UTF-8"):
     list(plain_text.read_sentences(str(path)))

@@ -41,6 +41,33 @@ def test_links_of_documents_are_counted(tmp_path):
   assert joined.entities == made.links.entities
 
 
+def test_a_dump_names_titles_links_and_aliases(tmp_path):
+  def page(title, text, to=None):
+    redirect = f'<redirect title="{to}" />' if to else ""
+    return (
+      f"<page><title>{title}</title><ns>0</ns>{redirect}"
+      f"<revision><text>{text}</text></revision></page>"
+    )
+
+  pages = [
+    page("Bonn", "Bonn lies on the [[Rhine River|river]] in [[Germany]]."),
+    page("Rhine River", "", to="Rhine"),
+    page("Rhine", "The Rhine flows by [[Bonn]]. It is in [[Germany]]."),
+  ]
+  path = tmp_path / "dump.xml"
+  path.write_text(f"<mediawiki>{''.join(pages)}</mediawiki>")
+  made = title_files.read_titles(path)
+  assert made.entities == [
+    Entity("Bonn", (), "", 1, 2, ("Germany", "Rhine")),
+    Entity("Germany", in_links=2),
+    Entity("Rhine", ("Rhine River",), "", 1, 2, ("Bonn", "Germany")),
+  ]
+  assert made.links.mentions["river"] == {"Rhine": 1}
+  assert made.links.entities == {"Bonn": 1, "Germany": 2, "Rhine": 1}
+  (known,) = title_files.join_entities([Entity("Rhine", ("Rhein",))], made)[:1]
+  assert known == Entity("Rhine", ("Rhein", "Rhine River"))
+
+
 def test_links_of_new_entities_are_scaled():
   known = [Entity("A", in_links=50, out_links=4), Entity("B", in_links=7)]
   more = title_files.Titles(

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from repr_jax import errors
 from repr_jax.data import entities, synthetic_corpora
@@ -278,3 +279,33 @@ def test_planted_sets_survive_the_pass():
   table = features.build(corpus, drop_most_frequent=0, min_count=1)
   column = [int(f.removeprefix("word:")) for f in table.features]
   assert (table.counts != world.counts[:, column]).nnz == 0
+
+
+def test_features_that_spread_as_by_chance():
+  rng = np.random.default_rng(0)
+  dense = np.zeros((100, 5), np.float32)
+  dense[:, 0] = rng.poisson(1, 100)  # as a function word
+  dense[:40, 1] = 8  # often where it comes at all
+  dense[:20, 2] = 1  # too few entities have it
+  dense[:, 3] = rng.integers(50, 150, 100)
+  even = feature_counts.spread_evenly(scipy.sparse.csr_array(dense))
+  assert even.tolist() == [True, False, False, True, False]
+  length, total = dense.sum(axis=1), dense.sum(axis=0)
+  for i in range(4):
+    expected = sum(1 - np.exp(-total[i] * x / length.sum()) for x in length)
+    share = np.count_nonzero(dense[:, i]) / 100
+    assert even[i] == (share > 0.3 and share * 100 > 0.75 * expected)
+  none = scipy.sparse.csr_array((3, 2), dtype=np.float32)
+  assert not feature_counts.spread_evenly(none).any()
+
+
+def test_features_that_spread_as_by_chance_are_dropped_on_demand():
+  corpus = [
+    entities.Sentence(
+      "", ("the", "x", f"topic{i % 3}", "of"), ((1, 2, f"e{i % 30}"),)
+    )
+    for i in range(120)
+  ]
+  table = features.build(corpus, drop_most_frequent=None, min_count=1)
+  assert table.features == ["word:topic0", "word:topic1", "word:topic2"]
+  np.testing.assert_array_equal(table.counts.sum(axis=1), 4)

@@ -81,6 +81,19 @@ def test_an_unknown_name(name):
     names.resolve_names(_table(), [name])
 
 
+def test_an_unknown_last_name_is_compared_with_last_names():
+  index = names.NameIndex(
+    ["Rembrandt", "Wolfgang Amadeus Mozart", "Mozambique"]
+  )
+  assert index.suggest("mozrat")[0] == 1
+  assert index.suggest("mozambik")[0] == 2
+
+
+def test_all_names_that_are_not_there_are_told():
+  with pytest.raises(errors.InputError, match=r"'zzz'; .*'Victorya'.*\(e1\)"):
+    names.resolve_names(_table(), ["zzz", "e1", "Victorya"])
+
+
 @pytest.mark.parametrize("name", ["", "zzzz", "\n\n", "q" * 10_000, "\ud800"])
 def test_nothing_near(name):
   with pytest.raises(errors.InputError, match="no entity is called"):

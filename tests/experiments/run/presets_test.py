@@ -1,15 +1,12 @@
 """Presets: found by name from anywhere, filled in, and refused in one line."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
+import killing
 import pytest
 
 from experiments.run import presets
-from launch import inspection
 from repr_jax import errors
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -81,12 +78,12 @@ def test_a_preset_of_another_experiment_is_refused():
 
 
 @pytest.mark.parametrize("experiment", _EXPERIMENTS)
-def test_every_preset_is_accepted_by_its_experiment(experiment, monkeypatch):
-  monkeypatch.setenv("REPR_JAX_DATA", "/some/where")
-  names = presets.names(experiment)
-  runs = [[f"--preset={name}"] for name in names]
-  answer = inspection.ask(f"experiments.{experiment}", runs)
-  assert isinstance(answer, inspection.Answer), dict(zip(names, answer))
+def test_every_preset_is_accepted_by_its_experiment(experiment):
+  ended = killing.shared().run(
+    "preset_flags", [experiment], variables={"REPR_JAX_DATA": "/some/where"}
+  )
+  assert ended.code == 0, ended.said
+  assert ended.stdout.split() == presets.names(experiment)
 
 
 @pytest.mark.parametrize("name", presets.names())
@@ -101,16 +98,11 @@ def test_no_preset_reads_a_relative_path(name):
 
 
 def test_a_preset_works_from_any_directory(tmp_path):
-  program = [sys.executable, "-m", "experiments.rescal"]
-  shared = {**os.environ, "PYTHONPATH": str(_ROOT), "REPR_JAX_SETTINGS": "off"}
   arguments = [
     "--preset=rescal_tree_sub", "--vertices=15", "--dims=2", "--runs=1",
     "--workdir=done",
   ]  # fmt: skip
-  ended = subprocess.run(
-    [*program, *arguments], cwd=tmp_path, env=shared, capture_output=True,
-    text=True,
-  )  # fmt: skip
+  ended = killing.call("experiments.rescal", *arguments, cwd=tmp_path)
   assert ended.returncode == 0, ended.stderr
   record = json.loads((tmp_path / "done" / "flags.json").read_text())
   assert record["flags"]["settings"] == ["sub"]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +15,6 @@ _STEPS = flags.DEFINE_integer("steps", 40, "Length of the walk.")
 _SCALE = flags.DEFINE_float("scale", 1.0, "Size of a step.")
 _HURT = flags.DEFINE_string("hurt", "", "What happens at a step: nan, INT.")
 _AT = flags.DEFINE_integer("at", 25, "The step.")
-_NAP = flags.DEFINE_float("nap", 0.0, "Seconds to sleep in each step.")
 
 
 class State(NamedTuple):
@@ -33,9 +31,7 @@ def _init() -> State:
 
 def main(argv: Any) -> None:
   del argv
-  with runlib.Run(
-    "walk", volatile=["hurt", "at", "nap"], extendable=["steps"]
-  ) as run:
+  with runlib.Run("walk", volatile=["hurt", "at"], extendable=["steps"]) as run:
     start, state = run.restore(_init()) or (-1, _init())
     for step in run.progress(range(start + 1, _STEPS.value), "walk"):
       key, now = jax.random.split(state.key)
@@ -49,7 +45,6 @@ def main(argv: Any) -> None:
         run.save(step, state)
       if hurt.isupper():
         os.kill(os.getpid(), getattr(signal, "SIG" + hurt))
-      time.sleep(_NAP.value)
     run.row("walk", "steps", state.taken, thesis=state.taken)
     np.save(run.directory / "place.npy", np.asarray(state.place))
 

@@ -105,8 +105,18 @@ def _open(browser, tmp_path, width, scheme="light", **more):
   return page, said
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+_PLACES = pytest.mark.parametrize(
+  ("width", "scheme"),
+  [
+    (360, "light"),
+    (1280, "dark"),
+    pytest.param(360, "dark", marks=pytest.mark.long),
+    pytest.param(1280, "light", marks=pytest.mark.long),
+  ],
+)
+
+
+@_PLACES
 def test_the_page_fits_and_loads(browser, tmp_path, width, scheme):
   page, said = _open(browser, tmp_path, width, scheme)
   assert page.evaluate(_OVERFLOWS) == []
@@ -169,8 +179,7 @@ def test_the_check_sees_what_sticks_out(browser, tmp_path):
   page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@_PLACES
 def test_axe_has_no_serious_finding(browser, tmp_path, axe, width, scheme):
   page, _ = _open(browser, tmp_path, width, scheme, bypass_csp=True)
   page.evaluate(_OPEN)

@@ -76,7 +76,7 @@ def test_a_difference_is_on_the_side_that_its_interval_is_on():
   notes = re.findall(r'class="verdict">(.*?)</span>', text)[:4]
   assert notes == ["better", "worse", "no clear difference; p 0.4", ""]
   assert re.findall(r'class="value">(.*?)</span>', text)[:4] == [
-    "+0.2", "-0.2", "+0.1", "+0.1",
+    "+0.200", "-0.200", "+0.100", "+0.100",
   ]  # fmt: skip
   zero = set(re.findall(r'class="zero" x1="(.*?)%"', text))
   assert len(zero) == 1
@@ -84,6 +84,14 @@ def test_a_difference_is_on_the_side_that_its_interval_is_on():
   first, second, *_ = _numbers(r'<circle cx="([\d.]+)%"', text)
   assert second < middle < first
   assert text.count('class="band"') == 3
+
+
+def test_numbers_of_a_plot_have_the_same_decimals():
+  text = _forest(
+    report.Point("a", -15.1), report.Point("b", 1.26), report.Point("c", -0.004)
+  )
+  shown = re.findall(r'class="value">(.*?)</span>', text)[:3]
+  assert shown == ["-15.1", "+1.3", "0.0"]
 
 
 def test_figures_have_no_line_at_zero_and_keep_to_their_limits():

@@ -4,16 +4,13 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import killing
 import numpy as np
 import pytest
 
@@ -25,27 +22,11 @@ _ROOT = pathlib.Path(__file__).parents[3]
 _WALK = pathlib.Path(__file__).parent / "random_walk.py"
 
 
-def _start(workdir: pathlib.Path, *flags: str, **options: Any):
-  environment = {
-    **os.environ,
-    "PYTHONPATH": str(_ROOT),
-    "REPR_JAX_SETTINGS": "off",
-    "JAX_PLATFORMS": "cpu",
-  }
-  return subprocess.Popen(
-    [sys.executable, str(_WALK), f"--workdir={workdir}", *flags],
-    env=environment,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    text=True,
-    **options,
-  )
-
-
-def _walk(workdir: pathlib.Path, *flags: str, **options: Any):
-  child = _start(workdir, *flags, **options)
-  _, err = child.communicate(timeout=120)
-  return child.returncode, err
+def _walk(workdir: pathlib.Path, *flags: str, **how: Any) -> tuple[int, str]:
+  """The exit code of a walk, and what it says."""
+  arguments = [f"--workdir={workdir}", *flags]
+  ended = killing.shared().run("random_walk", arguments, as_main=True, **how)
+  return ended.code, ended.stderr
 
 
 def _lines(workdir: pathlib.Path) -> list[dict[str, Any]]:
@@ -90,51 +71,24 @@ def test_a_run_leaves_its_record(whole):
   assert kept == [35, 38]
 
 
-def test_a_killed_run_resumes_to_the_same_bits(tmp_path, whole):
-  workdir = tmp_path / "killed"
-  random = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
-  for round_ in range(3):
-    wanted = random.integers(8 * round_ + 2, 8 * round_ + 10)
-    child = _start(workdir, "--nap=0.05")
-    metrics = workdir / "metrics.jsonl"
-    while child.poll() is None:
-      done = metrics.read_bytes().count(b"\n") if metrics.exists() else 0
-      if done >= wanted:
-        break
-      time.sleep(0.002)
-    time.sleep(random.uniform(0, 0.1))
-    child.kill()
-    child.communicate()
-    assert not (workdir / "results.json").exists()
-  # A torn line and half a file, as a worse moment would have left them.
-  with open(workdir / "metrics.jsonl", "ab") as out:
-    out.write(b'{"step": 3, "fa')
-  (workdir / ".0123456789abcdef.tmp").write_text("{")
-  code, err = _walk(workdir)
-  assert code == 0, err
-  assert "resuming after step" in err
-  _assert_same(workdir, whole)
-
-
 def test_ctrl_c_says_how_to_resume(tmp_path, whole):
   workdir = tmp_path / "stopped"
   code, err = _walk(workdir, "--hurt=INT")
   assert code == 130
   assert f"--workdir={workdir} resumes after step 23" in err
   assert "Traceback" not in err
+  # A torn line and half a file, as a worse moment would have left them.
+  with open(workdir / "metrics.jsonl", "ab") as out:
+    out.write(b'{"step": 24, "fa')
+  (workdir / ".0123456789abcdef.tmp").write_text("{")
   code, err = _walk(workdir)
-  assert code == 0, err
+  assert code == 0 and "resuming after step" in err, err
   _assert_same(workdir, whole)
 
 
 def test_a_full_disk_leaves_a_resumable_directory(tmp_path, whole):
   workdir = tmp_path / "full"
-
-  def limit():
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
-
-  code, err = _walk(workdir, preexec_fn=limit)
+  code, err = _walk(workdir, limit=1500)
   assert code == 2, err
   assert "disk is full" in err
   assert "Traceback" not in err
@@ -201,16 +155,12 @@ def test_scripts_end_bad_flags_with_one_line(tmp_path):
 
 
 def test_a_second_process_is_refused(tmp_path):
-  child = _start(tmp_path, "--nap=30")
-  try:
-    while not (tmp_path / "metrics.jsonl").exists():
-      assert child.poll() is None
-      time.sleep(0.02)
-    with pytest.raises(errors.InputError, match=f"process {child.pid}"):
-      _run(tmp_path).__enter__()
-  finally:
-    child.kill()
-    child.communicate()
+  held = workdir.Lock(tmp_path)
+  with pytest.raises(errors.InputError, match=f"process {os.getpid()}"):
+    _run(tmp_path).__enter__()
+  held.release()
+  code, _ = _walk(tmp_path, watch=tmp_path, changes=12)
+  assert code == -signal.SIGKILL
   with pytest.raises(errors.InputError, match="other flags"):
     _run(tmp_path).__enter__()  # the lock of the dead process is free
 

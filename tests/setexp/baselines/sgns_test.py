@@ -82,7 +82,9 @@ def test_gradient_is_that_of_finite_differences():
     shapes = ((4, 3), (4, 3), (5, 3))
     parts = [jnp.asarray(rng.normal(size=shape)) for shape in shapes]
     weights = jnp.asarray(rng.random(4))
-    slopes = jax.grad(sgns.loss, argnums=(0, 1, 2))(*parts, weights, 0.6)
+    slopes = jax.jit(jax.grad(sgns.loss, argnums=(0, 1, 2)))(
+      *parts, weights, 0.6
+    )
     for i, slope in enumerate(slopes):
       direction = rng.normal(size=slope.shape)
 

@@ -147,3 +147,18 @@ def test_a_rate_that_diverges_is_named():
   counts = sp.csr_array(np.full((4, 3), 50.0, np.float32))
   with pytest.raises(InputError, match="learning rate of 1e"):
     word2vecf.fit(counts, sgns.Config(dim=4, learning_rate=1e30), epochs=3)
+
+
+def test_runs_of_one_program_are_those_alone(world):
+  configs = [
+    sgns.Config(dim=4, learning_rate=rate, power=power)
+    for rate, power in ((0.1, 0.75), (0.05, 1.0))
+  ]
+  together = word2vecf.fit_runs(world.counts, configs, [0, 3], epochs=2)
+  for config, seed, model in zip(configs, (0, 3), together):
+    alone = word2vecf.fit(world.counts, config, epochs=2, seed=seed)
+    for one, other in zip(model, alone):
+      np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+  with pytest.raises(InputError, match="learning rate and power"):
+    other = sgns.Config(dim=5)
+    word2vecf.fit_runs(world.counts, [*configs, other], [0, 1, 2], epochs=1)

@@ -1,9 +1,10 @@
 """Runs programs in forks of a process that has imported what they import.
 
-A new process takes seconds to import JAX, a fork none. The parent never asks
-JAX for devices, whose threads would not live on in a child, and never imports
-a program, whose flags would meet those of another. It reads requests as lines
-of JSON and answers each when its child has ended.
+A new process takes seconds to import JAX, a fork none: so tests start programs
+by `call` wherever the process itself is not what they test. The parent never
+asks JAX for devices, whose threads would not live on in a child, and never
+imports a program, whose flags would meet those of another. It reads requests as
+lines of JSON and answers each when its child has ended.
 
 A child tells of each change that it is about to make to the files of a folder:
 opening one to write, renaming, removing, making a folder. It can be killed
@@ -11,7 +12,9 @@ just before any of them, which is where a state between two others shows. It
 also tells where it writes to a file under its own name rather than beside it.
 """
 
+import atexit
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -19,6 +22,7 @@ import os
 import pathlib
 import re
 import resource
+import runpy
 import signal
 import subprocess
 import sys
@@ -26,7 +30,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-_ROOT = pathlib.Path(__file__).parents[2]
+_ROOT = pathlib.Path(__file__).parents[1]
+# Folders of programs that are no module of the project.
+_SCRIPTS = (
+  _ROOT / "tests" / "reliability",
+  _ROOT / "tests" / "experiments" / "run",
+)
 _POLL_SECONDS = 0.005
 _IMPORTED = (
   "orbax.checkpoint",
@@ -65,14 +74,26 @@ class Ended(NamedTuple):
     killed: whether it was killed before its end.
     seconds: how long it ran.
     changes: how many it made to the files of the watched directory.
-    said: what it wrote to standard output and error.
+    stdout: what it wrote to standard output.
+    stderr: what it wrote to standard error.
   """
 
   code: int
   killed: bool
   seconds: float
   changes: int
-  said: str
+  stdout: str
+  stderr: str
+
+  @property
+  def returncode(self) -> int:
+    """The exit code, by the name that `subprocess` has for it."""
+    return self.code
+
+  @property
+  def said(self) -> str:
+    """What it wrote to both."""
+    return self.stdout + self.stderr
 
 
 class Programs:
@@ -81,7 +102,6 @@ class Programs:
   def __init__(
     self,
     cache: pathlib.Path,
-    imported: Sequence[str] = _IMPORTED,
     *,
     hash_seed: str = "random",
     cores: Sequence[int] = CORES,
@@ -90,24 +110,20 @@ class Programs:
 
     Args:
       cache: directory of compiled programs.
-      imported: what it imports, none of which defines flags of a program.
       hash_seed: of Python's hashes, for all runs.
       cores: those that the runs may use, where the system lets one choose.
     """
     variables = {
       **os.environ,
-      "PYTHONPATH": f"{_ROOT}{os.pathsep}{_ROOT / 'tests' / 'reliability'}",
+      "PYTHONPATH": os.pathsep.join(map(str, (_ROOT, *_SCRIPTS))),
       "PYTHONHASHSEED": hash_seed,
       "REPR_JAX_SETTINGS": "off",
       "JAX_PLATFORMS": "cpu",
       "JAX_COMPILATION_CACHE_DIR": str(cache),
       "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-      # Compiling is most of the work here, and speed is not looked at.
-      "XLA_FLAGS": "--xla_backend_optimization_level=0 "
-      "--xla_llvm_disable_expensive_passes=true",
     }
     self._process = subprocess.Popen(
-      [sys.executable, __file__, ",".join(map(str, cores)), *imported],
+      [sys.executable, __file__, ",".join(map(str, cores))],
       env=variables,
       cwd=_ROOT,
       stdin=subprocess.PIPE,
@@ -119,6 +135,10 @@ class Programs:
     return self
 
   def __exit__(self, *error: Any) -> None:
+    self.close()
+
+  def close(self) -> None:
+    """Ends the parent."""
     self._process.kill()
     self._process.communicate()
 
@@ -133,6 +153,9 @@ class Programs:
     limit: int | None = None,
     stop: int = signal.SIGKILL,
     again: Sequence[str] | None = None,
+    cwd: pathlib.Path = _ROOT,
+    variables: Mapping[str, str] | None = None,
+    as_main: bool = False,
   ) -> Ended:
     """Runs a program, and kills it at a moment.
 
@@ -145,6 +168,9 @@ class Programs:
       limit: bytes that a file may have.
       stop: the signal that kills it.
       again: arguments of a second run in the same process, after the first.
+      cwd: its directory.
+      variables: of its environment, beside those of the parent.
+      as_main: whether it is started as `python -m` does.
     """
     request = {
       "module": module,
@@ -155,11 +181,33 @@ class Programs:
       "limit": limit,
       "stop": int(stop),
       "again": None if again is None else list(again),
+      "cwd": str(cwd),
+      "variables": dict(variables or {}),
+      "as_main": as_main,
     }
     assert self._process.stdin and self._process.stdout
     self._process.stdin.write(json.dumps(request) + "\n")
     self._process.stdin.flush()
     return Ended(**json.loads(self._process.stdout.readline()))
+
+
+@functools.cache
+def shared() -> Programs:
+  """One parent for all tests of this process, with which it ends."""
+  started = Programs(
+    pathlib.Path(os.environ["JAX_COMPILATION_CACHE_DIR"]), hash_seed="1"
+  )
+  atexit.register(started.close)
+  return started
+
+
+def call(
+  module: str, *arguments: str, cwd: pathlib.Path = _ROOT, **variables: str
+) -> Ended:
+  """What `python -m module` with these arguments writes, and its exit code."""
+  return shared().run(
+    module, arguments, cwd=cwd, variables=variables, as_main=True
+  )
 
 
 def _is_in_place(path: str, folder: str, flags: int) -> bool:
@@ -203,25 +251,49 @@ def _launch(module: Any, arguments: Sequence[str]) -> Any:
   try:
     if hasattr(module, "launch"):  # a program that defines no flags
       module.launch()
+      return 0
     runlib.launch(module.main)
   except SystemExit as end:
     return end.code or 0
   return 0
 
 
-def _become(request: Mapping[str, Any], said: int, told: int) -> None:
+def _as_main(module: str, arguments: Sequence[str]) -> Any:
+  """The exit code of what `python -m module` runs."""
+  sys.argv = [module, *arguments]
+  try:
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+  except SystemExit as end:
+    if isinstance(end.code, str):
+      print(end.code, file=sys.stderr)
+    return end.code or 0
+  return 0
+
+
+def _become(
+  request: Mapping[str, Any], out: int, error: int, told: int
+) -> None:
   """Turns a child into the program; does not return."""
   from absl import flags
 
   code: Any = 70
   try:
-    for number in (1, 2):
-      os.dup2(said, number)
+    for number, end in enumerate(
+      (os.open(os.devnull, os.O_RDONLY), out, error)
+    ):
+      os.dup2(end, number)
+    os.chdir(request["cwd"])
+    os.environ.update(request["variables"])
+    paths = request["variables"].get("PYTHONPATH", "")
+    sys.path[:0] = [request["cwd"], *filter(None, paths.split(os.pathsep))]
     if request["limit"] is not None:
       signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
       resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"],) * 2)
     if request["watch"] is not None:
       _tell_changes(os.path.abspath(request["watch"]), request["changes"], told)
+    if request["as_main"]:
+      code = _as_main(request["module"], request["arguments"])
+      return
     module = importlib.import_module(request["module"])
     code = _launch(module, request["arguments"])
     if request["again"] is not None and not code:
@@ -236,6 +308,7 @@ def _become(request: Mapping[str, Any], said: int, told: int) -> None:
   finally:
     with contextlib.suppress(OSError):
       sys.stdout.flush()
+      sys.stderr.flush()
     os._exit(code if isinstance(code, int) else 1)
 
 
@@ -246,10 +319,9 @@ def _drain(pipe: int, said: list[bytes]) -> None:
 
 
 def _serve(request: Mapping[str, Any]) -> dict[str, Any]:
-  said: list[bytes] = []
-  told: list[bytes] = []
+  written: tuple[list[bytes], ...] = ([], [], [])  # output, errors, changes
   began = time.monotonic()
-  pipes = [os.pipe() for _ in range(2)]
+  pipes = [os.pipe() for _ in written]
   pid = os.fork()
   if not pid:
     _become(request, *(end for _, end in pipes))
@@ -259,14 +331,14 @@ def _serve(request: Mapping[str, Any]) -> dict[str, Any]:
   gone, status = 0, 0
   while not gone:
     time.sleep(_POLL_SECONDS)
-    for (pipe, _), held in zip(pipes, (said, told)):
+    for (pipe, _), held in zip(pipes, written):
       _drain(pipe, held)
     late = (request["seconds"] or 1e9) <= time.monotonic() - began
     gone, status = os.waitpid(pid, os.WNOHANG)
     if not gone and late:
       os.kill(pid, request["stop"])
       gone, status = os.waitpid(pid, 0)
-  for (pipe, _), held in zip(pipes, (said, told)):
+  for (pipe, _), held in zip(pipes, written):
     _drain(pipe, held)
     os.close(pipe)
   code = os.waitstatus_to_exitcode(status)
@@ -274,13 +346,14 @@ def _serve(request: Mapping[str, Any]) -> dict[str, Any]:
     "code": code,
     "killed": code == -request["stop"],
     "seconds": time.monotonic() - began,
-    "changes": sum(map(len, told)),
-    "said": b"".join(said).decode(errors="replace"),
+    "changes": sum(map(len, written[2])),
+    "stdout": b"".join(written[0]).decode(errors="replace"),
+    "stderr": b"".join(written[1]).decode(errors="replace"),
   }
 
 
-def _main(imported: Sequence[str]) -> None:
-  for name in imported:
+def _main() -> None:
+  for name in _IMPORTED:
     importlib.import_module(name)
   gc.collect()
   gc.freeze()
@@ -292,6 +365,7 @@ def _main(imported: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+  sys.path.pop(0)  # folders here have the names of packages
   if sys.argv[1]:
     os.sched_setaffinity(0, map(int, sys.argv[1].split(",")))
-  _main(sys.argv[2:])
+  _main()
