@@ -58,13 +58,12 @@ class Workload(NamedTuple):
   queries: list[dict[str, Any]]
 
 
-def workload(size: str, ranking: str, seed: int = 0) -> Workload:
+def workload(size: str, ranking: str) -> Workload:
   """Draws entities, an untrained model of them, and queries.
 
   Args:
     size: "small" or "full".
     ranking: score that the model ranks by.
-    seed: of the draw.
 
   Returns:
     The data.
@@ -78,7 +77,7 @@ def workload(size: str, ranking: str, seed: int = 0) -> Workload:
   from repr_jax.setexp import systems
 
   s = _SHAPES[size]
-  rng = np.random.default_rng(seed)
+  rng = np.random.default_rng(0)
   counts = synthetic_corpora.entity_corpus(
     rng, s.entities, s.features, s.clusters
   ).counts
@@ -92,7 +91,7 @@ def workload(size: str, ranking: str, seed: int = 0) -> Workload:
   table = features.FeatureTable(counts, ids, ids, names, held)
   config = setexp.Config(s.dim, (s.hidden,), weighting="bm25")
   statistics = setexp.statistics_from_scipy(config, counts)
-  params = setexp.init(config, jax.random.key(seed), statistics)
+  params = setexp.init(config, jax.random.key(0), statistics)
   model = setexp.model_from_scipy(config, params, statistics.inputs, counts)
   known = np.flatnonzero(np.diff(counts.indptr))
   # Enough for all rounds: repeated queries would be answered from the cache.

@@ -16,7 +16,8 @@ from jax.sharding import Mesh
 from experiments import thesis as thesis_figures
 from repr_jax.data.documents import mentions
 from repr_jax.errors import InputError
-from repr_jax.linking import mention_vectors
+from repr_jax.linking import mention_vectors, posterior_means
+from repr_jax.multiview import lsa, mvlsa
 from repr_jax.setexp import autoencoder, fitting, train
 
 KINDS = ("lsa", "mvlsa", "vae")
@@ -142,13 +143,12 @@ def vectors(
     Vectors, [n, d].
   """
   if spec.kind == "lsa":
-    return mention_vectors.lsa(
-      fields, spec.k, min_mentions=min_mentions, seed=seed
-    )
+    table = mention_vectors.weigh_both(fields, min_mentions)
+    return lsa.lsa(table, spec.k, center=False, seed=seed)
   if spec.kind == "mvlsa":
-    return mention_vectors.mvlsa(
-      fields, spec.k, spec.m, min_mentions=min_mentions, seed=seed
-    )
+    views = [mention_vectors.weigh(field, min_mentions) for field in fields]
+    fitted = mvlsa.fit(views, spec.k, m=spec.m, projections=False, key=seed)
+    return np.asarray(fitted.model.embedding)
   return _autoencoder(spec, fields, min_mentions, jax.random.key(seed))
 
 
@@ -176,13 +176,12 @@ def autoencoders(
 
 
 def _autoencoder(spec, fields, min_mentions, key, mesh=None) -> np.ndarray:
-  return mention_vectors.autoencoder(
-    fields,
-    spec.config(),
+  return posterior_means.fit_posterior_means(
+    mention_vectors.weigh_both(fields, min_mentions),
     key=key,
+    config=spec.config(),
     epochs=spec.epochs,
     hyper=spec.hyper(),
-    min_mentions=min_mentions,
     unique=bool(spec.unique),
     mesh=mesh,
   )

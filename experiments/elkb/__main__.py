@@ -27,7 +27,7 @@ python -m experiments.elkb ... --combine_with=runs/elkb_t
 import functools
 import json
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,82 +82,54 @@ def _print_answers(
   kb: data.KnowledgeBase, systems: Sequence[evaluate.Trained], asked: Config
 ) -> None:
   """Prints the answers of all systems with their grounds."""
-  grounds = answers.Grounds(kb)
-  classes = (
-    types.read_types(asked.types, kb) if asked.types else types.learned(kb)
-  )
-  allowed = types.fitting(kb, classes)
-  heat = {
-    system.label: answers.calibrate(kb, system, asked)[0]
-    for system in systems
-    if asked.ask or asked.discover
-  }
+  grounds, allowed = answers.Grounds(kb), types.allowed(kb, asked.types)
+  able = [
+    answers.Answerer(
+      kb, system, grounds, answers.calibrate(kb, system, asked)[0], allowed
+    )
+    for system in (systems if asked.ask or asked.discover else ())
+  ]
   if asked.ask:
-    _print_query(kb, systems, asked, grounds, heat, allowed)
-  for system in systems if asked.discover else ():
-    rows = answers.discover(
-      kb, system, grounds, asked.discover, heat[system.label], asked.block,
-      allowed,
-    )  # fmt: skip
-    print(f"new facts by {system.label}:")
+    _print_query(able, asked)
+  for one in able if asked.discover else ():
+    print(f"new facts by {one.trained.label}:")
     columns: list[str | tables.Column] = [
       tables.Column("probability", ".3f"), "head", "relation", "tail"
     ]  # fmt: skip
-    print(tables.to_text(columns, [list(row) for row in rows]))
+    print(tables.to_text(columns, one.discover(asked.discover, asked.block)))
   if asked.violations:
     print(answers.missing(kb, grounds, asked.top))
 
 
-def _print_query(
-  kb: data.KnowledgeBase,
-  systems: Sequence[evaluate.Trained],
-  asked: Config,
-  grounds: answers.Grounds,
-  heat: Mapping[str, float],
-  allowed: Callable[[int, str], np.ndarray],
-) -> None:
+def _print_query(able: Sequence[answers.Answerer], asked: Config) -> None:
+  kb = able[0].kb
   parsed = query.parse_query(kb, asked.ask or "")
-  each = [
-    answers.answer(
-      kb, system, grounds, parsed, asked.top, heat[system.label], allowed
+  told: list[dict[str, Any]] = []
+  for one in able:
+    least = conformal.fitted_threshold(kb, one.trained, asked, one.temperature)
+    new = one.best_new(parsed, len(kb.entities))
+    told.append(
+      {
+        "system": one.trained.label,
+        "temperature": one.temperature,
+        "answers": [x._asdict() for x in one.best(parsed, asked.top)],
+        "answer_set": [kb.shown[i] for i, mass in new if mass >= least],
+        "fitting": len(new),
+      }
     )
-    for system in systems
-  ]
-  sets, left = [], []
-  for system in systems:
-    least = conformal.fitted_threshold(kb, system, asked, heat[system.label])
-    new = answers.best_new(
-      system, grounds, parsed, len(kb.entities), heat[system.label], allowed
-    )
-    sets.append([kb.shown[i] for i, mass in new if mass >= least])
-    left.append(len(new))
   if asked.json:
-    record = {
-      "query": asked.ask,
-      "systems": [
-        {
-          "system": system.label,
-          "temperature": heat[system.label],
-          "answers": [one._asdict() for one in best],
-          "answer_set": members,
-          "fitting": fitting,
-        }
-        for system, best, members, fitting in zip(
-          systems, each, sets, left, strict=True
-        )
-      ],
-    }
-    print(json.dumps(record, ensure_ascii=False))
+    asking = {"query": asked.ask, "systems": told}
+    print(json.dumps(asking, ensure_ascii=False))
     return
   print(f"{asked.ask}:")
-  for system, best, members, fitting in zip(
-    systems, each, sets, left, strict=True
-  ):
+  for record in told:
     columns: list[str | tables.Column] = [
-      f"by {system.label}", "kind", tables.Column("probability", ".3f"),
+      f"by {record['system']}", "kind", tables.Column("probability", ".3f"),
       tables.Column("score", ".4f"),
     ]  # fmt: skip
-    print(tables.to_text(columns, [list(one[:4]) for one in best]))
+    rows = [list(x.values())[:4] for x in record["answers"]]
+    print(tables.to_text(columns, rows))
+    members = record["answer_set"]
     shown = ", ".join(members[: asked.top]) + ", ..." * (
       len(members) > asked.top
     )
@@ -165,11 +137,10 @@ def _print_query(
       f"new answers at {asked.coverage:.0%} coverage: {len(members)}"
       f"{': ' if members else ''}{shown}"
     )
-    if fitting == 1:
+    if record["fitting"] == 1:
       print("only one entity is left that fits")
-  proofs = {one.entity: one.proof for one in each[0] if one.proof}
-  for steps in proofs.values():
-    for depth, line in enumerate(steps):
+  for one in told[0]["answers"]:
+    for depth, line in enumerate(one["proof"]):
       print(f"{'  ' * min(depth, 1)}{line}")
 
 
@@ -283,17 +254,6 @@ def _finished(
   return [trained, *(other for _, other in others)]
 
 
-def _puzzle(run: runlib.Run, asked: Config) -> None:
-  puzzle.puzzle_rows(
-    run,
-    asked.puzzle_runs,
-    asked.seed,
-    asked.mixing,
-    asked.cap,
-    asked.region,
-  )
-
-
 def finished_run(
   directory: pathlib.Path,
 ) -> tuple[data.KnowledgeBase, evaluate.Trained, Config]:
@@ -330,17 +290,11 @@ def _serve(asked: Config) -> None:
   # The port is taken before the run is read.
   with web_server.bind(asked.host, asked.port) as listening:
     kb, trained, made = finished_run(directory)
-    classes = (
-      types.read_types(asked.types, kb) if asked.types else types.learned(kb)
-    )
     heat = answers.calibrate(kb, trained, made)[0]
-    opened = curator.Curator(
-      kb,
-      trained,
-      heat,
-      types.fitting(kb, classes),
-      directory / "decisions.tsv",
+    answering = answers.Answerer(
+      kb, trained, answers.Grounds(kb), heat, types.allowed(kb, asked.types)
     )
+    opened = curator.Curator(answering, directory / "decisions.tsv")
     page = curator_app.build(opened, hosts=web_server.host_names(listening))
     web_server.serve(page, listening, lambda x: progress.say(f"elkb: {x}"))
 
@@ -360,7 +314,7 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   with vmapped_runs.Group("elkb", members, _VOLATILE, _EXTENDABLE) as group:
     each = group.prepare(functools.partial(config.from_mapping, Config))
     if common.task in ("puzzle", "mine"):
-      execute = _puzzle if common.task == "puzzle" else mining.mine
+      execute = puzzle.puzzle_rows if common.task == "puzzle" else mining.mine
       for i, asked in each.items():  # the compiled program serves all of them
         group.attempt(i, execute, group.runs[i], asked)
         group.finish(i)
@@ -398,7 +352,7 @@ def main(argv: list[str]) -> None:
   with runlib.Run("elkb", volatile=_VOLATILE, extendable=_EXTENDABLE) as run:
     if asked.task == "puzzle":
       if not run.finished:
-        _puzzle(run, asked)
+        puzzle.puzzle_rows(run, asked)
     elif asked.task == "mine":
       if not run.finished:
         mining.mine(run, asked)

@@ -8,6 +8,7 @@ not fit are not listed, but keep their share: the only one that fits is as
 probable as it was among all.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -101,151 +102,119 @@ def _reflexive(facts):
   return set(facts[facts[:, 0] == facts[:, 2], 1].tolist())
 
 
-def answer(
-  kb: data.KnowledgeBase,
-  trained: evaluate.Trained,
-  grounds: Grounds,
-  query: tuple[int, int, str],
-  top: int,
-  temperature: float,
-  allowed: Callable[[int, str], np.ndarray] | None = None,
-) -> list[Answer]:
-  """The best answers of each kind: known, then implied, then predicted.
+@dataclasses.dataclass(frozen=True)
+class Answerer:
+  """A trained system that answers queries, with its grounds.
 
-  Args:
+  A query is relation, entity and open side, as from `query.parse_query`. An
+  entity is no prediction for itself where no known fact of the relation has
+  one entity in both places.
+
+  Attributes:
     kb: the knowledge base.
     trained: the system.
     grounds: what is known and implied.
-    query: relation, entity and open side, as from `query.parse_query`.
-    top: how many of each kind at most.
     temperature: of the probabilities.
     allowed: (relation, side) -> entities whose types fit, bool [E].
-
-  Returns:
-    The answers. An entity is no prediction for itself where no known fact of
-    the relation has one entity in both places.
   """
-  relation, entity, side = query
-  values, mass = _one_query(trained, grounds, query, temperature, allowed)
-  rows = grounds.rows(relation, entity, side)
-  best = np.argsort(-values, kind="stable")
-  given = grounds.made.given
-  ordered = best.tolist()
-  groups = (
-    ("known", [i for i in ordered if rows.get(i, given) < given]),
-    ("implied", [i for i in ordered if rows.get(i, -1) >= given]),
-    ("predicted", [i for i in ordered if mass[i] >= 0][:top]),
-  )
-  return [
-    Answer(
-      kb.shown[i],
-      kind,
-      float(mass[i]) if kind == "predicted" else 1.0,
-      float(values[i]),
-      grounds.proof(rows[i]) if kind == "implied" else [],
+
+  kb: data.KnowledgeBase
+  trained: evaluate.Trained
+  grounds: Grounds
+  temperature: float
+  allowed: Callable[[int, str], np.ndarray] | None = None
+
+  def best(self, query: tuple[int, int, str], top: int) -> list[Answer]:
+    """The best answers of each kind: known, then implied, then predicted."""
+    values, mass = self._one_query(query)
+    rows = self.grounds.rows(*query)
+    given = self.grounds.made.given
+    ordered = np.argsort(-values, kind="stable").tolist()
+    groups = (
+      ("known", [i for i in ordered if rows.get(i, given) < given]),
+      ("implied", [i for i in ordered if rows.get(i, -1) >= given]),
+      ("predicted", [i for i in ordered if mass[i] >= 0][:top]),
     )
-    for kind, places in groups
-    for i in places[:top]
-  ]
+    return [
+      Answer(
+        self.kb.shown[i],
+        kind,
+        float(mass[i]) if kind == "predicted" else 1.0,
+        float(values[i]),
+        self.grounds.proof(rows[i]) if kind == "implied" else [],
+      )
+      for kind, places in groups
+      for i in places[:top]
+    ]
 
+  def best_new(
+    self, query: tuple[int, int, str], top: int
+  ) -> list[tuple[int, float]]:
+    """The most probable answers that make a new fact, by id."""
+    _, mass = self._one_query(query)
+    best = np.argsort(-mass, kind="stable")[:top]
+    return [(int(i), float(mass[i])) for i in best if mass[i] >= 0]
 
-def best_new(
-  trained: evaluate.Trained,
-  grounds: Grounds,
-  query: tuple[int, int, str],
-  top: int,
-  temperature: float,
-  allowed: Callable[[int, str], np.ndarray] | None = None,
-) -> list[tuple[int, float]]:
-  """The most probable answers that make a new fact.
+  def _one_query(self, query):
+    """Scores of all entities, and probabilities, -1 for what is no new fact."""
+    relation, entity, side = query
+    score_all = _HEADS if side == "head" else _TAILS
+    params = self.trained.params
+    values = np.asarray(
+      score_all(
+        load_model(self.trained.model),
+        params.relations[relation][None],
+        params.entities[entity][None],
+        params.entities,
+      )[0],
+      np.float64,
+    )
+    new = np.ones(len(values), bool)
+    new[list(self.grounds.rows(*query))] = False
+    if not self.grounds.is_reflexive(relation):
+      new[entity] = False
+    mass = softmax(np.where(new, values / self.temperature, -np.inf)[None])[0]
+    if self.allowed is not None:
+      new &= self.allowed(relation, side)
+    return values, np.where(new, mass, -1.0)
 
-  Args:
-    trained: as for `answer`.
-    grounds: as for `answer`.
-    query: as for `answer`.
-    top: how many.
-    temperature: as for `answer`.
-    allowed: as for `answer`.
+  def discover(
+    self, count: int, block: int
+  ) -> list[tuple[float, str, str, str]]:
+    """The most probable new facts (h, r, t), each query scored once.
 
-  Returns:
-    Ids of entities and their probabilities, the most probable first.
-  """
-  _, mass = _one_query(trained, grounds, query, temperature, allowed)
-  best = np.argsort(-mass, kind="stable")[:top]
-  return [(int(i), float(mass[i])) for i in best if mass[i] >= 0]
+    Queries are (h, r, ?) for every head that the relation is known of.
 
+    Args:
+      count: how many facts.
+      block: queries scored at a time.
 
-def _one_query(trained, grounds, query, temperature, allowed):
-  """Scores of all entities, and probabilities, -1 for what is no new fact."""
-  relation, entity, side = query
-  score_all = _HEADS if side == "head" else _TAILS
-  params = trained.params
-  values = np.asarray(
-    score_all(
-      load_model(trained.model),
-      params.relations[relation][None],
-      params.entities[entity][None],
-      params.entities,
-    )[0],
-    np.float64,
-  )
-  new = np.ones(len(values), bool)
-  new[list(grounds.rows(relation, entity, side))] = False
-  if not grounds.is_reflexive(relation):
-    new[entity] = False
-  mass = softmax(np.where(new, values / temperature, -np.inf)[None])[0]
-  if allowed is not None:
-    new &= allowed(relation, side)
-  return values, np.where(new, mass, -1.0)
-
-
-def discover(
-  kb: data.KnowledgeBase,
-  trained: evaluate.Trained,
-  grounds: Grounds,
-  count: int,
-  temperature: float,
-  block: int,
-  allowed: Callable[[int, str], np.ndarray] | None = None,
-) -> list[tuple[float, str, str, str]]:
-  """The most probable new facts (h, r, t), each query scored once.
-
-  Queries are (h, r, ?) for every head that the relation is known of.
-
-  Args:
-    kb: the knowledge base.
-    trained: the system.
-    grounds: what is known and implied, which is not new.
-    count: how many facts.
-    temperature: of the probabilities.
-    block: queries scored at a time.
-    allowed: as for `answer`.
-
-  Returns:
-    Probability, head, relation and tail, the most probable first.
-  """
-  queries = np.unique(grounds.made.facts[:, :2], axis=0)
-  best = np.zeros((0, 4))
-  for rows, values in _score_blocks(trained, queries, "tail", block):
-    fits = np.ones(values.shape, bool)
-    for i, (head, relation) in enumerate(rows.tolist()):
-      values[i, list(grounds.rows(relation, head, "tail"))] = -np.inf
-      if not grounds.is_reflexive(relation):
-        values[i, head] = -np.inf
-      if allowed is not None:
-        fits[i] = allowed(relation, "tail")
-    mass = softmax(values / temperature) * fits
-    keep = min(count, mass.size)
-    places = np.argpartition(-mass.ravel(), keep - 1)[:keep]
-    query, tail = np.divmod(places, mass.shape[1])
-    chosen = [mass.ravel()[places], *rows[query].T, tail]
-    best = np.concatenate([best, np.stack(chosen, axis=1)])
-    best = best[np.argsort(-best[:, 0], kind="stable")[:count]]
-  return [
-    (float(p), kb.shown[int(h)], kb.relations[int(r)], kb.shown[int(t)])
-    for p, h, r, t in best.tolist()
-    if p > 0
-  ]
+    Returns:
+      Probability, head, relation and tail, the most probable first.
+    """
+    kb, grounds = self.kb, self.grounds
+    queries = np.unique(grounds.made.facts[:, :2], axis=0)
+    best = np.zeros((0, 4))
+    for rows, values in _score_blocks(self.trained, queries, "tail", block):
+      fits = np.ones(values.shape, bool)
+      for i, (head, relation) in enumerate(rows.tolist()):
+        values[i, list(grounds.rows(relation, head, "tail"))] = -np.inf
+        if not grounds.is_reflexive(relation):
+          values[i, head] = -np.inf
+        if self.allowed is not None:
+          fits[i] = self.allowed(relation, "tail")
+      mass = softmax(values / self.temperature) * fits
+      keep = min(count, mass.size)
+      places = np.argpartition(-mass.ravel(), keep - 1)[:keep]
+      query, tail = np.divmod(places, mass.shape[1])
+      chosen = [mass.ravel()[places], *rows[query].T, tail]
+      best = np.concatenate([best, np.stack(chosen, axis=1)])
+      best = best[np.argsort(-best[:, 0], kind="stable")[:count]]
+    return [
+      (float(p), kb.shown[int(h)], kb.relations[int(r)], kb.shown[int(t)])
+      for p, h, r, t in best.tolist()
+      if p > 0
+    ]
 
 
 def missing(kb: data.KnowledgeBase, grounds: Grounds, top: int) -> str:

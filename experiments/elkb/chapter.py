@@ -40,7 +40,9 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
   """
   quick = size == "quick"
   kb = data.from_wordnet(
-    500 if quick else 5000, 0, "animal.n.01" if quick else None
+    Config(held_out=500, below="animal.n.01")
+    if quick
+    else Config(held_out=5000)
   )
   rows: list[dict] = []
   outcomes = {}
@@ -49,8 +51,7 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
     outcomes[label] = _train(kb, label, config, folder, size, rows)
   folder = workdir / "puzzle"
   with runlib.Run("elkb", directory=folder, config={"size": size}) as run:
-    base = Config()
-    kb_puzzle.puzzle_rows(run, 10, 0, base.mixing, base.cap)
+    kb_puzzle.puzzle_rows(run, Config())
   puzzle = json.loads((folder / "results.json").read_text())["rows"]
   history = {
     label: [(x["step"] + 1, x["mrr"]) for x in outcome.history if "mrr" in x]

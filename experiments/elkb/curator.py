@@ -8,12 +8,11 @@ in the form that `--train` reads.
 
 import pathlib
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from experiments.elkb import answers, data, evaluate
+from experiments.elkb import answers
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
@@ -30,18 +29,16 @@ class Curator:
     label: the system that predicts.
   """
 
-  def __init__(
-    self,
-    kb: data.KnowledgeBase,
-    trained: evaluate.Trained,
-    temperature: float,
-    allowed: Callable[[int, str], np.ndarray],
-    path: pathlib.Path,
-  ):
-    """Derives what the rules imply and reads earlier verdicts."""
-    self.kb, self.label = kb, trained.label
-    self._trained, self._heat, self._allowed = trained, temperature, allowed
-    self._grounds = answers.Grounds(kb)
+  def __init__(self, answering: answers.Answerer, path: pathlib.Path):
+    """Reads earlier verdicts.
+
+    Args:
+      answering: the system with what the rules imply.
+      path: file of the verdicts.
+    """
+    self.kb, self.label = answering.kb, answering.trained.label
+    self._answering, self._grounds = answering, answering.grounds
+    kb = self.kb
     self._names = [name.casefold() for name in kb.shown]
     self._path = path
     self._lock = threading.Lock()
@@ -162,14 +159,7 @@ class Curator:
     asked |= {(int(r), "head") for _, r, t in facts if t == place}
     listed = []
     for relation, side in sorted(asked):
-      best = answers.best_new(
-        self._trained,
-        self._grounds,
-        (relation, place, side),
-        top,
-        self._heat,
-        self._allowed,
-      )
+      best = self._answering.best_new((relation, place, side), top)
       for other, probability in best:
         ends = (place, other) if side == "tail" else (other, place)
         listed.append(

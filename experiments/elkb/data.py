@@ -93,28 +93,14 @@ def load(config: Config) -> KnowledgeBase:
   if config.split:
     kb = read_and_split(config)
   elif train and valid and test:
-    kb = read(
-      train,
-      valid,
-      test,
-      config.rules,
-      config.columns,
-      config.duplicates,
-      config.min_confidence,
-    )
+    kb = read(config)
   elif train or valid or test:
     raise errors.InputError(
       "--train, --valid and --test go together; to split one file give "
       "--train and --split=.9,.05,.05"
     )
   else:
-    kb = from_wordnet(
-      config.held_out,
-      config.seed,
-      config.below,
-      config.rules,
-      config.min_confidence,
-    )
+    kb = from_wordnet(config)
   for name in ("drop_implied", "add_implied"):
     if getattr(config, name) and not kb.rules:
       raise errors.InputError(f"--{name} needs rules: give --rules")
@@ -137,38 +123,16 @@ def load(config: Config) -> KnowledgeBase:
   return kb
 
 
-def read(
-  train: str,
-  valid: str,
-  test: str,
-  rules: str | None,
-  columns: str = "h,r,t",
-  duplicates: str = "error",
-  min_confidence: float = 0.0,
-) -> KnowledgeBase:
-  """Reads a knowledge base from files.
-
-  Args:
-    train: file of training triples; the folder names the knowledge base.
-    valid: file of validation triples.
-    test: file of test triples.
-    rules: file of rules, or None.
-    columns: order of the columns.
-    duplicates: "error" or "count".
-    min_confidence: least confidence of rules of another program's file.
-
-  Returns:
-    The knowledge base.
-  """
-  splits = triples.read_splits(train, valid, test, columns, duplicates)
-  kept = []
-  if rules:
-    kept = read_rules(
-      rules, splits.train.relations, splits.train.entities, min_confidence
-    )
+def read(config: Config) -> KnowledgeBase:
+  """Reads the three files of facts; their folder names the knowledge base."""
+  train, valid, test = map(str, (config.train, config.valid, config.test))
+  splits = triples.read_splits(
+    train, valid, test, config.columns, config.duplicates
+  )
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
-  return KnowledgeBase(name, splits, kept, kb_names.readable(splits))
+  rules = read_rules(config, splits.train)
+  return KnowledgeBase(name, splits, rules, kb_names.readable(splits))
 
 
 def read_and_split(config: Config) -> KnowledgeBase:
@@ -194,36 +158,32 @@ def read_and_split(config: Config) -> KnowledgeBase:
   splits = triples.split(facts, (train, valid, test), config.seed)
   sizes = ", ".join(f"{len(part):,}" for part in splits[:3])
   progress.say(f"{config.train}: split into {sizes} facts (seed {config.seed})")
-  rules = []
-  if config.rules:
-    names = facts.relations, facts.entities
-    rules = read_rules(config.rules, *names, config.min_confidence)
+  rules = read_rules(config, facts)
   name = config.train.rstrip("/").split("/")[-1]
   return KnowledgeBase(name, splits, rules, kb_names.readable(splits))
 
 
-def read_rules(
-  path: str,
-  relations: list[str],
-  entities: list[str],
-  min_confidence: float = 0.0,
-) -> list[rule_files.Rule]:
+def read_rules(config: Config, facts: triples.Triples) -> list[rule_files.Rule]:
   """Reads rules in the project's form, or as other programs write them.
 
   Args:
-    path: the file.
-    relations: names of the relations.
-    entities: names of the entities.
-    min_confidence: least confidence, in files that have one.
+    config: names the file and the least confidence.
+    facts: have the names of relations and entities.
 
   Returns:
-    The rules; those that cannot be expressed are counted in the log.
+    The rules, none without a file; those that cannot be expressed are counted
+    in the log.
   """
+  path = config.rules
+  if not path:
+    return []
   form = rule_formats.detect_format(path)
   if form is None:
-    return rule_files.read_rules(path, relations, entities, load_kind)
-  names = set(relations), set(entities)
-  read = rule_formats.read_foreign(path, form, *names, min_confidence)
+    return rule_files.read_rules(
+      path, facts.relations, facts.entities, load_kind
+    )
+  names = set(facts.relations), set(facts.entities)
+  read = rule_formats.read_foreign(path, form, *names, config.min_confidence)
   progress.say(f"{path}: {len(read.rules):,} rules of {form}'s form")
   for reason, count in sorted(read.skipped.items(), key=lambda x: -x[1]):
     progress.say(f"{path}: {count:,} left out: {reason}")
@@ -358,35 +318,15 @@ def _absent(ids: np.ndarray, size: int) -> np.ndarray:
   return np.setdiff1d(np.arange(size, dtype=np.int32), ids)
 
 
-def from_wordnet(
-  held_out: int,
-  seed: int,
-  root: str | None = None,
-  rules: str | None = None,
-  min_confidence: float = 0.0,
-) -> KnowledgeBase:
-  """WordNet's 18 relations, some facts held out, with their inverse rules.
-
-  Args:
-    held_out: facts in each of the validation and test splits.
-    seed: of the choice of those facts.
-    root: keep the synsets below this one only, such as "animal.n.01".
-    rules: file of other rules, or None.
-    min_confidence: as for `read`.
-
-  Returns:
-    The knowledge base.
-  """
+def from_wordnet(config: Config) -> KnowledgeBase:
+  """WordNet's 18 relations, some facts held out, with their inverse rules."""
+  root = config.below
   facts, entities, relations = _wordnet_facts(root)
-  array = np.random.default_rng(seed).permutation(facts)
-  splits = _hold_out(array, entities, relations, held_out)
+  array = np.random.default_rng(config.seed).permutation(facts)
+  splits = _hold_out(array, entities, relations, config.held_out)
   label = "WordNet" if root is None else f"WordNet below {root}"
-  kept = (
-    read_rules(rules, relations, entities, min_confidence)
-    if rules
-    else _wordnet_rules(relations)
-  )
-  return KnowledgeBase(label, splits, kept, entities)
+  rules = read_rules(config, splits.train) or _wordnet_rules(relations)
+  return KnowledgeBase(label, splits, rules, entities)
 
 
 @functools.lru_cache(maxsize=1)  # runs that share a program share these
@@ -425,8 +365,6 @@ def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
 
 def _hold_out(array, entities, relations, count) -> triples.Splits:
   """Takes facts out whose entities and relations all have others left."""
-  if count < 1:
-    raise errors.InputError(f"at least one fact is held out, not {count}")
   held = triples.hold_out(
     triples.Triples(array, entities, relations), 2 * count
   )

@@ -5,32 +5,23 @@ import numpy as np
 from scipy import stats
 
 from experiments import thesis
+from experiments.elkb.config import Config
 from experiments.run import runlib
 from repr_jax.data.deduction import deduce
 from repr_jax.kb import pair_training, rule_check, rule_compiler
 from repr_jax.kb import puzzle as deduction
-from repr_jax.kb.condition_forms import RuleConfig
 
 _ROUNDING = 0.005  # of figures with two digits
 
 
 def solve_puzzle(
-  model: str,
-  runs: int,
-  seed: int,
-  mixing: float,
-  cap: float,
-  region: str = "box",
+  model: str, asked: Config
 ) -> dict[bool, tuple[deduction.Metrics, float]]:
   """The puzzle with and without rules, from the same starts.
 
   Args:
     model: "A" or "B".
-    runs: number of runs.
-    seed: of the runs.
-    mixing: lambda of PropTrans.
-    cap: box of model B.
-    region: "box" or "ball", for model B.
+    asked: runs, seed and numbers of the rules.
 
   Returns:
     Metrics and the largest violation in all runs, by whether rules held.
@@ -38,7 +29,7 @@ def solve_puzzle(
   puzzle = deduction.criminal_puzzle()
   names = puzzle.relations, puzzle.entities
   right = deduce(puzzle.facts, puzzle.rules, *names).derived
-  keys = jax.random.split(jax.random.key(seed), runs)
+  keys = jax.random.split(jax.random.key(asked.seed), asked.puzzle_runs)
   config = pair_training.SGDConfig(
     len(puzzle.entities), len(puzzle.relations), model, dim=25, batch_size=1
   )
@@ -47,7 +38,7 @@ def solve_puzzle(
     compiled = None
     if constrained:
       compiled = rule_compiler.compile_rules(
-        model, puzzle.rules, *names, RuleConfig(mixing, cap, region=region)
+        model, puzzle.rules, *names, asked.rule_config
       )
     params, values = deduction.solve(config, compiled, puzzle, keys, scale=0.5)
     worst = max(
@@ -59,33 +50,17 @@ def solve_puzzle(
         compiled,
         samples=512,
       ).worst
-      for i in range(runs)
+      for i in range(asked.puzzle_runs)
     )
     metrics = deduction.rank_metrics(np.asarray(values), puzzle.facts, right)
     outcome[constrained] = metrics, worst
   return outcome
 
 
-def puzzle_rows(
-  run: runlib.Run,
-  runs: int,
-  seed: int,
-  mixing: float,
-  cap: float,
-  region: str = "box",
-) -> None:
-  """Writes the puzzle's figures for models A and B.
-
-  Args:
-    run: takes the rows.
-    runs: number of runs.
-    seed: of the runs.
-    mixing: lambda of PropTrans.
-    cap: box of model B.
-    region: "box" or "ball", for model B.
-  """
+def puzzle_rows(run: runlib.Run, asked: Config) -> None:
+  """Writes the puzzle's figures for models A and B."""
   for model in ("A", "B"):
-    outcome = solve_puzzle(model, runs, seed, mixing, cap, region)
+    outcome = solve_puzzle(model, asked)
     for constrained, (metrics, worst) in outcome.items():
       name = f"puzzle {model}{' + rules' if constrained else ''}"
       told = thesis.PUZZLE[model, constrained]

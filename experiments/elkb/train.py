@@ -291,11 +291,7 @@ class Validation:
   ) -> None:
     """Logs an epoch; where it is due, validates and checkpoints.
 
-    Args:
-      epoch: from 0.
-      state: of training after it; not read where `needs_state` is False.
-      outputs: the mean loss over the epoch, alone in a list.
-      seconds: not used.
+    As `vmapped_training.Learner` says; `outputs` has the mean loss alone.
     """
     del seconds
     (loss,) = map(float, outputs)

@@ -59,6 +59,13 @@ def learned(kb: data.KnowledgeBase) -> np.ndarray:
   return table
 
 
+def allowed(
+  kb: data.KnowledgeBase, path: str | None
+) -> Callable[[int, str], np.ndarray]:
+  """`fitting` by the classes of a file, or by those learned without one."""
+  return fitting(kb, read_types(path, kb) if path else learned(kb))
+
+
 def fitting(
   kb: data.KnowledgeBase, table: np.ndarray
 ) -> Callable[[int, str], np.ndarray]:

@@ -34,25 +34,22 @@ class Compilations:
     self._count += event == _COMPILED
 
 
-def application(
+def run(
   opened: Expander,
+  listening: socket.socket,
   *,
   baselines: Sequence[str],
   members: int,
-  hosts: frozenset[str] | None,
   say: Callable[[str], None],
-) -> tuple[Callable[..., Any], Callable[[], None]]:
-  """Builds the application on a model and compiles its programs.
+) -> None:
+  """Compiles the programs of a model and serves until SIGINT or SIGTERM.
 
   Args:
     opened: the model.
+    listening: from `web_server.bind`.
     baselines: other systems to fit.
     members: most entities in a query.
-    hosts: see `app.build`.
     say: called with a line of text on progress.
-
-  Returns:
-    The ASGI application, and a function that ends its thread.
   """
   from experiments.explorer import answers, app, batching, ranker
 
@@ -64,37 +61,13 @@ def application(
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")
   batcher = batching.Batcher(ranker.MAX_BATCH)
-  built = app.build(
-    answering, batcher, hosts=hosts, compilations=lambda: counted() - before
-  )
-  return built, batcher.close
-
-
-def run(
-  opened: Expander,
-  listening: socket.socket,
-  *,
-  baselines: Sequence[str],
-  members: int,
-  say: Callable[[str], None],
-) -> None:
-  """Serves until SIGINT or SIGTERM.
-
-  Args:
-    opened: the model.
-    listening: from `web_server.bind`.
-    baselines: other systems to fit.
-    members: most entities in a query.
-    say: called with a line of text on progress.
-  """
-  application_, close = application(
-    opened,
-    baselines=baselines,
-    members=members,
+  application = app.build(
+    answering,
+    batcher,
     hosts=web_server.host_names(listening),
-    say=say,
+    compilations=lambda: counted() - before,
   )
   try:
-    web_server.serve(application_, listening, say)
+    web_server.serve(application, listening, say)
   finally:
-    close()
+    batcher.close()

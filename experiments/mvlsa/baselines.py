@@ -35,7 +35,6 @@ def skip_gram(
   window: int = 5,
   epochs: int = 5,
   learning_rate: float = 0.025,
-  workers: int = 2,
   seed: int = 0,
 ) -> np.ndarray:
   """gensim's skip-gram with negative sampling over the same vocabulary.
@@ -47,7 +46,6 @@ def skip_gram(
     window: words to either side at most.
     epochs: passes over the text.
     learning_rate: at the beginning.
-    workers: threads.
     seed: of gensim.
 
   Returns:
@@ -73,7 +71,7 @@ def skip_gram(
     model = word2vec.Word2Vec(
       corpus_file=plain.name, vector_size=k, window=window, sg=1, negative=5,
       sample=1e-3, min_count=1, epochs=epochs, alpha=learning_rate,
-      workers=workers, seed=seed, trim_rule=keep,
+      workers=2, seed=seed, trim_rule=keep,
     )  # fmt: skip
   array = np.zeros((len(words), k), np.float32)
   places = model.wv.key_to_index

@@ -18,6 +18,7 @@ from repr_jax.setexp.query import Query, best, exclude, make_query
 from repr_jax.setexp.systems import System
 
 LISTS = ("contributions", "decoder", "random")
+_RESULTS = 10  # of a query, whose parts are added up
 
 
 class Deletion(NamedTuple):
@@ -97,7 +98,6 @@ def printed_shares(
   queries: Sequence[Query],
   *,
   k: int = 10,
-  results: int = 10,
 ) -> Shares:
   """Sums the parts of the features that an answer prints.
 
@@ -106,7 +106,6 @@ def printed_shares(
     counts: features of the entities, [X, F].
     queries: the queries; those whose results score 0 are left out.
     k: features that a list names.
-    results: of each query.
 
   Returns:
     Means over queries.
@@ -114,7 +113,7 @@ def printed_shares(
   whole, each = [], []
   for query in queries:
     scores = exclude(np.asarray(system.score_batch([query])[0]), query)
-    rows = best(scores, results)
+    rows = best(scores, _RESULTS)
     total = scores[rows].astype(np.float64)
     parts = np.stack(
       [
@@ -130,14 +129,12 @@ def printed_shares(
   return Shares(float(np.mean(whole)), float(np.mean(each)))
 
 
-def random_queries(
-  counts: sp.csr_array, number: int, size: int = 3, seed: int = 0
-) -> list[Query]:
+def random_queries(counts: sp.csr_array, number: int) -> list[Query]:
   """Queries of entities with features, drawn at random."""
   usable = np.flatnonzero(np.diff(counts.indptr) > 0)
-  rng = np.random.default_rng(seed)
+  rng = np.random.default_rng(0)
   return [
-    make_query(counts, rng.choice(usable, min(size, len(usable)), False))
+    make_query(counts, rng.choice(usable, min(3, len(usable)), False))
     for _ in range(number)
   ]
 

@@ -145,11 +145,8 @@ class Learner:
   ) -> None:
     """Logs an epoch, validates and checkpoints.
 
-    Args:
-      epoch: from 0.
-      state: after it; not read where `needs_state` is False.
-      outputs: `steps.Info`, of the steps or of parts of them.
-      seconds: that the epoch took.
+    As `vmapped_training.Learner` says; `outputs` are `steps.Info`, of the
+    steps or of parts of them.
     """
     loss = float(np.concatenate([np.ravel(x.loss) for x in outputs]).mean())
     bound = 0.0

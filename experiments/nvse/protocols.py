@@ -13,6 +13,7 @@ from repr_jax.setexp import systems
 from repr_jax.setexp.query import Query, make_query
 
 GOLD = ("map", "P_10", "recall_100", "recip_rank", "Rprec", "ndcg")
+_LEAST = 3  # members of a gold set that are left to find
 _ANY = {"any": (1, 1 << 30)}
 JUDGED = ("recip_rank", "recall_10", "recall_100")
 
@@ -22,7 +23,6 @@ def gold_tasks(
   sets: Mapping[str, Sequence[str]],
   sizes: Sequence[int] = (3, 5),
   per_set: int = 3,
-  min_relevant: int = 3,
   seed: int = 0,
   unit: str = "query",
 ) -> list[Task]:
@@ -33,7 +33,6 @@ def gold_tasks(
     sets: entity ids by class; those without features do not count.
     sizes: members of a query.
     per_set: queries of each class, size and stratum.
-    min_relevant: least number of members left to find.
     seed: of the draw.
     unit: "query": the members of a query are of one stratum, and each query
       is a unit. "set": members have any number of sentences, and all queries
@@ -55,7 +54,7 @@ def gold_tasks(
   tasks = []
   for size in sizes:
     queries = expansion.gold_queries(
-      rows, sentences, size, rng, per_set=per_set, min_relevant=min_relevant,
+      rows, sentences, size, rng, per_set=per_set, min_relevant=_LEAST,
       strata=_ANY if unit == "set" else expansion.STRATA,
     )  # fmt: skip
     for i, gold in enumerate(queries):
@@ -67,7 +66,7 @@ def gold_tasks(
       )
   if not tasks:
     raise InputError(
-      f"no gold set has {min(sizes)} members with features and {min_relevant} "
+      f"no gold set has {min(sizes)} members with features and {_LEAST} "
       "more to find: are the sets of this corpus?"
     )
   return tasks
@@ -111,7 +110,6 @@ def agreement(
   table: features.FeatureTable,
   system: systems.System,
   queries: Sequence[judged_files.JudgedQuery],
-  seed: int = 0,
 ) -> significance.Difference:
   """Protocol (c): how often a scorer prefers the list that judges preferred.
 
@@ -119,7 +117,6 @@ def agreement(
     table: the entities.
     system: the scorer.
     queries: judged queries.
-    seed: of the bootstrap over queries.
 
   Returns:
     The share less one half, with its interval and p.
@@ -134,7 +131,7 @@ def agreement(
   _, place = np.unique(pairs.query, return_inverse=True)
   shares = np.bincount(place, pairs.agrees) / np.bincount(place)
   return significance.paired_bootstrap(
-    np.full(len(shares), 0.5), shares, np.random.default_rng(seed)
+    np.full(len(shares), 0.5), shares, np.random.default_rng(0)
   )
 
 

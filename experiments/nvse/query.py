@@ -199,13 +199,11 @@ def answer(
   return Answer(system.name, members, whole, rationale, answers, size)
 
 
-def dimension_names(
-  decoder: np.ndarray, names: Sequence[str], count: int = 3
-) -> list[str]:
+def dimension_names(decoder: np.ndarray, names: Sequence[str]) -> list[str]:
   """Latent dimensions of the autoencoder by the features they stand for."""
   return [
     f"dimension {j} ({', '.join(show_feature(x.name) for x in side.positive)})"
-    for j, side in enumerate(explain.concept_table(decoder, names, count))
+    for j, side in enumerate(explain.concept_table(decoder, names, 3))
   ]
 
 

@@ -60,30 +60,6 @@ def train(
   return learner.finish(state)
 
 
-def load(
-  directory: pathlib.Path, fingerprint: str
-) -> tuple[autoencoder.Config, autoencoder.Params, autoencoder.Inputs]:
-  """The model that `train` left in a run's directory."""
-  return model_files.load(directory / MODEL, fingerprint)
-
-
-def is_trained(directory: pathlib.Path) -> bool:
-  """Whether a run's directory holds a finished model."""
-  return (directory / MODEL / "model.json").exists()
-
-
-def record(run: runlib.Run, trained: Trained) -> None:
-  """Rows of results.json: bounds, perplexity and time."""
-  for name, bound in trained.bounds.items():
-    run.row(f"{name} entities", "sampled ELBO, nats", bound.elbo)
-    run.row(f"{name} entities", "KL, nats", bound.kl)
-    run.row(f"{name} entities", "perplexity bound", bound.perplexity)
-  if len(trained.history):
-    run.row("training", "epochs", len(trained.history))
-    seconds = float(np.median(trained.history[:, 2]))
-    run.row("training", "seconds per epoch", seconds)
-
-
 def open_run(
   directory: pathlib.Path, config: Config, *, from_flags: bool = False
 ) -> runlib.Run:
@@ -118,8 +94,9 @@ def trained_model(
   Returns:
     Configuration, parameters and statistics.
   """
-  if run.finished and is_trained(run.directory):
-    return load(run.directory, table.fingerprint)
+  kept = run.directory / MODEL
+  if run.finished and (kept / "model.json").exists():
+    return model_files.load(kept, table.fingerprint)
   trained = train(run, config, table)
   report(run, config, trained)
   return trained.config, trained.params, trained.inputs
@@ -133,7 +110,14 @@ def report(run: runlib.Run, config: Config, trained: Trained) -> None:
     config: of the run.
     trained: what it has trained.
   """
-  record(run, trained)
+  for name, bound in trained.bounds.items():
+    run.row(f"{name} entities", "sampled ELBO, nats", bound.elbo)
+    run.row(f"{name} entities", "KL, nats", bound.kl)
+    run.row(f"{name} entities", "perplexity bound", bound.perplexity)
+  if len(trained.history):
+    run.row("training", "epochs", len(trained.history))
+    seconds = float(np.median(trained.history[:, 2]))
+    run.row("training", "seconds per epoch", seconds)
   run.row("training", "peak memory, GB", memory.peak_bytes() / 1e9)
   picture = curve(trained.history, config.validation > 0)
   if picture is not None:

@@ -33,13 +33,14 @@ Rows = Sequence[Sequence[Any]]
 Marks = Collection[tuple[int, int]]
 
 
-def to_text(columns: Columns, rows: Rows) -> str:
+def to_text(columns: Columns, rows: Rows, *, marked: Marks = ()) -> str:
   """Aligns a table for a terminal; "-" stands for None and NaN.
 
   Args:
     columns: the columns, or their names.
     rows: cells of each row: numbers, text or None. A row may be shorter than
       the header; its last cell is then a remark of any length.
+    marked: (row, column) of winners, which get a star.
 
   Returns:
     The lines, without a final newline.
@@ -47,8 +48,11 @@ def to_text(columns: Columns, rows: Rows) -> str:
   layout = _columns(columns)
   right = _right(layout, rows)
   body = [
-    [_cell(value, column, "-") for value, column in zip(row, layout)]
-    for row in rows
+    [
+      _cell(value, column, "-") + "*" * ((i, j) in marked)
+      for j, (value, column) in enumerate(zip(row, layout))
+    ]
+    for i, row in enumerate(rows)
   ]
   lines = [[column.name for column in layout], *body]
   whole = [line for line in lines if len(line) == len(layout)]

@@ -66,7 +66,6 @@ def deduce(
   rules: Sequence[Rule],
   relations: Sequence[str],
   entities: Sequence[str],
-  max_steps: int = 1000,
 ) -> Deduction:
   """Derives all that rules imply.
 
@@ -83,7 +82,6 @@ def deduce(
     rules: with one or two antecedents, their arguments by name or id.
     relations: names of the relations in the order of their ids.
     entities: names of the entities in the order of their ids.
-    max_steps: longest chain of rules.
 
   Returns:
     The facts with their proofs.
@@ -95,7 +93,7 @@ def deduce(
   origin = np.full(given, -1)
   premises = np.full((given, 2), -1)
   keys = _keys(facts, sizes)
-  for _ in range(max_steps):
+  while True:
     new_facts, new_origin, new_premises = [], [], []
     for place, (body, head) in enumerate(bound):
       if rules[place].kind.negated:

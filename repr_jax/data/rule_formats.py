@@ -27,12 +27,10 @@ class Foreign(NamedTuple):
 
   Attributes:
     rules: those that can be expressed, in the order of the file.
-    confidences: of each rule.
     skipped: how many rules were left out, by the reason.
   """
 
   rules: list[Rule]
-  confidences: list[float]
   skipped: dict[str, int]
 
 
@@ -84,7 +82,7 @@ def read_foreign(
     raise errors.InputError(
       f"unknown format of rules {form!r}; there are {', '.join(FORMATS)}"
     )
-  rules: dict[Rule, float] = {}
+  rules: dict[Rule, None] = {}
   skipped: collections.Counter[str] = collections.Counter()
   lines = 0
   for line, text in enumerate(files.open_text(path), 1):
@@ -113,10 +111,10 @@ def read_foreign(
     if reason is not None:
       skipped[reason] += 1
     elif rule is not None:
-      rules[rule] = confidence
+      rules[rule] = None
   if not lines:
     raise errors.InputError(f"holds no rules as {form} writes them", path=path)
-  return Foreign(list(rules), list(rules.values()), dict(skipped))
+  return Foreign(list(rules), dict(skipped))
 
 
 def _reason(body, head, relations, entities) -> str | None:

@@ -7,6 +7,8 @@ import numpy as np
 
 from repr_jax.evaluation.significance import Difference
 
+_SAMPLES = 2000  # of the bootstrap
+
 
 class LinkingResult(NamedTuple):
   """How a system linked the mentions of a test set.
@@ -102,7 +104,6 @@ def paired_documents(
   second: np.ndarray,
   documents: np.ndarray,
   rng: np.random.Generator,
-  samples: int = 2000,
 ) -> Difference:
   """Difference of micro accuracy, with whole documents resampled.
 
@@ -114,7 +115,6 @@ def paired_documents(
     second: the same of the other.
     documents: number of each mention's document, int [n].
     rng: draws the documents.
-    samples: bootstrap samples.
 
   Returns:
     Accuracy of the second less that of the first, its 95 % interval, and the
@@ -124,9 +124,9 @@ def paired_documents(
   _, numbers = np.unique(documents, return_inverse=True)
   sums, sizes = np.bincount(numbers, gain), np.bincount(numbers)
   count = len(sums)
-  drawn = rng.multinomial(count, np.full(count, 1 / count), samples)
+  drawn = rng.multinomial(count, np.full(count, 1 / count), _SAMPLES)
   values = (drawn @ sums) / (drawn @ sizes)
   lower, upper = np.quantile(values, [0.025, 0.975])
   tail = min((values <= 0).mean(), (values >= 0).mean())
-  p = min(1.0, 2 * (tail * samples + 1) / (samples + 1))
+  p = min(1.0, 2 * (tail * _SAMPLES + 1) / (_SAMPLES + 1))
   return Difference(float(gain.mean()), float(lower), float(upper), float(p))

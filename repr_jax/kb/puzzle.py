@@ -15,6 +15,9 @@ from repr_jax.data.rules import Rule
 from repr_jax.kb import negatives, pair_training, scores
 from repr_jax.kb.rule_compiler import Constraints
 
+# Of the thesis' runs.
+_NUM_NEGATIVES, _LEARNING_RATE, _PENALTY = 200, 0.1, 0.001
+
 
 class Puzzle(NamedTuple):
   """A small knowledge base.
@@ -71,9 +74,6 @@ def solve(
   constraints: Constraints | None,
   puzzle: Puzzle,
   keys: jax.Array,
-  num_negatives: int = 200,
-  learning_rate: float = 0.1,
-  penalty: float = 0.001,
   scale: float = 0.1,
 ) -> tuple[scores.Params, jax.Array]:
   """Trains one knowledge base for each key, all in one program.
@@ -83,9 +83,6 @@ def solve(
     constraints: compiled rules, or None for none.
     puzzle: the knowledge base.
     keys: random keys, [runs].
-    num_negatives: unknown facts for each fact.
-    learning_rate: step size.
-    penalty: weight of the squared norms.
     scale: standard deviation of the start.
 
   Returns:
@@ -95,11 +92,9 @@ def solve(
   known = negatives.known_facts(
     puzzle.facts, config.num_entities, config.num_relations
   )
-  rates = jnp.array([learning_rate, penalty, scale], config.dtype)
+  rates = jnp.array([_LEARNING_RATE, _PENALTY, scale], config.dtype)
   facts = jnp.asarray(puzzle.facts)
-  return _solve_jit(
-    config, num_negatives, constraints, known, facts, keys, rates
-  )
+  return _solve_jit(config, constraints, known, facts, keys, rates)
 
 
 def rank_metrics(
@@ -138,14 +133,14 @@ def rank_metrics(
   )
 
 
-def _solve(config, num_negatives, constraints, known, facts, keys, rates):
+def _solve(config, constraints, known, facts, keys, rates):
   def one(key):
     start, train = jax.random.split(key)
     state = pair_training.init(config, constraints, start, *rates)
 
     def learn(state, item):
       fact, key = item
-      draws = jax.random.split(key, num_negatives)
+      draws = jax.random.split(key, _NUM_NEGATIVES)
       return pair_training.train_passes(
         config, constraints, known, fact[None], state, draws
       )
@@ -163,4 +158,4 @@ def _solve(config, num_negatives, constraints, known, facts, keys, rates):
   return jax.vmap(one)(keys)
 
 
-_solve_jit = jax.jit(_solve, static_argnums=(0, 1))
+_solve_jit = jax.jit(_solve, static_argnums=0)

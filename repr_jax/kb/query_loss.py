@@ -28,6 +28,7 @@ from repr_jax.kb.candidate_loss import (
   row_penalty,
 )
 from repr_jax.kb.score_model import Query
+from repr_jax.ops.normalize import log_sum_products
 from repr_jax.ops.precision import chosen_products
 
 
@@ -191,46 +192,3 @@ def _log_sum(model, query, table):
   if model.norm_weight:
     bias = -model.norm_weight * (table * table).sum(axis=1)
   return log_sum_products(table, query.vector, bias) + query.constant
-
-
-@jax.custom_vjp
-def log_sum_products(
-  table: jax.Array, vectors: jax.Array, bias: jax.Array | None
-) -> jax.Array:
-  """log sum_e exp(<table_e, q> + bias_e) for each vector q.
-
-  Args:
-    table: [E, d].
-    vectors: [Q, d].
-    bias: [E], or None for zeros.
-
-  Returns:
-    [Q].
-  """
-  return _forward(table, vectors, bias)[0]
-
-
-@chosen_products
-def _forward(table, vectors, bias):
-  # The long side first: this product is the faster one on a CPU.
-  logits = table @ vectors.T
-  if bias is not None:
-    logits = logits + bias[:, None]
-  largest = logits.max(axis=0)
-  weights = jnp.exp(logits - largest)
-  sums = weights.sum(axis=0)
-  return largest + jnp.log(sums), (table, vectors, bias, weights, sums)
-
-
-@chosen_products
-def _backward(saved, slope):
-  table, vectors, bias, weights, sums = saved
-  scale = slope / sums
-  return (
-    weights @ (vectors * scale[:, None]),
-    (weights.T @ table) * scale[:, None],
-    None if bias is None else weights @ scale,
-  )
-
-
-log_sum_products.defvjp(_forward, _backward)

@@ -29,8 +29,6 @@ def factors(
   k: int,
   *,
   center: bool = True,
-  tolerance: float = 1e-2,
-  max_cycles: int = 2,
   seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
   """Left singular vectors and values, from which LSA with any power is made.
@@ -39,8 +37,6 @@ def factors(
     matrix: weighted counts [n, d], of the kinds that `mvlsa.fit` takes.
     k: how many.
     center: subtract column means over the rows that are not empty.
-    tolerance: relative error at which the SVD stops.
-    max_cycles: how often the SVD may fill its basis.
     seed: of the SVD's starting block.
 
   Returns:
@@ -55,7 +51,7 @@ def factors(
   weights, _ = host_views.observe(hosts)
   ((factor, _),) = factoring.factor_views(
     hosts, k, weights, jax.random.key(seed), center=center,
-    tolerance=tolerance, max_cycles=max_cycles,
+    tolerance=1e-2, max_cycles=2,
   )  # fmt: skip
   return np.asarray(factor.left), np.asarray(factor.s)
 

@@ -44,7 +44,6 @@ class EarlyStopping:
     self,
     patience: int,
     mode: str = "max",
-    min_delta: float = 0.0,
     state: State | None = None,
   ):
     """Starts without a figure, or from the state of a checkpoint.
@@ -52,19 +51,15 @@ class EarlyStopping:
     Args:
       patience: updates in a row without improvement before stopping, >= 1.
       mode: "max" if larger figures are better, "min" if smaller ones are.
-      min_delta: an improvement must exceed this, >= 0.
       state: where to resume.
     """
     if patience < 1:
       raise InputError(f"patience must be 1 or more, not {patience}")
     if mode not in ("max", "min"):
       raise InputError(f'mode must be "max" or "min", not {mode!r}')
-    if not min_delta >= 0:
-      raise InputError(f"min_delta must be 0 or more, not {min_delta}")
     self.patience = patience
     self.state = State() if state is None else state
     self._sign = 1.0 if mode == "max" else -1.0
-    self._min_delta = min_delta
 
   def update(self, step: int, value: float) -> bool:
     """Takes the figure of a step.
@@ -79,7 +74,7 @@ class EarlyStopping:
     value = float(value)
     first = self.best_step is None
     gain = self._sign * (value - float(self.state.best_value))
-    if math.isfinite(value) and (first or gain > self._min_delta):
+    if math.isfinite(value) and (first or gain > 0):
       self.state = State(value, int(step), 0)
       return True
     self.state = self.state._replace(waited=int(self.state.waited) + 1)

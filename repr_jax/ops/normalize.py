@@ -1,10 +1,12 @@
-"""Rows of length 1, from arrays of any scale."""
+"""Rows of length 1, and logarithms of the sums that normalize a softmax."""
 
 from typing import Any, TypeVar
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from repr_jax.ops import precision
 
@@ -46,3 +48,49 @@ def _scaled(x: Any, xp: Any) -> Any:
 @jax.jit
 def _on_device(x: jax.Array) -> jax.Array:
   return _scaled(x, jnp)
+
+
+@jax.custom_vjp
+def log_sum_products(
+  table: jax.Array, vectors: jax.Array, bias: jax.Array | None
+) -> jax.Array:
+  """log sum_e exp(<table_e, q> + bias_e) for each vector q.
+
+  Args:
+    table: [E, d].
+    vectors: [Q, d].
+    bias: [E], or None for zeros.
+
+  Returns:
+    [Q].
+  """
+  return _forward(table, vectors, bias)[0]
+
+
+@precision.chosen_products
+def _forward(table, vectors, bias):
+  chex.assert_rank([table, vectors], 2)
+  # The long side first: this product is the faster one on a CPU.
+  logits = table @ vectors.T
+  if bias is not None:
+    logits = logits + bias[:, None]
+  largest = logits.max(axis=0)
+  # Without the barrier the exponentials are computed again for the gradient.
+  weights = lax.optimization_barrier(jnp.exp(logits - largest))
+  sums = weights.sum(axis=0)
+  return largest + jnp.log(sums), (table, vectors, bias, weights, sums)
+
+
+@precision.chosen_products
+def _backward(saved, slope):
+  table, vectors, bias, weights, sums = saved
+  # The scale is folded into the small factors.
+  scale = slope / sums
+  return (
+    weights @ (vectors * scale[:, None]),
+    (weights.T @ table) * scale[:, None],
+    None if bias is None else weights @ scale,
+  )
+
+
+log_sum_products.defvjp(_forward, _backward)

@@ -32,6 +32,7 @@ from repr_jax.setexp import (
 )
 
 _HYPER = train.Hyper()
+_CHUNK = 50  # steps in one program
 
 
 class Problem(NamedTuple):
@@ -110,7 +111,6 @@ def epoch(
   optimizer: train.Optimizer = optax.adam,
   batch_size: int = 64,
   samples: int = 1,
-  chunk: int = 50,
   mesh: Mesh | None = None,
 ) -> tuple[train.State, train.Info]:
   """One pass over the entities in random order.
@@ -126,7 +126,6 @@ def epoch(
     optimizer: as in `train.vae`.
     batch_size: entities in a step.
     samples: of z for each entity.
-    chunk: steps in one program.
     mesh: where the state was placed by `sharding.place_state`, if it was.
 
   Returns:
@@ -135,7 +134,7 @@ def epoch(
   means = []
   drops = hyper.dropout is not None
   for packed, noise, keys in chunks(
-    problem, key, batch_size, samples, chunk, dropout=drops
+    problem, key, batch_size, samples, dropout=drops
   ):
     if mesh is not None:
       packed, noise = sharding.place_batches(
@@ -370,7 +369,6 @@ def chunks(
   key: jax.Array,
   batch_size: int = 64,
   samples: int = 1,
-  chunk: int = 50,
   *,
   dropout: bool = False,
 ) -> Iterator[tuple[batches.Batch, jax.Array, jax.Array | None]]:
@@ -381,7 +379,6 @@ def chunks(
     key: random key of the epoch.
     batch_size: entities in a step.
     samples: of z for each entity.
-    chunk: steps in one program.
     dropout: whether steps drop inputs.
 
   Yields:
@@ -395,7 +392,7 @@ def chunks(
   batch = min(batch_size, counts.shape[0])
   lengths = batches.typical_lengths(counts, batch)
   steps = -(-counts.shape[0] // batch)
-  parts = -(-steps // chunk)
+  parts = -(-steps // _CHUNK)
   length = -(-steps // parts)
   order = rng.permutation(counts.shape[0])
   order = np.resize(order, parts * length * batch)

@@ -15,43 +15,8 @@ import numpy as np
 from jax import lax
 
 from repr_jax import errors
+from repr_jax.ops.normalize import log_sum_products
 from repr_jax.ops.precision import chosen_products
-
-
-@jax.custom_vjp
-def log_partition(z: jax.Array, table: jax.Array) -> jax.Array:
-  """Logsumexp of the logits of all features, for a batch.
-
-  Args:
-    z: concepts with a 1 appended, [b, d + 1].
-    table: the decoder, [F, d + 1].
-
-  Returns:
-    log sum_i exp(table_i . z), [b].
-  """
-  return _log_partition_forward(z, table)[0]
-
-
-@chosen_products
-def _log_partition_forward(z, table):
-  chex.assert_rank([z, table], 2)
-  logits = table @ z.T
-  top = jnp.max(logits, axis=0)
-  # Without the barrier the exponentials are computed again for the gradient.
-  exponentials = lax.optimization_barrier(jnp.exp(logits - top))
-  sums = jnp.sum(exponentials, axis=0)
-  return top + jnp.log(sums), (z, table, exponentials, sums)
-
-
-@chosen_products
-def _log_partition_backward(kept, slope):
-  z, table, exponentials, sums = kept
-  scale = (slope / sums)[:, None]
-  # The scale is folded into the small factors.
-  return (exponentials.T @ table) * scale, exponentials @ (z * scale)
-
-
-log_partition.defvjp(_log_partition_forward, _log_partition_backward)
 
 
 @jax.custom_vjp
@@ -94,7 +59,7 @@ def sampled_log_partition(
   sample_rows: jax.Array,
   log_weights: jax.Array,
 ) -> jax.Array:
-  """Estimate of `log_partition` from a batch's own features and a sample.
+  """Estimate of `log_sum_products` from a batch's own features and a sample.
 
   The batch's features are summed exactly; each drawn feature i outside them
   stands for others by its weight m_i / (S q_i), where it was drawn m_i times
@@ -232,4 +197,4 @@ def log_likelihood(
     value = (1 - smoothing) * value + smoothing * share * every
   if multilabel:
     return value - log_partition_bernoulli(z, parts.decoder)
-  return value - total * log_partition(z, parts.decoder)
+  return value - total * log_sum_products(parts.decoder, z, None)

@@ -43,7 +43,6 @@ def test_amie(tmp_path):
   assert read.rules[:2] == [
     Rule("RevImp", ("r1", "r2")), Rule("RelImp", ("r1", "r2"))
   ]  # fmt: skip
-  assert read.confidences[:2] == [0.8, 0.7]
   assert read.rules[2] == Rule("Path", ("r1", "r2", "r3"))
   assert read.skipped == {"a body of 3 atoms": 1}
 

@@ -26,7 +26,14 @@ def _base(folder: pathlib.Path):
   ):
     (folder / name).write_text("\n".join(map("\t".join, rows)) + "\n")
   (folder / "r").write_text(_RULES)
-  kb = data.read(*(str(folder / x) for x in "tvwr"))
+  kb = data.read(
+    Config(
+      train=str(folder / "t"),
+      valid=str(folder / "v"),
+      test=str(folder / "w"),
+      rules=str(folder / "r"),
+    )
+  )
   rng = np.random.default_rng(0)
   shapes = (len(kb.entities), 4), (len(kb.relations), 4)
   tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
@@ -36,7 +43,8 @@ def _base(folder: pathlib.Path):
 def _ask(kb, trained, relation, entity, side, **changes):
   query = kb.relations.index(relation), kb.entities.index(entity), side
   grounds = answers.Grounds(kb)
-  return answers.answer(kb, trained, grounds, query, 9, 1.0, **changes)
+  answering = answers.Answerer(kb, trained, grounds, 1.0, **changes)
+  return answering.best(query, 9)
 
 
 def test_answers_say_why(tmp_path):
@@ -73,7 +81,7 @@ def test_facts_of_rules_in_training_are_implied_not_known(tmp_path):
 def test_discoveries_are_the_best_answers(tmp_path):
   kb, trained = _base(tmp_path)
   grounds = answers.Grounds(kb)
-  rows = answers.discover(kb, trained, grounds, 5, 1.0, 4)
+  rows = answers.Answerer(kb, trained, grounds, 1.0).discover(5, 4)
   every = []
   for head, relation in np.unique(grounds.made.facts[:, :2], axis=0).tolist():
     names = kb.relations[relation], kb.entities[head]

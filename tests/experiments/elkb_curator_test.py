@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from experiments.elkb import curator, data, evaluate
+from experiments.elkb import answers, curator, data, evaluate
+from experiments.elkb.config import Config
 from repr_jax import errors
 from repr_jax.kb import scores
 
@@ -21,20 +22,22 @@ def opened(tmp_path):
     (tmp_path / name).write_text(rows if name == "t" else rows.split("\n")[0])
   (tmp_path / "r").write_text("RelImp\twife\tspouse\nSymm\tspouse\n")
   (tmp_path / "t").write_text(rows + "eve\tspouse\tdee\n")
-  kb = data.read(*(str(tmp_path / x) for x in "tvwr"))
+  kb = data.read(
+    Config(
+      train=str(tmp_path / "t"),
+      valid=str(tmp_path / "v"),
+      test=str(tmp_path / "w"),
+      rules=str(tmp_path / "r"),
+    )
+  )
   rng = np.random.default_rng(0)
   shapes = (len(kb.entities), 4), (len(kb.relations), 4)
   tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
   trained = evaluate.Trained("distmult", scores.Params(*tables), "distmult")
 
   def make():
-    return curator.Curator(
-      kb,
-      trained,
-      1.0,
-      lambda relation, side: np.ones(len(kb.entities), bool),
-      tmp_path / "decisions.tsv",
-    )
+    answering = answers.Answerer(kb, trained, answers.Grounds(kb), 1.0)
+    return curator.Curator(answering, tmp_path / "decisions.tsv")
 
   return make
 

@@ -116,10 +116,9 @@ def test_rules_are_mined_from_training_alone(tmp_path, capsys):
   assert rows["mined rules", "RevImp"] == 2
   said = capsys.readouterr().err
   assert "rules.tsv: " in said and "PCA confidence" in said
+  path = str(tmp_path / "mined" / "rules.tsv")
   rules = data.read_rules(
-    str(tmp_path / "mined" / "rules.tsv"),
-    ["child", "parent"],
-    [f"p{i}" for i in range(15)],
+    Config(rules=path), data.read(Config(**paths)).splits.train
   )
   assert Rule("RevImp", ("parent", "child")) in rules
   with pytest.raises(errors.InputError, match="needs --train"):
@@ -142,7 +141,7 @@ def test_rules_of_other_programs_are_read(tmp_path, capsys):
   assert "1 left out: names an unknown relation" in said
   pathlib.Path(paths["rules"]).write_text("a,b\t1\n")
   with pytest.raises(errors.InputError, match="no rule of this file"):
-    data.read(*paths.values())
+    data.read(Config(**paths))
 
 
 def test_paired_tests_of_the_puzzle():

@@ -112,7 +112,7 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
     params=trained.params._replace(entities=-trained.params.entities)
   )
   (tmp_path / "three").mkdir()
-  kb = data.read(*paths.values())
+  kb = data.read(Config(**paths))
   evaluate.save_params(tmp_path / "three" / "params.npz", kb, twice)
   last = _run(tmp_path / "one", **later)
   assert last.keys() == more.keys()
@@ -130,7 +130,7 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
 
 def test_tables_of_other_names_are_refused(tmp_path):
   paths = _write(tmp_path)
-  kb = data.read(*paths.values())
+  kb = data.read(Config(**paths))
   params = scores.Params(np.ones((15, 2), "f"), np.ones((2, 4), "f"))
   trained = evaluate.Trained("B", params, "B")
   evaluate.save_params(tmp_path / "params.npz", kb, trained)
@@ -154,7 +154,7 @@ def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
   paths = _write(tmp_path)
   with open(paths["test"], "a") as out:
     out.write("p1\tchild\tstranger\n")
-  kb = data.read(*paths.values())
+  kb = data.read(Config(**paths))
   rng = np.random.default_rng(0)
   one, two = (
     evaluate.Trained(
@@ -227,7 +227,7 @@ def test_bad_files_are_named(tmp_path, name, text, message):
 
 def test_rules_that_cannot_hold_together_tell_where_they_stand(tmp_path):
   paths = _write(tmp_path)
-  kb = data.read(*paths.values())
+  kb = data.read(Config(**paths))
   told = rule_compiler.conflict(kb.rules, lambda kept: 1 not in kept)
   assert told == f"RevImp(child, parent) ({paths['rules']}:2)"
 
@@ -257,7 +257,7 @@ def test_repeated_facts_are_told(tmp_path):
   train = pathlib.Path(paths["train"]).read_text()
   pathlib.Path(paths["test"]).write_text(train.splitlines()[0] + "\n")
   pathlib.Path(paths["train"]).write_text(train + train)
-  kb = data.read(*paths.values(), duplicates="count")
+  kb = data.read(Config(**paths, duplicates="count"))
   count = len(train.splitlines())
   assert data.notes(kb) == [
     f"{paths['train']}: {count} repeated triples left out",
@@ -371,7 +371,13 @@ def test_queries_name_anything(tmp_path):
   rows = [f"{name}\tis parent\t:)" for name in names]
   for name in ("t", "v", "w"):
     (tmp_path / name).write_text("\n".join([*rows, "a\t_in\ta.b"]) + "\n")
-  kb = data.read(*(str(tmp_path / x) for x in "tvw"), None)
+  kb = data.read(
+    Config(
+      train=str(tmp_path / "t"),
+      valid=str(tmp_path / "v"),
+      test=str(tmp_path / "w"),
+    )
+  )
   for text, entity, side in (
     ("is parent(?, Mercury_(planet))", "Mercury_(planet)", "head"),
     ("is parent(New York, NY, ?)", "New York, NY", "tail"),
@@ -399,7 +405,13 @@ def test_offsets_are_named_by_their_facts(tmp_path):
   ]
   for name in "tvw":
     (tmp_path / name).write_text("\n".join(lines) + "\n")
-  kb = data.read(*(str(tmp_path / x) for x in "tvw"), None)
+  kb = data.read(
+    Config(
+      train=str(tmp_path / "t"),
+      valid=str(tmp_path / "v"),
+      test=str(tmp_path / "w"),
+    )
+  )
   shown = kb.shown[kb.entities.index("00001740")]
   assert shown == "breathe.v.01"  # entity.n.01 stands there too
 
@@ -407,7 +419,7 @@ def test_offsets_are_named_by_their_facts(tmp_path):
 @pytest.mark.long
 def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
   for model, floor in (("B", 0.26),):
-    found = puzzle.solve_puzzle(model, 4, 0, 0.8, 0.2)
+    found = puzzle.solve_puzzle(model, Config(puzzle_runs=4))
     assert found[True][0].reciprocal.mean() >= floor
     assert found[True][1] <= 1e-5
     assert found[False][0].reciprocal.mean() < 0.1
@@ -415,14 +427,14 @@ def test_puzzle_is_above_the_thesis_with_rules_and_near_chance_without():
 
 
 def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
-  kb = data.from_wordnet(50, 0, "bird.n.01")
+  kb = data.from_wordnet(Config(held_out=50, below="bird.n.01"))
   assert len(kb.splits.valid) == len(kb.splits.test) == 50
   assert Rule("RevImp", ("_hypernym", "_hyponym")) in kb.rules
   (tmp_path / "rules").write_text("Symm\t_hypernym\n")
-  other = data.from_wordnet(50, 0, "bird.n.01", str(tmp_path / "rules"))
+  other = data.from_wordnet(
+    Config(held_out=50, below="bird.n.01", rules=str(tmp_path / "rules"))
+  )
   assert other.rules == [Rule("Symm", ("_hypernym",))]
-  with pytest.raises(errors.InputError, match="at least one"):
-    data.from_wordnet(0, 0, "bird.n.01")
   seen = np.unique(kb.splits.train.array[:, [0, 2]])
   assert len(seen) == len(kb.entities)
   relation, entity, side = query.parse_query(kb, "hypernym(?, bird)")
@@ -434,7 +446,7 @@ def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
 
 def test_what_rules_imply_is_dropped_and_still_known(tmp_path):
   parts = _write(tmp_path)
-  whole = data.read(*parts.values())
+  whole = data.read(Config(**parts))
   kb = data.drop_implied(whole)
   child, parent = (kb.relations.index(x) for x in ("child", "parent"))
   train = kb.splits.train.array
@@ -462,7 +474,14 @@ def test_of_a_symmetric_pair_one_stays(tmp_path):
   (tmp_path / "r").write_text(
     "Symm\tlikes\nRelImp\tlikes\tknows\nknows(x,y)==>knows(x,y)\n"
   )
-  whole = data.read(*(str(tmp_path / x) for x in "tvwr"))
+  whole = data.read(
+    Config(
+      train=str(tmp_path / "t"),
+      valid=str(tmp_path / "v"),
+      test=str(tmp_path / "w"),
+      rules=str(tmp_path / "r"),
+    )
+  )
   kb = data.drop_implied(whole)
   named = [
     (kb.entities[h], kb.relations[r], kb.entities[t])

@@ -6,7 +6,8 @@ import pytest
 
 from repr_jax.data.documents import mentions
 from repr_jax.data.entities import Sentence
-from repr_jax.linking import mention_retrieval, mention_vectors
+from repr_jax.linking import mention_retrieval, mention_vectors, posterior_means
+from repr_jax.multiview import lsa, mvlsa
 from repr_jax.setexp import autoencoder, train
 from repr_jax.setexp.baselines import bm25
 
@@ -49,15 +50,18 @@ def test_words_are_weighted_by_bm25_and_the_rest_is_not(fields):
 @pytest.mark.parametrize("system", ["lsa", "mvlsa", "vae", "null"])
 def test_representations_separate_what_names_confuse(found, fields, system):
   if system == "lsa":
-    vectors = mention_vectors.lsa(fields, 10)
+    table = mention_vectors.weigh_both(fields, 2)
+    vectors = lsa.lsa(table, 10, center=False)
   elif system == "mvlsa":
-    vectors = mention_vectors.mvlsa(fields, 10, 15)
+    views = [mention_vectors.weigh(field, 2) for field in fields]
+    fitted = mvlsa.fit(views, 10, m=15, projections=False)
+    vectors = np.asarray(fitted.model.embedding)
   else:
     config = autoencoder.Config(dim=10, hidden=(20,))
     epochs = 10 if system == "vae" else 0
-    vectors = mention_vectors.autoencoder(
-      fields,
-      config,
+    vectors = posterior_means.fit_posterior_means(
+      mention_vectors.weigh_both(fields, 2),
+      config=config,
       key=jax.random.key(0),
       epochs=epochs,
       hyper=train.Hyper(1e-2, beta=0.1),

@@ -66,9 +66,6 @@ def skip_grams(
 def skip_gram_counts(
   mentions: Iterable[tuple[int, Sequence[str], int, int]],
   size: int,
-  *,
-  min_entities: int = 2,
-  windows: Sequence[tuple[int, int]] = _WINDOWS,
 ) -> Contexts:
   """Counts skip-grams of all mentions.
 
@@ -76,23 +73,21 @@ def skip_gram_counts(
     mentions: entity's row, tokens of the sentence, start and end of the
       mention in it.
     size: the number of entities X.
-    min_entities: entities that must share a context for it to be kept.
-    windows: see `skip_grams`.
 
   Returns:
-    Counts of the contexts that are kept.
+    Counts of the contexts that two entities or more share.
   """
   ids: dict[str, int] = {}
   rows, columns = [], []
   for entity, tokens, start, end in mentions:
-    for text in skip_grams(tokens, start, end, windows):
+    for text in skip_grams(tokens, start, end):
       rows.append(entity)
       columns.append(ids.setdefault(text, len(ids)))
   table = sp.coo_array(
     (np.ones(len(rows), np.float32), (rows, columns)), (size, len(ids))
   ).tocsc()
   texts = np.array(list(ids), dtype=object)
-  kept = np.flatnonzero(np.diff(table.indptr) >= min_entities)
+  kept = np.flatnonzero(np.diff(table.indptr) >= 2)
   order = kept[np.argsort(texts[kept])] if kept.size else kept
   counts = sp.csr_array(table[:, order])
   return Contexts(counts.sorted_indices(), texts[order].tolist())

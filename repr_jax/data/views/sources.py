@@ -5,7 +5,6 @@ view may be larger than memory.
 """
 
 import dataclasses
-import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -55,66 +54,56 @@ def text_source(
     limit: the most counts to hold in memory.
   """
   each = [*range(1, offsets + 1), *range(-1, -ahead - 1, -1)]
-  make = functools.partial(_text_views, paths, each, columns, limit)
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    def chunks():
+      for chunk in text.token_chunks(paths, words):
+        notes["tokens outside the vocabulary"] += int((chunk.ids < 0).sum())
+        yield chunk
+
+    width = min(columns, len(words))
+    with counting.count_offsets(
+      chunks(), len(words), width, each, limit=limit
+    ) as tally:
+      for offset in each:
+        side = "behind" if offset > 0 else "ahead"
+        name = f"text_{side}_{abs(offset):02d}"
+        yield Made(name, tally.blocks(offset), words.words[:width], {})
+
   return Source("text", make, paths, {"offsets": each, "columns": columns})
 
 
-def _text_views(
-  paths, offsets, columns: int, limit: int, words: vocab.Vocab, notes: Notes
-) -> Iterator[Made]:
-
-  def chunks():
-    for chunk in text.token_chunks(paths, words):
-      notes["tokens outside the vocabulary"] += int((chunk.ids < 0).sum())
-      yield chunk
-
-  width = min(columns, len(words))
-  with counting.count_offsets(
-    chunks(), len(words), width, offsets, limit=limit
-  ) as tally:
-    for offset in offsets:
-      side = "behind" if offset > 0 else "ahead"
-      name = f"text_{side}_{abs(offset):02d}"
-      yield Made(name, tally.blocks(offset), words.words[:width], {})
-
-
-def document_source(
-  paths: Sequence[files.Path], *, lines: int = 30, limit: int = LIMIT
-) -> Source:
+def document_source(paths: Sequence[files.Path], *, lines: int = 30) -> Source:
   """How often each word stood in each document of a corpus.
 
   Args:
     paths: files of tokenized text, one sentence on a line.
     lines: sentences of a document; a corpus without marks between its
       documents is cut into runs of so many.
-    limit: the most counts to hold in memory.
   """
-  make = functools.partial(_document_views, paths, lines, limit)
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    shape, before = (len(words), OPEN), 0
+    with counting.Tally(["documents"], shape, LIMIT) as tally:
+      for chunk in text.token_chunks(paths, words):
+        known = chunk.ids >= 0
+        notes["tokens outside the vocabulary"] += int((~known).sum())
+        document = (before + chunk.sentence[known]) // lines
+        ones = np.ones(len(document), np.int32)
+        counted = Csr((ones, (chunk.ids[known], document)), shape=shape)
+        counted.sum_duplicates()
+        tally.reserve(counted.nnz)
+        tally.add("documents", counted)
+        before += len(chunk.starts) - 1
+      width = -(-before // lines)
+      cut = (
+        Csr((b.data, b.indices, b.indptr), shape=(b.shape[0], width))
+        for b in tally.blocks("documents")
+      )
+      names = [f"document_{d}" for d in range(width)]
+      yield Made(f"text_documents_{lines}", cut, names, {})
+
   return Source("documents", make, paths, {"lines": lines})
-
-
-def _document_views(
-  paths, lines: int, limit: int, words: vocab.Vocab, notes: Notes
-) -> Iterator[Made]:
-  shape, before = (len(words), OPEN), 0
-  with counting.Tally(["documents"], shape, limit) as tally:
-    for chunk in text.token_chunks(paths, words):
-      known = chunk.ids >= 0
-      notes["tokens outside the vocabulary"] += int((~known).sum())
-      document = (before + chunk.sentence[known]) // lines
-      ones = np.ones(len(document), np.int32)
-      counted = Csr((ones, (chunk.ids[known], document)), shape=shape)
-      counted.sum_duplicates()
-      tally.reserve(counted.nnz)
-      tally.add("documents", counted)
-      before += len(chunk.starts) - 1
-    width = -(-before // lines)
-    cut = (
-      Csr((b.data, b.indices, b.indptr), shape=(b.shape[0], width))
-      for b in tally.blocks("documents")
-    )
-    names = [f"document_{d}" for d in range(width)]
-    yield Made(f"text_documents_{lines}", cut, names, {})
 
 
 def bitext_source(
@@ -122,7 +111,6 @@ def bitext_source(
   *,
   align: Aligner | None = None,
   aligner: Sequence[Any] = (),
-  limit: int = LIMIT,
 ) -> Source:
   """How often each word was aligned to each foreign word.
 
@@ -132,7 +120,6 @@ def bitext_source(
     align: aligns a bitext that has none; see
       `repr_jax.multiview.alignment.align`.
     aligner: JSON values that tell one aligner from another.
-    limit: the most counts to hold in memory.
   """
   if len(paths) not in (2, 3):
     raise InputError(
@@ -144,30 +131,27 @@ def bitext_source(
       f"{paths[0]}:{paths[1]} has no alignments; name a file of them or an "
       "aligner"
     )
-  make = functools.partial(_bitext_views, paths, align, limit)
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    pairs: Iterable[bitext.Pair] = bitext.read_bitext(*paths)
+    if len(paths) == 2:
+      assert align is not None
+      pairs = _aligned(list(pairs), align, notes)
+    foreign: dict[str, int] = {}
+    with Gather(words, ["links"], OPEN, LIMIT) as gather:
+      for pair in pairs:
+        assert pair.links is not None
+        ids = words.ids(pair.source)
+        notes["words outside the vocabulary"] += int((ids < 0).sum())
+        for i, j in pair.links.tolist():
+          if ids[i] >= 0:
+            column = foreign.setdefault(pair.target[j], len(foreign))
+            gather.add("links", ids[i], column)
+      blocks = gather.blocks("links", len(foreign))
+      yield Made(f"bitext_{stem(paths[1])}", blocks, list(foreign), {})
+
   options = {"aligner": list(aligner) if len(paths) == 2 else []}
   return Source(f"bitext_{stem(paths[1])}", make, paths, options)
-
-
-def _bitext_views(
-  paths, align: Aligner | None, limit: int, words: vocab.Vocab, notes: Notes
-) -> Iterator[Made]:
-  pairs: Iterable[bitext.Pair] = bitext.read_bitext(*paths)
-  if len(paths) == 2:
-    assert align is not None
-    pairs = _aligned(list(pairs), align, notes)
-  foreign: dict[str, int] = {}
-  with Gather(words, ["links"], OPEN, limit) as gather:
-    for pair in pairs:
-      assert pair.links is not None
-      ids = words.ids(pair.source)
-      notes["words outside the vocabulary"] += int((ids < 0).sum())
-      for i, j in pair.links.tolist():
-        if ids[i] >= 0:
-          column = foreign.setdefault(pair.target[j], len(foreign))
-          gather.add("links", ids[i], column)
-    blocks = gather.blocks("links", len(foreign))
-    yield Made(f"bitext_{stem(paths[1])}", blocks, list(foreign), {})
 
 
 def _aligned(
@@ -197,8 +181,6 @@ def dependency_source(
   relations: Sequence[str] = dependencies.RELATIONS,
   columns: int = 200_000,
   layout: str = "conllu",
-  collapse: bool = True,
-  limit: int = LIMIT,
 ) -> Source:
   """How often each word stood under each governor, by relation.
 
@@ -208,58 +190,47 @@ def dependency_source(
     columns: how many of the most frequent words may be governors.
     layout: of the files, see `read_conll`. Without relations in the file, the
       one view is called dep_any.
-    collapse: whether prepositions are folded, see `arcs`.
-    limit: the most counts to hold in memory.
   """
   options = {
-    "relations": list(relations), "layout": layout, "collapse": collapse,
+    "relations": list(relations), "layout": layout, "collapse": True,
     "columns": columns,
   }  # fmt: skip
-  make = functools.partial(
-    _dependency_views, paths, relations, columns, layout, collapse, limit
-  )
+  listed = ("any",) if layout == "word-tag-head" else relations
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    wanted, width = set(listed), min(columns, len(words))
+    with Gather(words, listed, width, LIMIT) as gather:
+      for path in paths:
+        for tree in dependencies.read_conll(path, layout, unlabeled="any"):
+          ids = words.ids(tree.words).tolist()
+          for i, head, relation in dependencies.arcs(tree):
+            if relation not in wanted:
+              notes["arcs of other relations"] += 1
+            elif ids[i] < 0 or not 0 <= ids[head] < width:
+              notes["arcs with a word outside the vocabulary"] += 1
+            else:
+              gather.add(relation, ids[i], ids[head])
+      names = words.words[:width]
+      for relation in listed:
+        name = f"dep_{re.sub(r'[^A-Za-z0-9._-]', '-', relation)}"
+        blocks = gather.blocks(relation, width)
+        yield Made(name, blocks, names, {"relation": relation})
+
   return Source("dependencies", make, paths, options)
-
-
-def _dependency_views(
-  paths, relations, columns: int, layout: str, collapse: bool, limit: int,
-  words: vocab.Vocab, notes: Notes,
-) -> Iterator[Made]:  # fmt: skip
-  if layout == "word-tag-head":
-    relations = ("any",)
-  wanted, width = set(relations), min(columns, len(words))
-  with Gather(words, relations, width, limit) as gather:
-    for path in paths:
-      for tree in dependencies.read_conll(path, layout, unlabeled="any"):
-        ids = words.ids(tree.words).tolist()
-        for i, head, relation in dependencies.arcs(tree, collapse):
-          if relation not in wanted:
-            notes["arcs of other relations"] += 1
-          elif ids[i] < 0 or not 0 <= ids[head] < width:
-            notes["arcs with a word outside the vocabulary"] += 1
-          else:
-            gather.add(relation, ids[i], ids[head])
-    names = words.words[:width]
-    for relation in relations:
-      name = f"dep_{re.sub(r'[^A-Za-z0-9._-]', '-', relation)}"
-      blocks = gather.blocks(relation, width)
-      yield Made(name, blocks, names, {"relation": relation})
 
 
 def wordnet_source(
   groups: Sequence[str],
   folder: str | None = None,
-  options: wordnet_views.Config | None = None,
 ) -> Source:
   """Views of WordNet, see `wordnet_views`.
 
   Args:
     groups: of `wordnet_views.GROUPS`.
     folder: of WordNet; None to look where `wordnet.load` does.
-    options: details of the views.
   """
   place = tables.find_folder(folder)
-  details = options or wordnet_views.Config()
+  details = wordnet_views.Config()
 
   def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
     database = wordnet.load(place)

@@ -1,6 +1,5 @@
 """Views from tables: lists of counts, matrices, vectors of other systems."""
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,31 +23,28 @@ def counts_source(path: files.Path, *, limit: int = LIMIT) -> Source:
     path: the file; a repeated line adds to the count.
     limit: the most counts to hold in memory.
   """
-  make = functools.partial(_count_views, path, limit)
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    features: dict[str, int] = {}
+    known = {word: i for i, word in enumerate(words.words)}
+    with Gather(words, ["counts"], OPEN, limit) as gather:
+      for line, row in files.numbered_lines(path):
+        word, _, rest = row.partition("\t")
+        feature, _, number = rest.partition("\t")
+        if not word or not feature:
+          raise InputError(
+            "expected word<TAB>feature<TAB>count", path=path, line=line
+          )
+        count = _count(number, path, line)
+        if word not in known:
+          notes["lines of words outside the vocabulary"] += 1
+          continue
+        column = features.setdefault(feature, len(features))
+        gather.add("counts", known[word], column, count)
+      blocks = gather.blocks("counts", len(features))
+      yield Made(f"counts_{stem(path)}", blocks, list(features), {})
+
   return Source(f"counts_{stem(path)}", make, [path])
-
-
-def _count_views(
-  path, limit: int, words: vocab.Vocab, notes: Notes
-) -> Iterator[Made]:
-  features: dict[str, int] = {}
-  known = {word: i for i, word in enumerate(words.words)}
-  with Gather(words, ["counts"], OPEN, limit) as gather:
-    for line, row in files.numbered_lines(path):
-      word, _, rest = row.partition("\t")
-      feature, _, number = rest.partition("\t")
-      if not word or not feature:
-        raise InputError(
-          "expected word<TAB>feature<TAB>count", path=path, line=line
-        )
-      count = _count(number, path, line)
-      if word not in known:
-        notes["lines of words outside the vocabulary"] += 1
-        continue
-      column = features.setdefault(feature, len(features))
-      gather.add("counts", known[word], column, count)
-    blocks = gather.blocks("counts", len(features))
-    yield Made(f"counts_{stem(path)}", blocks, list(features), {})
 
 
 def matrix_source(paths: Sequence[files.Path]) -> Source:
@@ -61,33 +57,32 @@ def matrix_source(paths: Sequence[files.Path]) -> Source:
     raise InputError(
       f"a matrix is file.npz:rows.txt, not {':'.join(map(str, paths))}"
     )
-  make = functools.partial(_matrix_views, paths)
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    matrix = _read_matrix(paths[0])
+    names = list(files.open_text(paths[1]))
+    if len(names) != matrix.shape[0]:
+      raise InputError(
+        f"names {len(names)} rows, but {paths[0]} has {matrix.shape[0]}",
+        path=paths[1],
+      )
+    name = f"matrix_{stem(paths[0])}"
+    try:
+      matrix = checks.validate(matrix, name)
+    except InputError as error:
+      raise InputError(str(error), path=paths[0]) from error
+    place: dict[str, int] = {}
+    for row, word in enumerate(names):
+      if place.setdefault(word, row) != row:
+        raise InputError(f"{word!r} stands twice", path=paths[1], line=row + 1)
+    rows = np.array([place.get(word, -1) for word in words.words], np.int64)
+    notes["rows outside the vocabulary"] += len(names) - int((rows >= 0).sum())
+    empty = Csr((1, matrix.shape[1]), dtype=np.float32)
+    stacked = Csr(scipy.sparse.vstack([matrix, empty], format="csr"))
+    titles = [f"column_{c}" for c in range(matrix.shape[1])]
+    yield Made(name, [stacked[rows]], titles, {})
+
   return Source(f"matrix_{stem(paths[0])}", make, paths)
-
-
-def _matrix_views(paths, words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
-  matrix = _read_matrix(paths[0])
-  names = list(files.open_text(paths[1]))
-  if len(names) != matrix.shape[0]:
-    raise InputError(
-      f"names {len(names)} rows, but {paths[0]} has {matrix.shape[0]}",
-      path=paths[1],
-    )
-  name = f"matrix_{stem(paths[0])}"
-  try:
-    matrix = checks.validate(matrix, name)
-  except InputError as error:
-    raise InputError(str(error), path=paths[0]) from error
-  place: dict[str, int] = {}
-  for row, word in enumerate(names):
-    if place.setdefault(word, row) != row:
-      raise InputError(f"{word!r} stands twice", path=paths[1], line=row + 1)
-  rows = np.array([place.get(word, -1) for word in words.words], np.int64)
-  notes["rows outside the vocabulary"] += len(names) - int((rows >= 0).sum())
-  empty = Csr((1, matrix.shape[1]), dtype=np.float32)
-  stacked = Csr(scipy.sparse.vstack([matrix, empty], format="csr"))
-  titles = [f"column_{c}" for c in range(matrix.shape[1])]
-  yield Made(name, [stacked[rows]], titles, {})
 
 
 def vectors_source(path: files.Path) -> Source:
@@ -96,16 +91,15 @@ def vectors_source(path: files.Path) -> Source:
   Args:
     path: vectors in any layout that `read_vectors` knows.
   """
-  make = functools.partial(_vector_views, path)
+
+  def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
+    table = vectors.read_vectors(path)
+    array, known = table.select(words.words)
+    notes["vectors outside the vocabulary"] += len(table) - int(known.sum())
+    titles = [f"dimension_{c}" for c in range(array.shape[1])]
+    yield Made(f"vectors_{stem(path)}", [array], titles, {})
+
   return Source(f"vectors_{stem(path)}", make, [path])
-
-
-def _vector_views(path, words: vocab.Vocab, notes: Notes) -> Iterator[Made]:
-  table = vectors.read_vectors(path)
-  array, known = table.select(words.words)
-  notes["vectors outside the vocabulary"] += len(table) - int(known.sum())
-  titles = [f"dimension_{c}" for c in range(array.shape[1])]
-  yield Made(f"vectors_{stem(path)}", [array], titles, {})
 
 
 def _read_matrix(path: files.Path) -> Csr:

@@ -184,16 +184,7 @@ def score(model: Model, query: PaddedQuery) -> jax.Array:
 
 
 def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
-  """The log-ratio of rows that are not in the table, such as sentences.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-    rows: feature counts, fields [s, m].
-
-  Returns:
-    Scores, [s].
-  """
+  """The log-ratio of rows that are not in the table, such as sentences, [s]."""
   rows = clean_rows(rows, model.prior.zero.shape[0])
   values = conjugate.transform(model.prior, rows.indices, rows.counts)
   every = jnp.arange(model.prior.zero.shape[0])
@@ -247,15 +238,10 @@ def contributions(
 
 
 def rationale(model: Model, query: PaddedQuery) -> jax.Array:
-  """Score that each feature adds where it is present (once, unless binary).
+  """Score that each feature adds where it is present, [F].
 
-  Args:
-    model: from `fit`.
-    query: the query.
-
-  Returns:
-    Weights, [F]; in the Bernoulli form the vector that the binary features
-    are multiplied with.
+  It adds it once, unless it is binary. In the Bernoulli form it is the vector
+  that the binary features are multiplied with.
   """
   features = jnp.arange(model.prior.zero.shape[0])
   one = jnp.ones(len(features), model.bases.dtype)

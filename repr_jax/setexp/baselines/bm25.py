@@ -146,16 +146,7 @@ def score_features(
 
 @chosen_products
 def score_rows(index: Index, query: PaddedQuery, rows: Rows) -> jax.Array:
-  """Scores rows that are not in the index, such as sentences.
-
-  Args:
-    index: from `fit`.
-    query: the query.
-    rows: feature counts, fields [s, m].
-
-  Returns:
-    Scores, [s]; a row without features gets 0.
-  """
+  """Scores [s] of rows outside the index; 0 for one without features."""
   _, total = query_counts(query, index.idf.shape[0])
   rows = weigh(index, rows)
   return jnp.sum(rows.counts * total[rows.indices], axis=-1)

@@ -175,16 +175,7 @@ def query_vector(model: Model, query: PaddedQuery) -> jax.Array:
 
 @chosen_products
 def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
-  """Scores rows that are not in the table, such as sentences.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-    rows: feature counts, fields [s, m].
-
-  Returns:
-    Cosines, [s].
-  """
+  """Cosines [s] of rows that are not in the table, such as sentences."""
   latent, _ = _unit(project(model, rows))
   cosines = latent @ query_vector(model, query)
   crowded = jax.lax.cond(
@@ -248,15 +239,7 @@ def contributions(
 
 @chosen_products
 def rationale(model: Model, query: PaddedQuery) -> jax.Array:
-  """How far each feature lies in the query's direction.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-
-  Returns:
-    P[i] . q, [F]: the score that a unit of the feature's weight adds.
-  """
+  """P[i] . q, [F]: the score that a unit of a feature's weight adds."""
   return model.projection @ query_vector(model, query)
 
 

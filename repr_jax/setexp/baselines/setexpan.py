@@ -204,15 +204,9 @@ def score(model: Model, query: PaddedQuery) -> jax.Array:
 
 
 def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
-  """Similarity of rows outside the table to the set that the query grew to.
+  """Mean similarities [s] of rows to the set that the query grew to.
 
-  Args:
-    model: from `fit`.
-    query: the query.
-    rows: context counts, fields [s, m].
-
-  Returns:
-    Mean similarities on the last round's features, [s].
+  They are those on the features of the last round.
   """
   last = _expand(model, query, jnp.int32(-1))
   rows = clean_rows(rows, model.idf.shape[0])

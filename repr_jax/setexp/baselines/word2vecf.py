@@ -236,16 +236,7 @@ def score(model: Model, query: PaddedQuery) -> jax.Array:
 
 @chosen_products
 def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
-  """Scores rows that are not in the table, such as sentences.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-    rows: feature counts, fields [s, m].
-
-  Returns:
-    Scores, [s].
-  """
+  """Scores [s] of rows that are not in the table, such as sentences."""
   return _score(model, query, jax.vmap(lambda x: fold_in(model, x))(rows))
 
 
@@ -291,15 +282,7 @@ def contributions(
 
 @chosen_products
 def rationale(model: Model, query: PaddedQuery) -> jax.Array:
-  """How much each context goes with the query's vectors, u_c . mean v_q.
-
-  Args:
-    model: from `fit`.
-    query: the query.
-
-  Returns:
-    Weights of all features, [F].
-  """
+  """How much each context goes with the query, u_c . mean v_q, [F]."""
   members, weights = member_vectors(query, model.entities), query.weights
   mean = weights @ members / jnp.maximum(jnp.sum(jnp.abs(weights)), 1e-30)
   return model.contexts @ mean

@@ -31,6 +31,11 @@ def test_markdown_has_bold_winners_and_escapes_bars():
   ]
 
 
+def test_marks_of_the_caller_are_kept():
+  text = tables.to_text(["a", "b"], [["x", 1]], marked=[(0, 1)])
+  assert text.split("\n")[1].endswith("1*")
+
+
 def test_a_short_row_ends_in_a_remark_that_widens_nothing():
   rows = [["case", "ours", 1.0], ["case", "failed: " + "x" * 60]]
   first, one, remark = tables.to_text(["a", "b", "c"], rows).split("\n")
