@@ -24,6 +24,8 @@ from repr_jax.kb import (
 )
 from repr_jax.kb.rule_check import RuleCheck
 
+pytestmark = pytest.mark.long  # edges, which compile much
+
 _KEY = jax.random.key(0)
 _KEYS = jax.random.split(_KEY, 2)
 

@@ -28,6 +28,8 @@ from repr_jax.linking import (
 )
 from repr_jax.ops import topk
 
+pytestmark = pytest.mark.long  # edges, which compile much
+
 _CONFIG = disambiguation.Config(keep=2, hidden=4, iterations=3)
 
 
