@@ -49,6 +49,8 @@ def _check(model, params, rules, constraints):
   )
 
 
+# `certificates_test` proves the same of one start of each every day.
+@pytest.mark.long
 @pytest.mark.parametrize(("model", "kind"), CASES)
 def test_each_rule_holds_on_its_whole_region(model, kind):
   for seed in range(3):
