@@ -23,6 +23,12 @@ RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(12)]
 
 
+# Programs, where each operation would be compiled alone.
+_update = jax.jit(pair_training.update, static_argnums=0)
+_draw = jax.jit(pair_training.draw_pairs, static_argnames="kind")
+_train_pass = jax.jit(pair_training.train_pass, static_argnums=0)
+
+
 def _state(params, learning_rate=0.1, penalty=0.01):
   rates = jnp.float32(learning_rate), jnp.float32(penalty)
   return pair_training.SGDState(params, *rates)
@@ -47,10 +53,8 @@ def test_one_step_is_algorithm_2(kind):
   facts = _facts()[:1]
   known = negatives.known_facts(facts, 12, 3)
   params = scores.init_params("A", jax.random.key(0), 12, 3, 4, 0.5)
-  pairs = pair_training.draw_pairs(
-    known, jnp.asarray(facts), jax.random.key(1), kind
-  )
-  got = pair_training.update(config, None, _state(params), pairs)[0].params
+  pairs = _draw(known, jnp.asarray(facts), jax.random.key(1), kind)
+  got = _update(config, None, _state(params), pairs)[0].params
   e, r = (np.asarray(x, np.float64).copy() for x in params)
   h, k, t = facts[0]
   if kind == "any":
@@ -88,20 +92,18 @@ def test_a_batch_stays_until_all_its_steps_are_made():
   known = negatives.known_facts(np.asarray(facts), 12, 3)
   params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
   key = jax.random.key(3)
-  got, _ = pair_training.train_pass(
-    config, None, known, facts, _state(params), key
-  )
+  got, _ = _train_pass(config, None, known, facts, _state(params), key)
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, 5)
   want = _state(params)
   for i, draw in enumerate(jax.random.split(draw_key, 3)):
     ids = order[(2 * i + np.arange(2)) % 5]
-    pairs = pair_training.draw_pairs(known, jnp.tile(facts[ids], (3, 1)), draw)
+    pairs = _draw(known, jnp.tile(facts[ids], (3, 1)), draw)
     for j in range(3):
       part = jax.tree.map(lambda x, j=j: x[..., 2 * j : 2 * j + 2], pairs)
       if i == 2:
         part = part._replace(valid=part.valid & jnp.array([True, False]))
-      want, _ = pair_training.update(config, None, want, part)
+      want, _ = _update(config, None, want, part)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, want
   )
@@ -154,16 +156,12 @@ def test_untouched_rows_stay_and_left_out_pairs_do_nothing():
   facts = _facts()[:3]
   known = negatives.known_facts(facts, 12, 3)
   params = scores.init_params("T", jax.random.key(0), 12, 3, 4)
-  pairs = pair_training.draw_pairs(
-    known, jnp.asarray(facts), jax.random.key(0), "corrupt"
-  )
-  got = pair_training.update(config, None, _state(params), pairs)[0].params
+  pairs = _draw(known, jnp.asarray(facts), jax.random.key(0), "corrupt")
+  got = _update(config, None, _state(params), pairs)[0].params
   rest = np.setdiff1d(np.arange(12), pairs.entities)
   np.testing.assert_array_equal(got.entities[rest], params.entities[rest])
   none = pairs._replace(valid=jnp.zeros(3, bool))
-  got, loss = pair_training.update(
-    config, None, _state(params, penalty=0.0), none
-  )
+  got, loss = _update(config, None, _state(params, penalty=0.0), none)
   np.testing.assert_array_equal(got.params.entities, params.entities)
   np.testing.assert_array_equal(got.params.relations, params.relations)
   assert loss == 0
@@ -176,18 +174,16 @@ def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
   known = negatives.known_facts(np.asarray(facts), 12, 3)
   params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
   key = jax.random.key(5)
-  got, loss = pair_training.train_pass(
-    config, None, known, facts, _state(params), key
-  )
+  got, loss = _train_pass(config, None, known, facts, _state(params), key)
   order_key, draw_key = jax.random.split(key)
   order = jnp.resize(shuffle.random_order(order_key, 5), (8,))
-  pairs = pair_training.draw_pairs(known, facts[order], draw_key)
+  pairs = _draw(known, facts[order], draw_key)
   assert pairs.valid.all()
   state, losses = _state(params), []
   for count, start in ((4, 0), (1, 4)):
     part = jax.tree.map(lambda x, i=start: x[..., i : i + 4], pairs)
     part = part._replace(valid=jnp.arange(4) < count)
-    state, one = pair_training.update(config, None, state, part)
+    state, one = _update(config, None, state, part)
     losses.append(float(one))
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, state
@@ -195,7 +191,7 @@ def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
   np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-6)
   # The padding counts a fact twice where it is not left out.
   full = jax.tree.map(lambda x: x[..., 4:], pairs)
-  twice, _ = pair_training.update(config, None, state, full)
+  twice, _ = _update(config, None, state, full)
   assert (
     float(jnp.abs(twice.params.entities - got.params.entities).max()) > 1e-4
   )
@@ -218,18 +214,18 @@ def test_gradients_taken_once_are_a_plain_step_of_both_tables():
   facts = _facts()[:5]
   known = negatives.known_facts(facts, 12, 3)
   params = scores.init_params("B", jax.random.key(0), 12, 3, 4, 0.5)
-  pairs = pair_training.draw_pairs(known, jnp.asarray(facts), jax.random.key(1))
+  pairs = _draw(known, jnp.asarray(facts), jax.random.key(1))
 
   def loss(entities):
     rows = params.relations[pairs.relations], entities[pairs.entities]
     return pair_training._loss(config, pairs, *rows)
 
   state = _state(params, penalty=0.0)
-  moved = pair_training.update(config, None, state, pairs)[0].params
+  moved = _update(config, None, state, pairs)[0].params
   expected = params.entities - 0.1 * jax.jit(jax.grad(loss))(params.entities)
   np.testing.assert_allclose(moved.entities, expected, atol=1e-6)
   twice = dataclasses.replace(config, gradients="twice")
-  other = pair_training.update(twice, None, state, pairs)[0].params
+  other = _update(twice, None, state, pairs)[0].params
   np.testing.assert_allclose(moved.relations, other.relations, atol=1e-6)
   assert np.abs(moved.entities - other.entities).max() > 1e-4
   with pytest.raises(InputError, match="once"):
