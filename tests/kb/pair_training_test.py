@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import kb
 from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import (
@@ -15,7 +16,6 @@ from repr_jax.kb import (
   rule_check,
   rule_compiler,
   rule_start,
-  scores,
 )
 from repr_jax.ops import shuffle
 
@@ -52,7 +52,7 @@ def test_one_step_is_algorithm_2(kind):
   config = _config("A", 1, kind)
   facts = _facts()[:1]
   known = negatives.known_facts(facts, 12, 3)
-  params = scores.init_params("A", jax.random.key(0), 12, 3, 4, 0.5)
+  params = kb.init_params("A", jax.random.key(0), 12, 3, 4, 0.5)
   pairs = _draw(known, jnp.asarray(facts), jax.random.key(1), kind)
   got = _update(config, None, _state(params), pairs)[0].params
   e, r = (np.asarray(x, np.float64).copy() for x in params)
@@ -90,7 +90,7 @@ def test_a_batch_stays_until_all_its_steps_are_made():
   config = _config("B", 2, steps=3)
   facts = jnp.asarray(_facts()[:5])  # the last batch has one fact
   known = negatives.known_facts(np.asarray(facts), 12, 3)
-  params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
+  params = kb.init_params("B", jax.random.key(0), 12, 3, 4)
   key = jax.random.key(3)
   got, _ = _train_pass(config, None, known, facts, _state(params), key)
   order_key, draw_key = jax.random.split(key)
@@ -123,7 +123,7 @@ def test_rules_hold_after_training_and_nothing_compiles_again(model):
   compiled = rule_compiler.compile_rules(model, rules, RELATIONS, ENTITIES)
   params = rule_start.checked_start(
     compiled,
-    scores.init_params(model, jax.random.key(0), 12, 3, 5, 0.3),
+    kb.init_params(model, jax.random.key(0), 12, 3, 5, 0.3),
     rules,
     RELATIONS,
     ENTITIES,
@@ -155,7 +155,7 @@ def test_untouched_rows_stay_and_left_out_pairs_do_nothing():
   config = _config("T", 3, "corrupt")
   facts = _facts()[:3]
   known = negatives.known_facts(facts, 12, 3)
-  params = scores.init_params("T", jax.random.key(0), 12, 3, 4)
+  params = kb.init_params("T", jax.random.key(0), 12, 3, 4)
   pairs = _draw(known, jnp.asarray(facts), jax.random.key(0), "corrupt")
   got = _update(config, None, _state(params), pairs)[0].params
   rest = np.setdiff1d(np.arange(12), pairs.entities)
@@ -172,7 +172,7 @@ def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
   config = _config("B", 4)
   facts = jnp.asarray(_facts()[:5])
   known = negatives.known_facts(np.asarray(facts), 12, 3)
-  params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
+  params = kb.init_params("B", jax.random.key(0), 12, 3, 4)
   key = jax.random.key(5)
   got, loss = _train_pass(config, None, known, facts, _state(params), key)
   order_key, draw_key = jax.random.split(key)
@@ -213,7 +213,7 @@ def test_gradients_taken_once_are_a_plain_step_of_both_tables():
   config = dataclasses.replace(_config("B", 5), gradients="once")
   facts = _facts()[:5]
   known = negatives.known_facts(facts, 12, 3)
-  params = scores.init_params("B", jax.random.key(0), 12, 3, 4, 0.5)
+  params = kb.init_params("B", jax.random.key(0), 12, 3, 4, 0.5)
   pairs = _draw(known, jnp.asarray(facts), jax.random.key(1))
 
   def loss(entities):
