@@ -215,7 +215,7 @@ def _known_inputs(
   chances: np.ndarray,
   scores: np.ndarray,
 ) -> np.ndarray:
-  """What tells whether an entity is a candidate; 0 without candidates, [n, k].
+  """Features that tell whether an entity is a candidate; 0 without any, [n, k].
 
   Args:
     features: of the candidates of each mention, [candidates, f].

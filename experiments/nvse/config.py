@@ -392,18 +392,6 @@ class Config(BaselineConfig):
     "Add queries with negative members from overlapping gold sets.",
     only=_EVALUATE,
   )
-  judge_queries: int = config.flag(
-    20,
-    "Gold queries on the page for judges.",
-    minimum=1,
-    only={"mode": "judge"},
-  )
-  answers: tuple[str, ...] = config.flag(
-    (),
-    "Files that the page for judges saved. Writes them as judged queries to "
-    "judge/ in --workdir, and no page.",
-    only={"mode": "judge"},
-  )
   export: str | None = config.flag(
     None, "Directory; by default export/ in --workdir.", only={"mode": "export"}
   )

@@ -244,13 +244,8 @@ def score_entities(
     )
 
   kinds = [by_features, by_gaussian, by_cosine]
-  used = jnp.stack(
-    [
-      ranking.scores[0] != 0,
-      jnp.any(ranking.scores[GAUSSIAN] != 0),
-      ranking.scores[-1] != 0,
-    ]
-  )
+  some = ranking.scores != 0
+  used = jnp.stack([some[0], some[GAUSSIAN].any(), some[-1]])
 
   def mixed():
     nothing = jnp.zeros(model.side.constants.shape[1], model.side.xi.dtype)

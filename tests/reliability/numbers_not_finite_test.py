@@ -55,7 +55,7 @@ def _shows(result: Any) -> bool:
 
 
 def _outcomes(case: Case) -> Iterator[str]:
-  """What went wrong with a case, if anything."""
+  """Faults of a case, if any."""
   if _shows(case.run(**case.slots)):
     yield "sound numbers are taken for bad ones"
   for slot in case.slots:
