@@ -286,20 +286,21 @@ COMPLEX = ScoreModel(
 )
 
 
-def _meet(a, b, c, d, known):
+def _meet(matrices, known):
   """(p, q) (a, b; c, d) of each pair of numbers."""
+  a, b, c, d = matrices
   p, q = jnp.split(known, 2)
   return Query(jnp.concatenate([a * p + c * q, b * p + d * q]), _zero(known))
 
 
 def _meet_turned(relation, tail):
   a, b, c, d = jnp.split(relation, 4)
-  return _meet(a, c, b, d, tail)
+  return _meet((a, c, b, d), tail)
 
 
 BLOCKS = ScoreModel(
   "blocks",
-  lambda relation, head: _meet(*jnp.split(relation, 4), head),
+  lambda relation, head: _meet(jnp.split(relation, 4), head),
   _meet_turned,
   relation_size=_pairs,
   moduli=_moduli,

@@ -40,8 +40,8 @@ def test_blocks_hold_complex_and_are_held_by_r():
   for side in ("heads", "tails"):
     score_all = getattr(kb, f"score_all_{side}")
     np.testing.assert_allclose(
-      score_all("blocks", row, x, np.stack([y, x])),
-      score_all("R", matrix.ravel(), x, np.stack([y, x])),
+      score_all("blocks", row[None], x[None], np.stack([y, x])),
+      score_all("R", matrix.reshape(1, -1), x[None], np.stack([y, x])),
       rtol=1e-5,
     )
   with pytest.raises(InputError, match="blocks takes an even dim"):

@@ -25,6 +25,9 @@ def _reference(model, r, e, f):
     k = e.size // 2
     r, e, f = (x[:k] + 1j * x[k:] for x in (r, e, f))
     return np.real(np.sum(r * e * np.conj(f)))
+  if model == "blocks":
+    matrices = r.reshape(2, 2, -1)
+    return np.einsum("pqi,pi,qi", matrices, e.reshape(2, -1), f.reshape(2, -1))
   r1, r2 = r[: e.size], r[e.size :]
   linear = r1 @ e + r2 @ f
   near = -np.sum((r1 - e) ** 2) - np.sum((r2 - f) ** 2)
