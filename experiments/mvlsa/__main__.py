@@ -1,7 +1,8 @@
 """Multiview LSA: word vectors from many views of words (thesis chapter 3).
 
+python -m experiments.mvlsa --text=news.txt --workdir=runs/news
 python -m experiments.mvlsa --wordnet=synset,hypernym,gloss --workdir=runs/wn
-python -m experiments.mvlsa --preset=mvlsa_quality
+python -m experiments.mvlsa --preset=mvlsa_vectors --vectors=glove.txt
 
 Views come from text, bitext, dependency trees, WordNet, tables of counts and
 other systems' vectors; they are counted once into --store and reused by every

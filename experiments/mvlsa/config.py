@@ -86,8 +86,10 @@ class Config:
   )  # fmt: skip
   spelling: bool = flag(
     True, "Add to views of --text one of what character n-grams predict of the "
-    "vectors that all other views give; in memory without --mesh only.",
-    only={**_WORDS, "method": "memory", "text": GIVEN},
+    "vectors that all other views give; in memory without --mesh only, and not "
+    "where --study leaves views out.",
+    only={**_WORDS, "study": ("fit", *SWEEPS, "comparison"),
+          "method": "memory", "text": GIVEN},
   )  # fmt: skip
   columns: int = flag(
     20_000, "Most frequent words that are columns of text views.", minimum=1,
@@ -319,6 +321,7 @@ class Config:
   def spelled(self) -> bool:
     """Whether the fit has a view of spelling."""
     whole = self.method == "memory" and not self.mesh
+    whole = whole and self.study not in ("ablation", "price")
     return self.spelling and bool(self.text) and whole
 
   def weighting(self, group: str) -> Weighting:

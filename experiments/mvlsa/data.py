@@ -141,7 +141,8 @@ def sources(config: Config, text: Sequence[str]) -> list[Source]:
   """
   made: list[Source] = []
   if text:
-    behind, ahead = (max([x, *config.windows]) for x in _distances(config))
+    behind = max([config.offsets, *config.windows])
+    ahead = max([config.ahead, *config.windows])
     if behind or ahead:
       made.append(
         text_source(text, offsets=behind, ahead=ahead, columns=config.columns)
@@ -213,10 +214,10 @@ def choose(
     part: rows that this process reads; None for all.
   """
   kept = _without(counted, config.drop_views)
-  behind, ahead = _distances(config)
+  sides = (("text_behind_", config.offsets), ("text_ahead_", config.ahead))
   far = {
     view.name
-    for name, most in (("text_behind_", behind), ("text_ahead_", ahead))
+    for name, most in sides
     for view in kept
     if view.name.startswith(name) and int(view.name[len(name) :]) > most
   }
@@ -235,11 +236,6 @@ def choose(
       " lower --min_rows"
     )
   return _fitting(large, seen, part)
-
-
-def _distances(config: Config) -> tuple[int, int]:
-  """How many preceding and following words have views of their own."""
-  return config.offsets, config.ahead
 
 
 def _is_constant(

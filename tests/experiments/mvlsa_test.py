@@ -283,7 +283,8 @@ def test_windows_are_symmetric_whatever_offsets_have_views(world):
 def test_spelling_goes_with_text_in_memory(config):
   text = dataclasses.replace(config, spelling=True)
   assert text.spelled
-  for change in ({"text": ()}, {"mesh": "rows:2"}, {"method": "stream"}):
+  changes = {"text": (), "mesh": "rows:2", "method": "stream", "study": "price"}
+  for change in ({name: value} for name, value in changes.items()):
     assert not dataclasses.replace(text, **change).spelled
 
 
