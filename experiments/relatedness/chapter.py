@@ -142,7 +142,7 @@ def _claims(gaps) -> list[report.Claim]:
   ]
 
 
-def _charts(gaps) -> list[report.Forest | report.Lines]:
+def _charts(gaps) -> list[report.Forest]:
   """The gains that the claims are about."""
   points = [
     report.Point(
