@@ -417,11 +417,11 @@ def load(
     for entity, number in own.items():
       counts[entity] = counts.get(entity, 0) + number
   given = [entity_base.read_entities(x) for x in (kb, add_entities) if x]
-  own = _filled(itertools.chain(*given), typical)
-  entities = own
+  mine = _filled(itertools.chain(*given), typical)
+  entities = mine
   if not kb:
-    entities = entity_base.read_entities(root / "entities.jsonl.gz") + own
-  names = {form for x in own for form in (x.name, *x.aliases)}
+    entities = entity_base.read_entities(root / "entities.jsonl.gz") + mine
+  names = {form for x in mine for form in (x.name, *x.aliases)}
   small = tuple(sorted(x for x in names if not x[:1].isupper()))
   links = candidate_features.Links(mentions, counts)
   base = entity_base.build_base(entities, links)
