@@ -30,12 +30,14 @@ from repr_jax.linking import candidate_graph, context_kinds
 
 TOP = 30  # candidates of a mention
 GROUPS = ("prior", "name", "document", "context", "graph")
-# What tells whether the entity is a candidate at all, by kind: features of the
-# best candidate, its score, its log probability, and a constant.
+# What tells whether the entity is a candidate at all, by kind: how the best
+# candidate's names fit the mention, the number of candidates, the best score
+# and its log probability, and a constant. Training links and counts of links
+# are left out: they hold less in texts of other kinds.
 _KNOWN_FEATURES = tuple(
-  (place, "alias" if place in candidate_features.BY_LINKS else group)
-  for place, group in enumerate(candidate_features.GROUPS)
-  if "popularity" not in candidate_features.NAMES[place]
+  (place, "candidates" if "candidate" in name else "name")
+  for place, name in enumerate(candidate_features.NAMES)
+  if candidate_features.GROUPS[place] == "name"
 )
 _KNOWN_KINDS = (*(x for _, x in _KNOWN_FEATURES), "score", "score", "usual")
 KNOWN_GROUPS = tuple(dict.fromkeys(_KNOWN_KINDS))
@@ -415,11 +417,11 @@ def load(
     for entity, number in own.items():
       counts[entity] = counts.get(entity, 0) + number
   given = [entity_base.read_entities(x) for x in (kb, add_entities) if x]
-  own = _filled(itertools.chain(*given), typical)
-  entities = own
+  mine = _filled(itertools.chain(*given), typical)
+  entities = mine
   if not kb:
-    entities = entity_base.read_entities(root / "entities.jsonl.gz") + own
-  names = {form for x in own for form in (x.name, *x.aliases)}
+    entities = entity_base.read_entities(root / "entities.jsonl.gz") + mine
+  names = {form for x in mine for form in (x.name, *x.aliases)}
   small = tuple(sorted(x for x in names if not x[:1].isupper()))
   links = candidate_features.Links(mentions, counts)
   base = entity_base.build_base(entities, links)

@@ -22,6 +22,7 @@ from repr_jax.errors import InputError
 from repr_jax.evaluation import calibration
 
 _FOLDS = 6  # of training documents, linked with titles of the others
+_SLACK = 0.003  # of F1
 _THRESHOLDS = tuple(np.round(np.arange(0, 1, 0.05), 2).tolist())
 
 
@@ -100,11 +101,11 @@ def evaluate(
     The table of figures, and that of errors by kind.
   """
   splits = {name: answered.splits[name].documents for name in ladder.SPLITS}
-  known = _fit_known(answered, given, source)
-  make = functools.partial(_model, answered, source, given.titles, known)
+  fitted = _fit_known(answered, given, source)
+  make = functools.partial(_model, answered, source, given.titles, fitted)
   small = make(splits["train"])
   chosen, *_ = _scores(small, given.tuning)
-  threshold = max(_THRESHOLDS, key=lambda t: _f1(chosen, t)[0])
+  threshold = choose_threshold(chosen)
   progress.say(f"ned: answers below {threshold} are NIL (chosen on testa)")
   base = make(splits["train"] + splits["testa"])
   whole = make([x for name in ladder.SPLITS for x in splits[name]])
@@ -154,6 +155,20 @@ def evaluate(
       ["test", *error_counts(np.zeros((0, 4)), 0.0)], errors,
     ),
   ]  # fmt: skip
+
+
+def choose_threshold(scores: np.ndarray) -> float:
+  """The smallest threshold whose F1 is close to the best.
+
+  The best threshold of calibrated probabilities is half of the F1 that is
+  reached, so that texts with less coverage need a smaller one.
+
+  Args:
+    scores: as for `error_counts`.
+  """
+  values = [_f1(scores, t)[0] for t in _THRESHOLDS]
+  close = max(values) - _SLACK
+  return next(t for t, f1 in zip(_THRESHOLDS, values) if f1 >= close)
 
 
 def error_counts(scores: np.ndarray, threshold: float) -> dict[str, int]:

@@ -288,6 +288,17 @@ def test_f1_with_nil_by_hand():
   assert right == pytest.approx(2 / 4)
 
 
+def test_the_threshold_is_the_smallest_that_is_close_to_the_best():
+  p = np.linspace(0, 1, 2001)
+  right = np.arange(2001) % 1000 < 1000 * p  # calibrated
+  scores = np.stack([p, right, right | (np.arange(2001) % 2 == 0)], axis=1)
+  values = [open_linking._f1(scores, t)[0] for t in open_linking._THRESHOLDS]
+  chosen = open_linking.choose_threshold(scores)
+  place = open_linking._THRESHOLDS.index(chosen)
+  assert values[place] >= max(values) - 0.003
+  assert place and values[place - 1] < max(values) - 0.003
+
+
 def test_errors_by_kind_are_counted_once():
   # probability, right, linked, covered
   scores = np.array(
