@@ -70,7 +70,7 @@ def elkb(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
       jax.eval_shape(optimizer.init, params),
     )
     start = candidate_training.CandidateState(
-      params, memory, shape(()), shape(())
+      params, memory, shape(()), shape(()), shape(())
     )
     train = functools.partial(
       candidate_training.train.lower,

@@ -57,6 +57,7 @@ def test_no_door_has_two_rows():
   assert sum(len(table.DOORS) for table in _TABLES) == len(DOORS)
 
 
+@pytest.mark.long  # each has shapes of its own to compile for
 @pytest.mark.parametrize("name", _TOP)
 def test_the_example_of_the_docstring_runs(name):
   checks.example(name, _function(name))

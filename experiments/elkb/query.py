@@ -59,7 +59,11 @@ def _find(name: str, table: dict[str, int]) -> int | None:
 
 def _unknown(what: str, name: str, table: dict[str, int]) -> errors.InputError:
   plain = rule_files.unquote(name)
-  close = difflib.get_close_matches(plain, list(table)[:_COMPARED], n=3)
+  names = list(table)[:_COMPARED]
+  close = difflib.get_close_matches(plain, names, n=3)
+  part = plain.casefold()
+  holding = (x for x in names if part in x.casefold() and x not in close)
+  close += itertools.islice(holding, 3 - len(close))
   some = ", ".join(itertools.islice(table, _NAMED))
   some += ", ..." * (len(table) > _NAMED)
   hint = f"did you mean {', '.join(close)}?" if close else f"known: {some}"

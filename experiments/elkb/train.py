@@ -118,7 +118,8 @@ def prepare(
     count, kind = len(facts.given), "questions"
   if config.trainer == "candidate_softmax" and config.batch_size > count:
     raise errors.InputError(
-      f"--batch_size={config.batch_size} is larger than the {count} {kind}"
+      f"--batch_size={config.batch_size} is larger than the {count} {kind}: "
+      f"give --batch_size={max(1, min(count // 5, 100))}, say"
     )
   params = scores.init_params(
     config.score_model,

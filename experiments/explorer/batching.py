@@ -46,21 +46,14 @@ class Counts(NamedTuple):
 class Batcher:
   """A thread that answers jobs; `submit` from an event loop."""
 
-  def __init__(
-    self,
-    max_batch: int = 64,
-    max_waiting: int = 512,
-    sizes: Sequence[int] = (),
-  ):
+  def __init__(self, max_batch: int = 32, max_waiting: int = 512):
     """Starts the thread.
 
     Args:
       max_batch: jobs in one call at most.
       max_waiting: jobs that may wait; more are refused.
-      sizes: numbers of jobs that calls are padded to, rising; see `fill`.
     """
     self._max_batch = max_batch
-    self._sizes = tuple(sizes)
     self._max_waiting = max_waiting
     self._jobs: collections.deque[tuple[Job, asyncio.Future]] = (
       collections.deque()
@@ -113,9 +106,6 @@ class Batcher:
           job = self._jobs.popleft()
           (taken if job[0].kind == first[0].kind else kept).append(job)
         self._jobs.extendleft(reversed(kept))
-        size = fill(len(taken), self._sizes)
-        self._jobs.extendleft(reversed(taken[size:]))
-        del taken[size:]
       old = self.counts
       self.counts = Counts(
         old.requests + len(taken),
@@ -144,27 +134,6 @@ class Batcher:
       loop = futures[0].get_loop()
       if not loop.is_closed():
         loop.call_soon_threadsafe(_deliver, futures, answers, error)
-
-
-def fill(waiting: int, sizes: Sequence[int]) -> int:
-  """How many of the waiting jobs to take, so that little of a call is padding.
-
-  >>> from experiments.explorer import batching
-  >>> batching.fill(33, (1, 8, 32, 64)), batching.fill(60, (1, 8, 32, 64))
-  (32, 60)
-
-  Args:
-    waiting: jobs, 1 or more.
-    sizes: numbers that calls are padded to, rising.
-
-  Returns:
-    All, unless more than a quarter of the call were padding and half of it,
-    or more, fills a smaller call.
-  """
-  smaller = max((x for x in sizes if x <= waiting), default=waiting)
-  larger = min((x for x in sizes if x >= waiting), default=waiting)
-  padded = 4 * waiting < 3 * larger
-  return smaller if padded and 2 * smaller >= larger else waiting
 
 
 def _deliver(

@@ -24,8 +24,10 @@ from repr_jax.setexp.autoencoder import bm25_weights
 from repr_jax.setexp.query import Query, best, exclude
 from repr_jax.setexp.rows import padded_length
 
-MAX_BATCH = 64  # Queries in one call.
-BATCHES = (1, 8, 32, MAX_BATCH)  # Numbers of queries that calls are padded to.
+# Queries in one call. With 64, weights of 100,000 features outgrow the cache,
+# and each query takes a third longer.
+MAX_BATCH = 32
+_BATCHES = (1, 8, MAX_BATCH)
 _ENTRIES = 2048  # Feature counts of a query; larger queries are ranked alone.
 _WIDTH = 128  # Features of a sentence; longer ones are scored apart.
 _CELLS = 32768  # Sentences in one call times their width.
@@ -253,7 +255,7 @@ class Ranker:
     partial = functools.partial
     tasks: list[Callable[[], Any]] = [
       partial(self._expand, self.ranking, [query] * size, _ENTRIES, k)
-      for size in BATCHES
+      for size in _BATCHES
     ]
     tasks += [
       partial(self._expand, self.ranking, [query], self._entries, k),
@@ -310,7 +312,7 @@ class Ranker:
     padded = setexp.pad_queries(
       self.model,
       queries,
-      size=next(n for n in BATCHES if n >= len(queries)),
+      size=next(n for n in _BATCHES if n >= len(queries)),
       members=self._width,
       entries=entries,
     )

@@ -60,7 +60,7 @@ def run(
   answering = answers.Answers(fitted)
   before = counted()
   say(f"{before} programs are ready after {time.monotonic() - began:.1f} s")
-  batcher = batching.Batcher(ranker.MAX_BATCH, sizes=ranker.BATCHES)
+  batcher = batching.Batcher(ranker.MAX_BATCH)
   application = app.build(
     answering,
     batcher,

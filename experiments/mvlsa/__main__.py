@@ -46,6 +46,10 @@ VMAP_OVER = (
   "agreement_power", "balance", "eigenvalue_power", "k",
 )  # fmt: skip
 _VOLATILE = ("store", "mesh")
+_LEGEND = (
+  "In brackets: the thesis. Star or bold: the best system, and those less than "
+  "the MRDS below it. \N{DAGGER}: a gain of at least the MRDS."
+)
 
 configs.define(Config)
 
@@ -75,12 +79,15 @@ def tabulate(
       name = f"{cell['system']}, {cell['set']}"
       run.row(name, "x 100", cell["value"], thesis=cell["thesis"])
   header, rows, marked = evaluation.grid(cells)
+  if len(study.systems) < 2:
+    marked = set()
   columns = [tables.Column(name, align="right") for name in header]
   columns[0] = tables.Column(header[0])
   with files.atomic_write(run.directory / "table.md") as out:
     out.write(tables.to_markdown(columns, rows, marked=marked) + "\n")
-    out.writelines(f"\n{note}\n" for note in study.notes)
+    out.writelines(f"\n{note}\n" for note in [*study.notes, _LEGEND])
   print(tables.to_text(columns, rows, marked=marked))
+  print(_LEGEND)
   if study.tests:
     _tabulate_tests(run, study)
 

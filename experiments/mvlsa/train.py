@@ -70,6 +70,14 @@ class Problem:
       return None
     return weights.labels(self.development, self.index)
 
+  @functools.cached_property
+  def grams(self) -> Any:
+    """Character n-grams that words share; None without a view of spelling."""
+    if not self.config.spelled:
+      return None
+    features = spelling.ngram_features(self.data.words.words)
+    return features if features.nnz else None
+
   def score(self, vectors: np.ndarray) -> dict[str, similarity.Result]:
     """Results of vectors [n, d] of the vocabulary on every set."""
     return evaluate.evaluate(vectors, self.index, self.sets)
@@ -155,7 +163,7 @@ def factors(
       problem.held[key] = factor
       problem.report(f"factor of {view.name}")
     made[view.name] = problem.held[key]
-  if config.spelling and views is problem.data.views:
+  if problem.grams is not None and views is problem.data.views:
     whole = (SPELLING, *made, str(config))
     if whole not in problem.held:
       problem.held[whole] = _spelling(problem, config, made)
@@ -251,7 +259,9 @@ def shares(fitted: multiview.MVLSA, names: Sequence[str]) -> dict[str, float]:
 def names(problem: Problem) -> list[str]:
   """The views of the run's fit."""
   known = [view.name for view in problem.data.views]
-  return weighted(known + [SPELLING] * problem.config.spelling, problem.config)
+  if problem.grams is not None:
+    known.append(SPELLING)
+  return weighted(known, problem.config)
 
 
 def weighted(names: Iterable[str], config: Config) -> list[str]:
@@ -264,9 +274,8 @@ def _spelling(problem: Problem, config: Config, made: Factors) -> ViewFactor:
   """Factors of what spelling predicts of the other views' vectors."""
   fitted = fit(made, config, problem.labels)
   targets = ops.unit_rows(vectors(fitted, config)[:, :_PREDICTED])
-  grams = spelling.ngram_features(problem.data.words.words)
   predicted = multiview.predict_from_features(
-    ops.from_scipy(grams), targets, fitted.kept
+    ops.from_scipy(problem.grams), targets, fitted.kept
   )
   matrix = np.asarray(ops.unit_rows(predicted))
   columns = [f"dimension_{c}" for c in range(matrix.shape[1])]
@@ -309,7 +318,12 @@ def _row_weights(
   weights = []
   for view in views:
     if scipy.sparse.issparse(view.matrix):
-      totals = jnp.asarray(np.asarray(view.matrix.sum(axis=1)).reshape(-1, 1))
+      summed = host_views.of_rows(
+        lambda x: np.asarray(x.sum(axis=1)).reshape(-1, 1),
+        view.matrix,
+        data.own_part(config, view.matrix.shape[0]),
+      )
+      totals = jnp.asarray(summed)
       weights.append(
         np.asarray(multiview.row_weights(totals, config.row_power))
       )

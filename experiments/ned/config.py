@@ -108,7 +108,7 @@ class Config:
     100, "Numbers in a vector of --fields.", minimum=1, only=_FIELDS
   )
   model: str | None = config.flag(
-    None, "Directory linker/ of a run of the ladder.", only=_MODEL
+    None, "Work directory of a run of the ladder, or its linker/.", only=_MODEL
   )
   mentions: str | None = config.flag(
     None,
@@ -119,7 +119,8 @@ class Config:
     None,
     "Entities to link against, JSON lines with name, aliases, description, "
     "in_links; the model's own by default. Without in_links, an entity counts "
-    "as one of median popularity.",
+    "as one of median popularity. Names and aliases without a capital are "
+    "mentions wherever they stand.",
     only=_MODEL,
   )
   add_entities: str | None = config.flag(

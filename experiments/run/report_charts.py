@@ -73,7 +73,7 @@ def _compared(row: Mapping[str, Any]) -> str:
 def forest(chart: report.Forest) -> str:
   """A forest plot; differences are colored by the side of zero they are on."""
   low, high = _span(chart)
-  decimals = min(max(2 - math.floor(math.log10(high - low)), 0), 6)
+  decimals = min(max(3 - math.ceil(math.log10(high - low)), 0), 6)
   zero = None if chart.sides is None else _share(0, low, high)
   items = []
   for point in chart.points:

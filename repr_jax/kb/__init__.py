@@ -77,6 +77,7 @@ from repr_jax.kb.rule_compiler import Constraints, compile_rules
 from repr_jax.kb.rule_start import checked_start
 from repr_jax.kb.score_model import Query, ScoreModel
 from repr_jax.kb.score_models import (
+  BLOCKS,
   COMPLEX,
   DISTMULT,
   MODELS,
@@ -109,6 +110,7 @@ draw_pairs = jax.jit(pair_training.draw_pairs, static_argnames="kind")
 fit_logistic = jax.jit(combine.fit_logistic, static_argnames="steps")
 
 __all__ = [
+  "BLOCKS",
   "COMPLEX",
   "DISTMULT",
   "MODELS",

@@ -463,6 +463,15 @@ def _complex(row, size):
   return Fraction(0), _zeros(size), matrix, Fraction(0)
 
 
+def _blocks(row, size):
+  half = size // 2
+  matrix = {}
+  for place, value in enumerate(row):
+    part, i = divmod(place, half)
+    matrix[part // 2 * half + i, part % 2 * half + i] = value
+  return Fraction(0), _zeros(size), matrix, Fraction(0)
+
+
 _POLYNOMIALS = {
   "A": _linear(0, 0, 1),
   "B": _linear(1, 0, 1),
@@ -473,4 +482,5 @@ _POLYNOMIALS = {
   "R": _matrix,
   "distmult": _product,
   "complex": _complex,
+  "blocks": _blocks,
 }

@@ -3,15 +3,15 @@
 * Inter(r, s, t), r and s imply t: min of the antecedents is at most their
   mixture, so t >= lambda r + (1 - lambda) s suffices where a score is linear in
   its relation and entities are nonnegative (A, B, whose <e, f> cancels, R,
-  distmult, and the real parts of complex, with equal imaginary parts). The
-  distances of C, D and T are convex in the relation, so there
+  blocks, distmult, and the real parts of complex, with equal imaginary parts).
+  The distances of C, D and T are convex in the relation, so there
   t = lambda r + (1 - lambda) s suffices for entities of any sign.
 * Disj(r, s), never both: score(r) + score(s) <= 0, so that at most one is
-  positive. A, R, distmult and complex (real parts; opposite imaginary parts)
-  need r + s <= 0 on nonnegative entities. B has 2 <x, y> more: with
-  a = -(r1 + s1) and b = -(r2 + s2) the corners of the box ask for a, b >= 0
-  and a + b >= 2m. C, D and T score no fact above 0, so there the rule would
-  say nothing.
+  positive. A, R, blocks, distmult and complex (real parts; opposite
+  imaginary parts) need r + s <= 0 on nonnegative entities. B has 2 <x, y>
+  more: with a = -(r1 + s1) and b = -(r2 + s2) the corners of the box ask for
+  a, b >= 0 and a + b >= 2m. C, D and T score no fact above 0, so there the
+  rule would say nothing.
 * Transitivity is Path(r, r, r), and no model here holds it with a relation that
   says something. A: score u(x) + v(z) needs u(y) <= u(x) or v(y) <= v(z) for
   all x, y, z, so each y has the least u or the least v of all entities. T: with

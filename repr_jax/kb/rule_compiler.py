@@ -193,7 +193,7 @@ class _Builder:
     if slack and (conditions.two_sided or conditions.scaled):
       raise InputError(
         f"model {self.model.name} holds one-way rules without slack alone; the "
-        "models with slack are A, B, R, distmult and complex"
+        "models with slack are A, B, R, distmult, complex and blocks"
       )
     for a, b in edges:
       order.append(([(1, a), (-1, b)], [], slack))

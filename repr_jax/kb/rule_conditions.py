@@ -5,8 +5,8 @@ entity of a region, not only for the entities that were trained. For each
 built-in model and kind of rule this module has a function of the ids of the
 rule's arguments that returns sufficient conditions. They have four forms
 over *nodes*, which are halves r1, r2 of relations (A, B, C, D), a matrix and
-its transpose (R), real and imaginary parts (complex) or whole vectors (T,
-distmult):
+its transpose (R), real and imaginary parts (complex), the four numbers of
+2 x 2 matrices (blocks) or whole vectors (T, distmult):
 
   tie       node j = ratio * node i, or node = 0
   order     node a <= node b, or a <= b <= -a (two-sided, for C and D)
@@ -40,7 +40,13 @@ Conditions that differ from the thesis' text, with the reason:
   nonnegative (complex: real and imaginary part), r'_i >= r_i (complex: real
   parts, and equal imaginary ones) suffices, as Re x_i conj(y_i) =
   Re x_i Re y_i + Im x_i Im y_i >= 0. `order_block` chooses the numbers that
-  carry the order; the others keep their signs.
+  carry the order; the others keep their signs. All relations that one-way
+  rules connect have the same imaginary parts, so that one asymmetry has to
+  serve them all.
+* RelImp(r, r') for blocks: the matrices of r' are at least those of r in all
+  four numbers. complex is blocks with matrices (a, b; -b, a), where b' >= b and
+  -b' >= -b leave equality alone. Without that tie each relation keeps an
+  asymmetry of its own.
 * Path(r, s, t), which the thesis does not have: min of the antecedents is at
   most their mixture, so with a = t1 - lambda r1, b = -(lambda r2 +
   (1 - lambda) s1) and c = t2 - (1 - lambda) s2 model A needs a, b, c >= 0.
@@ -48,9 +54,9 @@ Conditions that differ from the thesis' text, with the reason:
   <c, z>: on the box the corners of each coordinate decide, and they ask for
   a, b, c >= 0, a + b >= lambda m, b + c >= (1 - lambda) m. Transitivity,
   Path(r, r, r), makes A's r1 and r2 zero: then r says nothing. Models whose
-  score is bilinear in y (R, distmult, complex) cannot hold a path without
-  bounds on y: doubling y doubles both antecedents and leaves the consequent,
-  so no y may make both positive.
+  score is bilinear in y (R, blocks, distmult, complex) cannot hold a path
+  without bounds on y: doubling y doubles both antecedents and leaves the
+  consequent, so no y may make both positive.
 * Inter, Disj and transitivity: see `joint_conditions`.
 * Rules that imply one another need equality only, which holds for entities
   of any sign; the sign conditions are for one-way rules.
@@ -62,14 +68,17 @@ from repr_jax.kb import joint_conditions
 from repr_jax.kb.condition_forms import Conditions, bound_product
 
 
-def _rel_imp(ids, config):
-  r, s = ids
-  return Conditions(order=[((r, part), (s, part)) for part in (0, 1)])
+def _order(*parts):
+  """Part i of r is at most part parts[i] of r'."""
+
+  def make(ids, config):
+    r, s = ids
+    return Conditions(order=[((r, i), (s, j)) for i, j in enumerate(parts)])
+
+  return make
 
 
-def _rev_imp(ids, config):
-  r, s = ids
-  return Conditions(order=[((r, part), (s, 1 - part)) for part in (0, 1)])
+_rel_imp, _rev_imp = _order(0, 1), _order(1, 0)
 
 
 def _two_sided(make):
@@ -88,12 +97,6 @@ def _symm_halves(ids, config):
   return Conditions(ties=[((r, 0), (r, 1), 1.0)])
 
 
-def _whole_order(ids, config):
-  """distmult: every relation is symmetric, so RevImp is RelImp."""
-  r, s = ids
-  return Conditions(order=[((r, 0), (s, 0))])
-
-
 def _complex_order(ratio):
   """RevImp(r, r') is RelImp(r, conj r'); imaginary parts are tied."""
 
@@ -104,10 +107,19 @@ def _complex_order(ratio):
   return make
 
 
-def _block_order(ids, config):
-  """distmult in two parts: equal where signs are free, ordered elsewhere."""
-  r, s = ids
-  return Conditions(order=[((r, 1), (s, 1))], ties=[((r, 0), (s, 0), 1.0)])
+def _block_order(*parts):
+  """Nodes in two groups: equal where signs are free, `_order` elsewhere."""
+  last = len(parts)
+
+  def make(ids, config):
+    r, s = ids
+    turned = list(enumerate(parts))
+    return Conditions(
+      order=[((r, last + i), (s, last + j)) for i, j in turned],
+      ties=[((r, i), (s, j), 1.0) for i, j in turned],
+    )
+
+  return make
 
 
 def _complex_block(ratio):
@@ -337,8 +349,8 @@ MODEL_T = {
   "Inter": joint_conditions.mixture((0,), equal=True),
 }
 MODEL_DISTMULT = {
-  "RelImp": _whole_order,
-  "RevImp": _whole_order,
+  "RelImp": _order(0),
+  "RevImp": _order(0),  # every relation is symmetric
   "Symm": lambda ids, _: Conditions(),  # holds for any vectors
   "Inter": joint_conditions.mixture((0,)),
   "Disj": joint_conditions.disjoint((0,)),
@@ -354,15 +366,35 @@ MODEL_COMPLEX = {
     joint_conditions.disjoint((0,)), (1,), -1.0
   ),
 }
+MODEL_BLOCKS = {
+  "RelImp": _order(0, 1, 2, 3),
+  "RevImp": _order(0, 2, 1, 3),
+  "Symm": lambda ids, _: Conditions(ties=[((ids[0], 1), (ids[0], 2), 1.0)]),
+  "Inter": joint_conditions.mixture((0, 1, 2, 3)),
+  "Disj": joint_conditions.disjoint((0, 1, 2, 3)),
+}
 BLOCK_DISTMULT = {
-  "RelImp": _block_order,
-  "RevImp": _block_order,
+  "RelImp": _block_order(0),
+  "RevImp": _block_order(0),
   "Symm": lambda ids, _: Conditions(),
   "Inter": joint_conditions.with_ties(
     joint_conditions.mixture((1,)), (0,), 1.0
   ),
   "Disj": joint_conditions.with_ties(
     joint_conditions.disjoint((1,)), (0,), -1.0
+  ),
+}
+BLOCK_BLOCKS = {
+  "RelImp": _block_order(0, 1, 2, 3),
+  "RevImp": _block_order(0, 2, 1, 3),
+  "Symm": lambda ids, _: Conditions(
+    ties=[((ids[0], part), (ids[0], part + 1), 1.0) for part in (1, 5)]
+  ),
+  "Inter": joint_conditions.with_ties(
+    joint_conditions.mixture((4, 5, 6, 7)), (0, 1, 2, 3), 1.0
+  ),
+  "Disj": joint_conditions.with_ties(
+    joint_conditions.disjoint((4, 5, 6, 7)), (0, 1, 2, 3), -1.0
   ),
 }
 BLOCK_COMPLEX = {

@@ -1,4 +1,4 @@
-"""The score models of thesis table 5.3, and four more.
+"""The score models of thesis table 5.3, and five more.
 
 A fact is (relation r, (head e, tail f)). With r = (r1; r2) for A, B, C and D,
 and norm2 the squared norm:
@@ -13,6 +13,10 @@ and norm2 the squared norm:
   D         -norm2(r1 - e) - norm2(r2 - f) - norm2(e - f)
   distmult  sum_i r_i e_i f_i
   complex   Re sum_i r_i e_i conj(f_i)            (d = 2k: k real, k imaginary)
+  blocks    sum_i (e_i, e_k+i) R_i (f_i, f_k+i)'  (d = 2k, R_i of 2 x 2)
+
+complex is blocks with R_i = (a, b; -b, a), and blocks is R with a matrix of
+2 x 2 blocks.
 
 Each is one object; `rule_conditions` has what rules ask of them.
 """
@@ -249,6 +253,12 @@ def _even(dim: int) -> int:
   return dim
 
 
+def _pairs(dim: int) -> int:
+  if dim % 2:
+    raise InputError(f"model blocks takes an even dim, not {dim}")
+  return 2 * dim
+
+
 def _times(x, y):
   a, b = jnp.split(x, 2)
   c, d = jnp.split(y, 2)
@@ -276,6 +286,28 @@ COMPLEX = ScoreModel(
 )
 
 
+def _meet(a, b, c, d, known):
+  """(p, q) (a, b; c, d) of each pair of numbers."""
+  p, q = jnp.split(known, 2)
+  return Query(jnp.concatenate([a * p + c * q, b * p + d * q]), _zero(known))
+
+
+def _meet_turned(relation, tail):
+  a, b, c, d = jnp.split(relation, 4)
+  return _meet(a, c, b, d, tail)
+
+
+BLOCKS = ScoreModel(
+  "blocks",
+  lambda relation, head: _meet(*jnp.split(relation, 4), head),
+  _meet_turned,
+  relation_size=_pairs,
+  moduli=_moduli,
+  parts=4,
+  conditions=rule_conditions.MODEL_BLOCKS,
+)
+
+
 @functools.cache
 def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
   """A model in which a share of the numbers carries the order of relations.
@@ -291,23 +323,28 @@ def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
   True
 
   Args:
-    model: "distmult" or "complex".
+    model: "distmult", "complex" or "blocks".
     share: of the numbers, in (0, 1]; 1 for all of them.
 
   Returns:
     The model; the same object for the same arguments.
   """
   model = get_model(model)
-  if model not in (DISTMULT, COMPLEX):
+  blocks = {
+    DISTMULT: rule_conditions.BLOCK_DISTMULT,
+    COMPLEX: rule_conditions.BLOCK_COMPLEX,
+    BLOCKS: rule_conditions.BLOCK_BLOCKS,
+  }
+  if model not in blocks:
     raise InputError(
-      f"model {model.name} has no block of ordered numbers; distmult and "
-      "complex have"
+      f"model {model.name} has no block of ordered numbers; distmult, complex "
+      "and blocks have"
     )
   if not 0 < share <= 1:
     raise InputError(f"the share of ordered numbers is {share}, not in (0, 1]")
   if share == 1:
     return model
-  cuts = 1 if model is DISTMULT else 2
+  cuts, halves = model.parts, min(model.parts, 2)
 
   def mask(size):
     return np.arange(size) >= size - max(1, round(share * size))
@@ -328,12 +365,8 @@ def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
     parts=2 * cuts,
     to_nodes=to_nodes,
     from_nodes=from_nodes,
-    ordered=lambda dim: np.tile(mask(dim // cuts), cuts),
-    conditions=(
-      rule_conditions.BLOCK_DISTMULT
-      if cuts == 1
-      else rule_conditions.BLOCK_COMPLEX
-    ),
+    ordered=lambda dim: np.tile(mask(dim // halves), halves),
+    conditions=blocks[model],
   )
 
 
@@ -428,5 +461,5 @@ def _join_rows(rows):
 
 MODELS: Mapping[str, ScoreModel] = {
   model.name: model
-  for model in (A, R, B, C, T, T_L1, T_L2, D, DISTMULT, COMPLEX)
+  for model in (A, R, B, C, T, T_L1, T_L2, D, DISTMULT, COMPLEX, BLOCKS)
 }

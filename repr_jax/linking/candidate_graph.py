@@ -272,10 +272,14 @@ def _ranks(evidence, either, probabilities, restart):
   start = mass / jnp.where(total > 0, total, 1)
   walk = either / jnp.maximum(either.sum(axis=1, keepdims=True), 1)
 
-  def step(ranks, _):
-    return restart * start + (1 - restart) * (ranks @ walk), None
+  def join(walked):
+    return restart * start + (1 - restart) * walked
 
-  return jax.lax.scan(step, start, length=10)[0], start @ walk
+  first = start @ walk
+  ranks, _ = jax.lax.scan(
+    lambda ranks, _: (join(ranks @ walk), None), join(first), length=9
+  )
+  return ranks, first
 
 
 def _count(evidence, dtype):

@@ -12,13 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
+from jax.sharding import Mesh
 from scipy.sparse import csr_array as Csr
 
 from repr_jax.data.views import counts
 from repr_jax.errors import InputError
 from repr_jax.multiview import weighting
 from repr_jax.multiview.weighting import KINDS, Weighting
-from repr_jax.ops import inputs, sparse
+from repr_jax.ops import inputs, sharded, sparse
+from repr_jax.ops import mesh as meshes
+from repr_jax.ops.sharded import Part
 from repr_jax.ops.sparse import Sparse
 
 Matrix: TypeAlias = Any
@@ -60,14 +63,47 @@ def float_type(matrices: Sequence[Any]) -> np.dtype:
   return np.dtype(np.float64 if wide == np.float64 and _x64() else np.float32)
 
 
-def columns_of(matrix: Csr, how: Weighting) -> Columns:
-  """Columns to keep of a view [n, d], and their totals if needed."""
-  kept = None
-  if how.columns is not None and how.columns < matrix.shape[1]:
-    kept = counts.top_columns(matrix, how.columns)
-    matrix = matrix[:, kept]
-  ppmi = how.kind == "ppmi"
-  return Columns(kept, counts.column_totals(matrix) if ppmi else None)
+def of_rows(
+  compute: Callable[[Any], np.ndarray], matrix: Any, part: Part | None
+) -> np.ndarray:
+  """A number for each row of a matrix, each computed where the row is read.
+
+  Args:
+    compute: from some rows [r, d] to their numbers, [r, ...].
+    matrix: all rows, [n, d].
+    part: rows that this process reads; None for all.
+
+  Returns:
+    The numbers [n, ...], on all processes.
+  """
+  if part is None:
+    return compute(matrix)
+  own = meshes.from_processes(compute(matrix[part.rows]))
+  whole = np.empty((part.total, *own.shape[1:]), own.dtype)
+  whole[meshes.from_processes(part.rows)] = own
+  return whole
+
+
+def columns_of(
+  matrix: Csr, how: Weighting, part: Part | None = None
+) -> Columns:
+  """Columns to keep of a view [n, d], and their totals if needed.
+
+  Args:
+    matrix: counts.
+    how: the weighting.
+    part: which rows the matrix has; None for all.
+  """
+  kept, cut = None, how.columns is not None and how.columns < matrix.shape[1]
+  if not cut and how.kind != "ppmi":
+    return Columns()
+  totals = counts.column_totals(matrix)
+  if part is not None:
+    totals = meshes.from_processes(totals[None]).sum(axis=0)
+  if cut:
+    kept = counts.top_columns(totals, how.columns)
+    totals = totals[kept]
+  return Columns(kept, totals if how.kind == "ppmi" else None)
 
 
 def weigh(
@@ -135,14 +171,21 @@ class HostView:
     columns: what the weighting took from the columns.
   """
 
-  def __init__(self, view: ViewInput, name: str, how: Weighting | None):
+  def __init__(
+    self,
+    view: ViewInput,
+    name: str,
+    how: Weighting | None,
+    mesh: Mesh | None = None,
+  ):
     self._view, self.how, self.name = view, how, name
     matrix = read(view, name)
     self.rows, width = matrix.shape
     self.width = min(width, (how.columns if how else None) or width)
     self.is_sparse = scipy.sparse.issparse(matrix)
     self.dtype = matrix.dtype
-    self.observed = counts.observed(matrix)
+    self._part = sharded.own_part(self.rows, mesh)
+    self.observed = of_rows(counts.observed, matrix, self._part)
     self.columns = Columns()
     if not self.observed.any():
       raise InputError(f"{name} is empty: no row has a nonzero entry")
@@ -150,25 +193,36 @@ class HostView:
     self._matrix = None if callable(view) else matrix
 
   def load(self) -> Csr | np.ndarray:
-    """The weighted matrix [n, d] on the host."""
-    matrix = self._matrix
+    """The weighted matrix [n, d] on the host, or the rows of this process."""
+    matrix, name = self._matrix, self.name
     if matrix is None:
-      matrix = read(self._view, self.name)
+      matrix = read(self._view, name)
+    if self._part is not None:
+      matrix = matrix[self._part.rows]
+      name += f", rows of process {jax.process_index()}"
+      # Whoever maps a file for one process leaves this check out.
+      if self.is_sparse and matrix.indices.max(initial=0) >= matrix.shape[1]:
+        raise InputError(
+          f"{name}: a column lies outside the view; read it anew"
+        )
     if self.how is None:
       return matrix
-    matrix = counts.validate(matrix, self.name, float_type([matrix]))
-    self.columns = columns_of(matrix, self.how)
-    return weigh(matrix, self.how, self.name, self.columns)
+    matrix = counts.validate(matrix, name, float_type([matrix]))
+    self.columns = columns_of(matrix, self.how, self._part)
+    return weigh(matrix, self.how, name, self.columns)
 
 
 def open_views(
-  views: Sequence[ViewInput], weighting: Weightings = None
+  views: Sequence[ViewInput],
+  weighting: Weightings = None,
+  mesh: Mesh | None = None,
 ) -> list[HostView]:
   """Reads which rows each view observes; checks that all have the same rows.
 
   Args:
     views: as `fit` takes them.
     weighting: as `fit` takes it.
+    mesh: devices of the fit. Over several processes each reads its rows alone.
   """
   views = list(views)
   if not views:
@@ -187,7 +241,7 @@ def open_views(
     raise InputError(f"{len(each)} weightings for {len(views)} views")
   hosts: list[HostView] = []
   for j, (view, how) in enumerate(zip(views, each)):
-    host = HostView(view, f"view {j}", how)
+    host = HostView(view, f"view {j}", how, mesh)
     if hosts and host.rows != hosts[0].rows:
       raise InputError(
         f"view {j} has {host.rows} rows; expected {hosts[0].rows} rows, as "

@@ -181,7 +181,8 @@ def fit(
     report: called with a view's number and its error after each SVD.
     mesh: devices with axes "rows" and "views": rows of a view go over the
       first, and as many views as the second has are decomposed at a time.
-      The embedding then comes back on the host.
+      Each of several processes reads its own rows of a view alone. The
+      embedding comes back on the host.
 
   Returns:
     The fit. `truncate` cuts it to fewer dimensions without fitting again,
@@ -207,7 +208,7 @@ def fit(
   hosts: list[HostView] = []
   made, earlier = _given_factors(factors)
   if made is None:
-    hosts = host_views.open_views(views, weighting)
+    hosts = host_views.open_views(views, weighting, mesh)
     weights, support = host_views.observe(hosts, min_support, row_weights)
   else:
     weights = np.stack([np.asarray(f.row_weights) for f in made])

@@ -117,6 +117,7 @@ class OnMesh:
     ]
     _check_processes(self._parts)
     self._words = weights.shape[1]
+    self._own = sharded.own_part(self._words, mesh)
     self._host = sharded.deal(weights, mesh.size, axis=1)
     self.rows = self._host.shape[1]
     self.weights = meshes.place(self._host, mesh, None, AXES)
@@ -143,8 +144,9 @@ class OnMesh:
     if scipy.sparse.issparse(matrix):
       columns = sparse.bucket_size(matrix.shape[1])
     return sharded.from_host(
-      matrix, mesh, AXES, self._mesh.size, columns=columns, name=f"view {j}"
-    )
+      matrix, mesh, AXES, self._mesh.size, columns=columns, part=self._own,
+      name=f"view {j}",
+    )  # fmt: skip
 
   def weights_of(self, j: int) -> Array:
     """Weights [rows] of view j, where the view is."""

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from repr_jax.errors import InputError
@@ -74,11 +75,14 @@ def make_mesh(
   wanted = math.prod(sizes.values())
   count = len(available)
   if wanted != count:
+    hint = (
+      f" (on a CPU, XLA_FLAGS=--xla_force_host_platform_device_count={wanted} "
+      f"gives a process {wanted} devices)"
+    )
     raise InputError(
       f"--mesh={text} is a mesh of {wanted} devices, and there are {count}; "
-      f"choose sizes whose product is {count} (on a CPU, "
-      f"XLA_FLAGS=--xla_force_host_platform_device_count={wanted} gives a "
-      f"process {wanted} devices)"
+      f"choose sizes whose product is {count}, as --mesh={axes[0]}:{count}"
+      + (hint if devices is None else "")
     )
   shape = [sizes.get(name, 1) for name in axes]
   return Mesh(np.array(available, object).reshape(shape), tuple(axes))
@@ -131,6 +135,27 @@ def to_host(tree: T) -> T:
     The tree with numpy arrays.
   """
   return jax.tree.map(_array_to_host, tree)
+
+
+def from_processes(array: np.ndarray) -> np.ndarray:
+  """The arrays that the processes have, one after another, on all of them.
+
+  Args:
+    array: of this process, [n, ...]; n may differ between processes.
+
+  Returns:
+    [sum of all n, ...], in the order of the processes.
+  """
+  if jax.process_count() == 1:
+    return array
+  # Bytes, since JAX would shorten 64-bit types.
+  raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+  gather = multihost_utils.process_allgather
+  sizes = np.asarray(gather(np.int32([raw.size]))).ravel()
+  padded = np.pad(raw, (0, int(sizes.max()) - raw.size))
+  parts = np.asarray(gather(padded)).reshape(len(sizes), -1)
+  whole = b"".join(x[:size].tobytes() for x, size in zip(parts, sizes))
+  return np.frombuffer(whole, array.dtype).reshape(-1, *array.shape[1:])
 
 
 def constrain(x: T, mesh: Mesh | None, *axes: Any) -> T:

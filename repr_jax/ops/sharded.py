@@ -1,10 +1,11 @@
 """Matrices whose rows are spread over the devices of a mesh.
 
-Rows are dealt: of P shards, shard p gets rows p, p + P, p + 2 P, ..., so that
-shards hold about as many entries each when rows are sorted by frequency, and
-short shards are padded with empty rows. Dense arrays that belong to such a
-matrix (row weights, left factors) have their rows in the same dealt order;
-`deal` and `gather_rows` go there and back on the host.
+Rows are dealt to P shards in rounds of P blocks, so that shards hold about as
+many entries each when rows are sorted by frequency. Blocks grow with the number
+of the row, so that a process reads few stretches of a file, and short shards
+are padded with empty rows. Dense arrays that belong to such a matrix (row
+weights, left factors) have their rows in the same dealt order; `deal` and
+`gather_rows` go there and back on the host.
 
 A product X Q needs no communication, X' P is one sum over the devices, and
 so the spectral code sees an operator like any other.
@@ -12,7 +13,7 @@ so the spectral code sees an operator like any other.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -26,6 +27,20 @@ from repr_jax.ops import mesh as meshes
 from repr_jax.ops import sparse
 from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sparse import Sparse
+
+_ROUNDS = 4  # that rows n to e n are dealt in, about
+
+
+class Part(NamedTuple):
+  """Rows of a matrix that one process has.
+
+  Attributes:
+    rows: their numbers, ascending, int [r].
+    total: n, rows of all processes.
+  """
+
+  rows: np.ndarray
+  total: int
 
 
 @jax.tree_util.register_dataclass
@@ -73,7 +88,36 @@ def deal(array: np.ndarray, shards: int, axis: int = 0) -> np.ndarray:
 def dealt_order(n: int, shards: int) -> np.ndarray:
   """The row at each place, int [ceil(n / P) P]; from n on for padding."""
   rows = -(-n // shards)
-  return np.arange(rows * shards).reshape(rows, shards).T.ravel()
+  parts: list[np.ndarray] = []
+  start = used = 0
+  while used < rows:
+    size = min(max(1, start // (_ROUNDS * shards)), rows - used)
+    blocks = start + np.arange(size * shards).reshape(shards, size)
+    # Every other round goes backwards: the first shard has no advantage.
+    parts.append(blocks[::-1] if len(parts) % 2 else blocks)
+    start, used = start + size * shards, used + size
+  return np.concatenate(parts, axis=1).ravel()
+
+
+def own_part(n: int, mesh: Mesh | None) -> Part | None:
+  """The rows that this process needs of n, dealt over all devices of a mesh.
+
+  Args:
+    n: rows of all processes.
+    mesh: the devices; rows go over its first axis before the others.
+
+  Returns:
+    The rows; None if the process needs all.
+  """
+  if mesh is None or jax.process_count() == 1:
+    return None
+  here = jax.process_index()
+  owners = np.vectorize(lambda device: device.process_index)(mesh.devices)
+  # Along the other axes a row of the mesh has the same rows of the matrix.
+  mine = (owners == here).reshape(len(owners), -1).any(axis=1)
+  order = dealt_order(n, mesh.size).reshape(len(owners), -1)
+  rows = np.sort(order[mine].ravel())
+  return Part(rows[rows < n], n)
 
 
 def gather_rows(array: Any, n: int, shards: int) -> np.ndarray:
@@ -93,35 +137,56 @@ def from_host(
   *,
   blocks: int = 16,
   columns: int | None = None,
+  dealt: bool = True,
+  part: Part | None = None,
   name: str = "matrix",
 ) -> Sharded:
   """Lays a matrix out on a mesh; each process packs its own shards alone.
 
   Args:
-    matrix: scipy or numpy, [n, d]; the same on all processes.
+    matrix: scipy or numpy, [n, d]; the same on all processes, or the rows of
+      this process.
     mesh: the devices.
     axes: the axes that rows go over.
     shards: P, which rows are dealt to; a multiple of the devices along the
       axes, so that parts of a mesh and the whole of it agree on the order.
     blocks: blocks of rows in a device's part, as in `sparse.from_scipy`.
     columns: pads a sparse matrix with empty columns up to this number.
+    dealt: whether rows are dealt; if not, they stay in order.
+    part: which rows the matrix has; None for all.
     name: how error messages call the matrix.
 
   Returns:
     The matrix, [ceil(n / P) P, max(d, columns)].
   """
-  size = meshes.axis_size(mesh, axes)
-  order = dealt_order(matrix.shape[0], shards)
+  held, d = matrix.shape
+  n = held if part is None else part.total
+  order = np.arange(meshes.padded_size(n, shards))
+  # Places of rows in the matrix; after its last row for those it has not.
+  place = np.full(len(order), held)
+  place[slice(held) if part is None else part.rows] = np.arange(held)
+  if dealt:
+    order = dealt_order(n, shards)
+  place = place[order].reshape(meshes.axis_size(mesh, axes), -1)
   if not scipy.sparse.issparse(matrix):
     dense = np.asarray(matrix, np.float32)
     sparse.check_finite(dense, name)
-    dealt = deal(dense, shards)
-    parts = meshes.place(dealt.reshape(size, -1, dense.shape[1]), mesh, axes)
-    return Sharded(parts, (len(order), dense.shape[1]), mesh, axes)
-  csr = sparse.checked_csr(matrix, name)
-  width = max(csr.shape[1], columns or 0)
+
+    def rows(index: Any) -> np.ndarray:
+      mine = place[index[0]]
+      return np.where(
+        (mine < held)[..., None], dense[np.minimum(mine, held - 1)], 0
+      )
+
+    parts = jax.make_array_from_callback(
+      (*place.shape, d), meshes.spec(mesh, axes), rows
+    )
+    return Sharded(parts, (len(order), d), mesh, axes)
+  if part is None or matrix.nnz:
+    matrix = sparse.checked_csr(matrix, name)
+  width = max(d, columns or 0)
   return Sharded(
-    _sparse_parts(csr, order.reshape(size, -1), width, blocks, mesh, axes),
+    _sparse_parts(matrix, place, width, blocks, mesh, axes),
     (len(order), width),
     mesh,
     axes,
@@ -207,15 +272,15 @@ def _mapped(x: Sharded, function: Callable, in_specs, out_specs) -> Callable:
   return meshes.shard_map(local, x.mesh, (P(x.axes), *in_specs), out_specs)
 
 
-def _sparse_parts(csr, order, width, blocks, mesh, axes) -> Sparse:
-  """Shards' rows `order` [S, n / S] as the fields of one `Sparse`."""
-  size, rows = order.shape
+def _sparse_parts(csr, place, width, blocks, mesh, axes) -> Sparse:
+  """Rows at the shards' places [S, n / S] as the fields of one `Sparse`."""
+  size, rows = place.shape
   blocks = max(1, min(blocks, rows // 8))
   # Padding is one more row, an empty one.
   counts = np.append(np.diff(csr.indptr), 0)
-  place = np.minimum(order, csr.shape[0])
   entries = [counts[place[:, b::blocks]].sum(axis=1) for b in range(blocks)]
-  capacity = sparse.bucket_size(int(np.max(entries)))
+  largest = meshes.from_processes(np.array([np.max(entries)], np.int64))
+  capacity = sparse.bucket_size(int(largest.max()))
   csr = scipy.sparse.csr_matrix(
     (csr.data, csr.indices, np.append(csr.indptr, csr.indptr[-1])),
     shape=(csr.shape[0] + 1, width),

@@ -238,7 +238,9 @@ def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
 def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   """Fills and restarts the basis until the k values are good."""
   d, size, block = op.shape[1], plan.size, plan.block
-  start = dense.qr(jax.random.normal(key, (d, block), op.dtype))[0]
+  start = jax.random.normal(key, (d, block), op.dtype)
+  # Gaussian columns are well conditioned: `dense.qr` is not needed.
+  start = lax.fori_loop(0, 2, lambda _, x: x @ _cholesky_inverse(x)[0], start)
   first = _Basis(
     q=jnp.zeros((d, size + block), op.dtype).at[:, :block].set(start),
     t=jnp.zeros((size, size), op.dtype),
@@ -314,20 +316,24 @@ def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
   Returns:
     The new block [d, b], and R [b, b] with rest ~ block R.
   """
+  inverse, upper = _cholesky_inverse(rest)
 
   def slow(rest):
-    again = rest - q @ (q.T @ rest)
-    fresh, upper = dense.qr(again)
-    fresh, correction = dense.qr(fresh - q @ (q.T @ fresh))
-    return fresh, correction @ upper
+    # A loop, so that the factorization is compiled once.
+    def again(_, carry):
+      fresh, upper = carry
+      fresh, correction = dense.qr(fresh - q @ (q.T @ fresh))
+      return fresh, correction @ upper
+
+    eye = jnp.eye(rest.shape[1], dtype=rest.dtype)
+    return lax.fori_loop(0, 2, again, (rest, eye))
 
   def fast(rest):
-    inverse, upper = _cholesky_inverse(rest)
     fresh = rest @ inverse
-    inverse, correction = _cholesky_inverse(fresh)
-    return fresh @ inverse, correction @ upper
+    second, correction = _cholesky_inverse(fresh)
+    return fresh @ second, correction @ upper
 
-  diagonal = jnp.abs(jnp.diagonal(_cholesky_inverse(rest)[1]))
+  diagonal = jnp.abs(jnp.diagonal(upper))
   # NaN, where a column depends on others, compares as false.
   good = jnp.min(diagonal) > 1e-2 * jnp.max(diagonal)
   return lax.cond(good, fast, slow, rest)

@@ -230,31 +230,34 @@ def score_entities(
   Returns:
     Higher is better, [X], finite.
   """
-  nothing = jnp.zeros(model.side.constants.shape[1], model.side.xi.dtype)
-  by_features = lax.cond(
-    ranking.scores[0] != 0,
-    lambda: (
-      ranking.scores[0]
-      * row_lib.product(model.features, _weights(model, query, ranking))
-    ),
-    lambda: nothing,
+
+  def by_features():
+    weights = _weights(model, query, ranking)
+    return ranking.scores[0] * row_lib.product(model.features, weights)
+
+  def by_gaussian():
+    return _gaussian_scores(model, query, ranking, model.side)
+
+  def by_cosine():
+    return ranking.scores[-1] * cosine_scores.scores(
+      cosine_side(model), model.side.mean, _direction(model, query, ranking)
+    )
+
+  kinds = [by_features, by_gaussian, by_cosine]
+  some = ranking.scores != 0
+  used = jnp.stack([some[0], some[GAUSSIAN].any(), some[-1]])
+
+  def mixed():
+    nothing = jnp.zeros(model.side.constants.shape[1], model.side.xi.dtype)
+    return sum(
+      lax.cond(used[i], kind, lambda: nothing) for i, kind in enumerate(kinds)
+    )
+
+  # One kind alone needs no sum with zeros, which takes longer than a product.
+  alone = jnp.sum(used) == 1
+  return lax.switch(
+    jnp.where(alone, jnp.argmax(used), len(kinds)), [*kinds, mixed]
   )
-  by_gaussian = lax.cond(
-    jnp.any(ranking.scores[GAUSSIAN] != 0),
-    lambda: _gaussian_scores(model, query, ranking, model.side),
-    lambda: nothing,
-  )
-  by_cosine = lax.cond(
-    ranking.scores[-1] != 0,
-    lambda: (
-      ranking.scores[-1]
-      * cosine_scores.scores(
-        _cosine(model), model.side.mean, _direction(model, query, ranking)
-      )
-    ),
-    lambda: nothing,
-  )
-  return by_features + by_gaussian + by_cosine
 
 
 def score_rows(
@@ -305,7 +308,7 @@ def score_rows(
     encoded = gaussian.Natural(*(x.T for x in jax.vmap(natural)(rows)))
     side = gaussian_scores.entity_side(encoded)
     cosines = cosine_scores.scores(
-      cosine_scores.of_rows(_cosine(model), model.side, side.mean),
+      cosine_scores.of_rows(cosine_side(model), model.side, side.mean),
       side.mean,
       _direction(model, query, ranking),
     )
@@ -363,7 +366,7 @@ def contributions(
     gaussian.Natural(*(x[:, entity] for x in model.entities)),
   )
   chosen = jnp.where(ranking.scores[0] != 0, own, 0)
-  side, toward = _cosine(model), _direction(model, query, ranking)
+  side, toward = cosine_side(model), _direction(model, query, ranking)
   weight = ranking.scores[-1]
   if side.inputs is None:
     apart = (model.side.mean[:, entity] - side.center) * side.scale
@@ -430,7 +433,8 @@ def _weights(model, query, ranking):
   )  # fmt: skip
 
 
-def _cosine(model) -> cosine_scores.Side:
+def cosine_side(model: Model) -> cosine_scores.Side:
+  """The entities' side of the cosine score."""
   if model.cosine is not None:
     return model.cosine
   return cosine_scores.prepare(model.side.mean)
@@ -438,7 +442,7 @@ def _cosine(model) -> cosine_scores.Side:
 
 def _direction(model, query, ranking):
   """The query of the cosine score, of length 1, [d]."""
-  side, weights = _cosine(model), jnp.asarray(query.weights)
+  side, weights = cosine_side(model), jnp.asarray(query.weights)
   members = query_members(model, query)
   means = gaussian.to_moments(members)[0]
 

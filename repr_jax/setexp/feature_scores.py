@@ -125,7 +125,8 @@ def probabilities(
   config: autoencoder.Config, decoder: jax.Array, concept: jax.Array
 ) -> jax.Array:
   """The decoder's probabilities of all features at a concept [d], [F]."""
-  logits = decoder[:, :-1] @ concept + decoder[:, -1]
+  # In this order, a batch of concepts needs no transposed logits.
+  logits = autoencoder.with_one(concept) @ decoder.T
   if config.decoder == "multilabel":
     return jax.nn.sigmoid(logits)
   return jax.nn.softmax(logits)

@@ -24,6 +24,7 @@ of `ops.gaussian.log_evidence_ratio`. q_Q is the product of experts as
 everywhere else, which counts the prior once for each member.
 """
 
+import functools
 from typing import NamedTuple
 
 import chex
@@ -43,6 +44,11 @@ SCORES = (
   "mean",
   "bayes",
 )
+
+
+# Fields of `Side` that scores share: those of the means' distances, of a KL
+# divergence. A sum of scores that needs no others is computed without zeros.
+_GROUPS = ((0,), (2,), (0, 1), (2, 3))
 
 
 class Side(NamedTuple):
@@ -110,36 +116,49 @@ def scores(
   """
   chex.assert_rank([weights, *query], 1)
   ours = _query_side(weights, query)
-  total = ours.constants @ side.constants + jnp.sum(ours.own)
-  nothing = jnp.zeros_like(total)
+  base = ours.constants @ side.constants + jnp.sum(ours.own)
   # Asked of the weights, which vmap over queries leaves alone: asked of the
-  # query, the condition would become a choice between two computed products.
+  # query, a condition would become a choice between two computed products.
   natural, forward, backward, both, _, means, _ = weights != 0
-  used = (
-    natural | forward | both,
-    forward | both,
-    means | backward | both,
-    backward | both,
+  used = jnp.stack(
+    [
+      natural | forward | both,
+      forward | both,
+      means | backward | both,
+      backward | both,
+    ]
   )
-  for needed, vector, matrix in zip(used, ours[:4], side[:4]):
-    total += lax.cond(
-      needed,
-      lambda vector, matrix: vector @ matrix,
-      lambda vector, matrix: nothing,
-      vector,
-      matrix,
-    )
-  entities = gaussian.Natural(side.xi, side.precision)
-  for name, terms in _BY_ENTRY.items():
-    weight = weights[SCORES.index(name)]
-    total += lax.cond(
-      weight != 0,
-      lambda terms=terms, weight=weight: (
-        weight * jnp.sum(terms(query, entities, prior_variance), axis=0)
-      ),
-      lambda: nothing,
-    )
-  return finite(total)
+  entries = {x: weights[SCORES.index(x)] for x in _BY_ENTRY}
+
+  def of(group):
+    return finite(base + sum(ours[i] @ side[i] for i in group))
+
+  def of_any():
+    # Each part that is not needed costs the writing of zeros.
+    total, nothing = base, jnp.zeros_like(base)
+    for needed, vector, matrix in zip(used, ours[:4], side[:4]):
+      total += lax.cond(
+        needed, lambda x, y: x @ y, lambda x, y: nothing, vector, matrix
+      )
+    entities = gaussian.Natural(side.xi, side.precision)
+    for name, weight in entries.items():
+      terms = functools.partial(
+        _BY_ENTRY[name], query, entities, prior_variance
+      )
+      total += lax.cond(
+        weight != 0,
+        lambda terms=terms, weight=weight: weight * jnp.sum(terms(), axis=0),
+        lambda: nothing,
+      )
+    return finite(total)
+
+  outside = [used.at[jnp.array(group)].set(False) for group in _GROUPS]
+  by_entry = jnp.any(jnp.stack(list(entries.values())) != 0)
+  fits = [~jnp.any(x) & ~by_entry for x in outside]
+  return lax.switch(
+    jnp.argmax(jnp.stack([*fits, True])),
+    [*(functools.partial(of, group) for group in _GROUPS), of_any],
+  )
 
 
 @chosen_products

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from jax import lax
 
 from repr_jax import errors
-from repr_jax.ops import sparse
+from repr_jax.ops import sharded, sparse
 
 _SHORTEST = 8
 # Up to so many vectors are multiplied one by one; 8 together take a fifth.
@@ -44,13 +44,14 @@ class Table(NamedTuple):
     indices: features by group of entities, int32 [n_g, m_g] each.
     values: their weights, [n_g, m_g] each; 0 for padding.
     place: position of each entity among the groups' rows, int32 [X].
-    blocks: the same numbers for many products at once; None to go without.
+    blocks: the same numbers for many products at once, over a mesh where the
+      entities are; None to go without. Without groups, for all products.
   """
 
   indices: tuple[Any, ...]
   values: tuple[Any, ...]
   place: Any
-  blocks: sparse.Sparse | None
+  blocks: sparse.Sparse | sharded.Sharded | None
 
 
 def rows_from_dense(counts: jax.Array) -> Rows:
@@ -149,6 +150,21 @@ def table_from_scipy(matrix: sp.csr_array) -> Table:
   return Table(tuple(indices), tuple(values), jnp.asarray(place), blocks)
 
 
+def table_to_scipy(table: Table, width: int) -> sp.csr_array:
+  """The matrix [X, F] of a table over F = `width` features."""
+  order = np.argsort(np.asarray(table.place))
+  parts, start = [], 0
+  for own, value in zip(table.indices, table.values):
+    rows = order[start : start + own.shape[0]]
+    start += own.shape[0]
+    owner = np.repeat(rows, own.shape[1])
+    parts.append((owner, np.asarray(own).ravel(), np.asarray(value).ravel()))
+  owner, column, value = (np.concatenate(x) for x in zip(*parts))
+  kept = value != 0
+  shape = (len(order), width)
+  return sp.csr_array((value[kept], (owner[kept], column[kept])), shape=shape)
+
+
 def table_from_rows(rows: Rows, width: int) -> Table:
   """The table of weighted rows [X, m] over F = `width` features."""
   valid = (rows.indices >= 0) & (rows.indices < width)
@@ -198,6 +214,8 @@ def take_row(table: Table, entity: jax.Array) -> Rows:
 
 @jax.custom_batching.custom_vmap
 def _product(table, weights):
+  if not table.indices:
+    return sparse.matmat(table.blocks, weights[:, None])[:, 0]
   sums = [
     jnp.sum(value * weights.at[own].get(mode="promise_in_bounds"), axis=1)
     for own, value in zip(table.indices, table.values)
@@ -210,7 +228,8 @@ def _many_products(size, batched, table, weights):
   """[n, X]; a compressed product reads each number once for all vectors."""
   batched = tuple(batched)
   table_batched = any(jax.tree.leaves(batched[0]))
-  if not table_batched and table.blocks is not None and size > _FEW:
+  many = size > _FEW or not table.indices
+  if not table_batched and table.blocks is not None and many:
     return sparse.matmat(table.blocks, weights.T).T, True
 
   def one(item):

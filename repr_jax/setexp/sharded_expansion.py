@@ -1,6 +1,7 @@
 """Set expansion with the entities over the devices of a mesh."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,23 +9,25 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
+from repr_jax.errors import InputError
 from repr_jax.ops import mesh as meshes
-from repr_jax.ops import topk
-from repr_jax.setexp import gaussian_scores
+from repr_jax.ops import sharded, topk
+from repr_jax.setexp import rows as row_lib
 from repr_jax.setexp.expansion import (
-  GAUSSIAN,
   Expansion,
   Model,
   PaddedQuery,
   Ranking,
-  query_posterior,
+  cosine_side,
+  query_members,
+  score_entities,
 )
 
 
 def expand_sharded(
   model: Model, mesh: Mesh, queries: PaddedQuery, ranking: Ranking, k: int
 ) -> Expansion:
-  """`expand` by Gaussian scores, the entities over the devices of a mesh.
+  """`expand` with the entities over the devices of a mesh.
 
   >>> import jax, numpy as np, scipy.sparse
   >>> from repr_jax import setexp
@@ -41,41 +44,63 @@ def expand_sharded(
   [[0]]
 
   Args:
-    model: the model; from `place_model`, X padded.
+    model: the model, from `place_model` unless there is one device.
     mesh: the devices, all axes together (static).
     queries: n queries.
-    ranking: what to rank by; "features" and "cosine" are left out.
+    ranking: what to rank by.
     k: entities for each (static).
 
   Returns:
     The entities, on all devices.
   """
   axes, size = mesh.axis_names, model.features.place.shape[0]
-  prior = model.config.prior_variance
-  posteriors = jax.vmap(
-    lambda query: query_posterior(model, query, ranking.normalize)
-  )(queries)
+  table = model.features.blocks
+  if mesh.size > 1 and not isinstance(table, sharded.Sharded):
+    raise InputError("the model is on one device: lay it out by place_model")
+  members = jax.vmap(lambda query: query_members(model, query))(queries)
+  cosine = cosine_side(model)._replace(inputs=None)
+  # Members come as vectors, since their rows may be on other devices.
+  asked = queries._replace(
+    ids=jnp.full_like(jnp.asarray(queries.ids), -1), encoded=members
+  )
+  features = model.features
+  whole, cut = PartitionSpec(), PartitionSpec(None, axes)
+  rows = PartitionSpec(axes)
+  of_table: Any = whole
+  if isinstance(table, sharded.Sharded):
+    features = row_lib.Table((), (), features.place, table.parts)
+    of_table = row_lib.Table((), (), whole, rows)
 
-  def local(side, weights, posteriors, ids):
+  def local(rest, side, cosine, features, asked, ids, ranking):
+    if features.blocks is not None and not features.indices:
+      part = jax.tree.map(lambda x: x[0], features.blocks)
+      features = features._replace(blocks=part)
+    here = dataclasses.replace(
+      rest, side=side, cosine=cosine, features=features
+    )
     width = side.constants.shape[1]
     start = lax.axis_index(axes) * width
 
-    def one(posterior, ids):
-      scores = gaussian_scores.scores(weights, prior, posterior, side)
-      here = jnp.where(ids < start, width, ids - start)
-      scores = scores.at[here].set(-jnp.inf, mode="drop")
+    def one(query, ids):
+      scores = score_entities(here, query, ranking)
+      own = jnp.where(ids < start, width, ids - start)
+      scores = scores.at[own].set(-jnp.inf, mode="drop")
       scores = jnp.where(start + jnp.arange(width) < size, scores, -jnp.inf)
       values, places = topk.top_k(scores, min(k, width))
       return values, start + places
 
-    values, places = jax.vmap(one)(posteriors, ids)
+    values, places = jax.vmap(one)(asked, ids)
     return topk.collected_top_k(values, places, k, axes)
 
-  whole, cut = PartitionSpec(), PartitionSpec(None, axes)
-  specs = (cut, whole, whole, whole)
+  nothing: Any = None
+  rest = dataclasses.replace(model, side=nothing, features=nothing, cosine=None)
+  of_cosine: Any = jax.tree.map(lambda _: whole, cosine)
+  of_cosine = of_cosine._replace(lengths=rows, crowding=rows)
+  specs = (whole, cut, of_cosine, of_table, whole, whole, whole)
   values, ids = meshes.shard_map(local, mesh, specs, (whole, whole))(
-    model.side, jnp.asarray(ranking.scores[GAUSSIAN]), posteriors, queries.ids
-  )
+    rest, model.side, cosine, features, asked, jnp.asarray(queries.ids),
+    jax.tree.map(jnp.asarray, ranking),
+  )  # fmt: skip
   return Expansion(ids, values)
 
 
@@ -98,15 +123,36 @@ def place_model(model: Model, mesh: Mesh) -> Model:
     mesh: the devices.
 
   Returns:
-    The model; X is padded to a multiple of the devices.
+    The model for `expand_sharded`: X is padded to a multiple of the devices,
+    each has its entities' Gaussians and features, and all have the parameters.
   """
   size = model.side.constants.shape[1]
   more = meshes.padded_size(size, mesh.size) - size
-  # Ones keep the logarithms of padding finite.
-  fields = [
-    np.pad(np.asarray(x), ((0, 0), (0, more)), constant_values=1)
-    for x in model.side
-  ]
   axes = mesh.axis_names
-  placed = [meshes.place(x, mesh, None, axes) for x in fields]
-  return dataclasses.replace(model, side=gaussian_scores.Side(*placed))
+
+  def entities(x):
+    # Ones keep the logarithms of padding finite.
+    last = [(0, 0)] * (np.ndim(x) - 1) + [(0, more)]
+    padded = np.pad(np.asarray(x), last, constant_values=1)
+    return meshes.place(padded, mesh, *[None] * (np.ndim(x) - 1), axes)
+
+  cosine = cosine_side(model)
+  table = sharded.from_host(
+    row_lib.table_to_scipy(model.features, model.params.decoder.shape[0]),
+    mesh, axes, mesh.size, dealt=False, name="features of the entities",
+  )  # fmt: skip
+  everywhere = dataclasses.replace(
+    model,
+    side=None,
+    features=row_lib.Table((), (), np.asarray(model.features.place), None),
+    cosine=cosine._replace(inputs=None, lengths=None, crowding=None),
+  )
+  placed = jax.tree.map(lambda x: meshes.place(x, mesh), everywhere)
+  return dataclasses.replace(
+    placed,
+    side=jax.tree.map(entities, model.side),
+    features=placed.features._replace(blocks=table),
+    cosine=placed.cosine._replace(
+      lengths=entities(cosine.lengths), crowding=entities(cosine.crowding)
+    ),
+  )

@@ -114,7 +114,6 @@ def _over_one_device(model, queries, ranking, device=None):
   mesh = jax.sharding.Mesh(
     np.array([device or jax.devices()[0]]), ("entities",)
   )
-  ranking = ranking._replace(scores=ranking.scores.at[0].set(0))
   return setexp.expand_sharded(model, mesh, queries, ranking, 3)
 
 

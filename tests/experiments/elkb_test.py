@@ -191,7 +191,7 @@ def test_pairs_trainer_under_rules(tmp_path, order):
     ({"ask": "uncle(?, p2)"}, "unknown relation 'uncle'; known: "),
     ({"ask": "child(?, nobody)"}, "unknown entity 'nobody'"),
     ({"combine_with": "/nowhere"}, "no finished run"),
-    ({"batch_size": 10_000}, "larger than"),
+    ({"batch_size": 10_000}, "larger than .* give --batch_size="),
     ({"dim": 7}, "complex takes an even dim"),
     ({"model": "Z"}, "unknown score model 'Z'; there are A, R"),
     ({"model": "nowhere:X"}, "--model: cannot import 'nowhere:X'"),
@@ -392,6 +392,8 @@ def test_queries_name_anything(tmp_path):
   for text in ("in(?, ?)", "in(a, a.b)", "in", "in(?)", "(?, a)", "in(?,)"):
     with pytest.raises(errors.InputError, match="expected relation"):
       query.parse_query(kb, text)
+  with pytest.raises(errors.InputError, match="did you mean New York, NY"):
+    query.parse_query(kb, "in(?, york)")
 
 
 def test_offsets_are_named_by_their_facts(tmp_path):

@@ -44,39 +44,3 @@ def test_jobs_of_a_kind_share_a_call_and_too_many_are_refused():
   assert calls == [[1], [2, 4], [5], ["bad"]]
   assert batcher.counts.refused == 1 and batcher.counts.largest == 2
   batcher.close()
-
-
-@pytest.mark.parametrize(
-  "waiting, taken",
-  [(1, 1), (5, 5), (8, 8), (20, 20), (32, 32), (33, 32), (47, 32), (48, 48),
-   (64, 64)],
-)  # fmt: skip
-def test_calls_are_filled_where_half_fits_a_smaller_one(waiting, taken):
-  assert batching.fill(waiting, (1, 8, 32, 64)) == taken
-  assert batching.fill(waiting, ()) == waiting
-
-
-def test_what_does_not_fill_a_call_waits_for_the_next():
-  batcher = batching.Batcher(max_batch=8, sizes=(1, 4, 8))
-  gate, calls = threading.Event(), []
-
-  def run(values):
-    gate.wait(10)
-    calls.append(list(values))
-    return values
-
-  async def main():
-    job = batching.Job
-    first = asyncio.create_task(batcher.submit(job("b", run, "first")))
-    while batcher.counts.calls == 0:
-      await asyncio.sleep(0.001)
-    later = [
-      asyncio.create_task(batcher.submit(job("a", run, i))) for i in range(5)
-    ]
-    await asyncio.sleep(0)
-    gate.set()
-    assert await asyncio.gather(first, *later) == ["first", *range(5)]
-
-  asyncio.run(main())
-  assert calls == [["first"], [0, 1, 2, 3], [4]]
-  batcher.close()

@@ -123,7 +123,7 @@ def test_the_price_of_groups_is_told(tmp_path):
     f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
     f"--store={tmp_path / 'store'}", f"--workdir={tmp_path / 'run'}",
     "--offsets=2", "--ahead=2", "--windows=2", "--m=4", "--k=3", "--t=30",
-    "--study=price", "--shuffles=2",
+    "--study=price", "--shuffles=2", "--documents=0", "--nospelling",
   ]  # fmt: skip
   ended = _command(*flags)
   assert ended.returncode == 0, ended.stderr

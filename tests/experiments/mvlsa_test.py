@@ -254,6 +254,8 @@ def test_tokens_are_apart_from_symbols(tmp_path):
     ({"drop_views": ("framenet",)}, "no view or group framenet"),
     ({"drop_views": ("text", "window")}, "leaves no view"),
     ({"min_rows": 1000}, "lower --min_rows"),
+    ({"windows": (), "offsets": 0, "ahead": 0}, "give --windows"),
+    ({"offsets": 0, "ahead": 0, "drop_views": ("window",)}, "give --windows"),
     ({"text": ("no-such.txt",)}, "no-such.txt"),
     ({"text": ()}, "no vocabulary"),
     ({"min_count": 10_000}, "text.txt occurs 10000 times"),
@@ -263,6 +265,26 @@ def test_bad_inputs_are_named(config, problem, change, message):
   changed = dataclasses.replace(config, **change)
   with pytest.raises((InputError, OSError), match=message):
     train.prepare(changed, problem.sets)
+
+
+def test_windows_are_symmetric_whatever_offsets_have_views(world):
+  config = Config(text=(str(world / "text.txt"),), store=str(world / "store"))
+  views = {view.name: view for view in train.prepare(config).data.views}
+  assert list(views) == [
+    "text_documents_30", "text_window_02", "text_window_05", "text_window_10"
+  ]  # fmt: skip
+  words = train.prepare(config).data.words.words
+  window = views["text_window_05"]
+  columns = [list(window.columns).index(word) for word in words]
+  counts = window.matrix.toarray()[:, columns]
+  np.testing.assert_array_equal(counts, counts.T)
+
+
+def test_spelling_goes_with_text_in_memory(config):
+  text = dataclasses.replace(config, spelling=True)
+  assert text.spelled
+  for change in ({"text": ()}, {"mesh": "rows:2"}, {"method": "stream"}):
+    assert not dataclasses.replace(text, **change).spelled
 
 
 def test_vectors_without_text_bring_their_words(world, config):
@@ -308,11 +330,9 @@ def test_views_that_cannot_be_fused_are_named(world, config, problem):
     ({"group_nonlinearity": ("text:cube",)}, "cube"),
     ({"view_weights": "agreement", "mesh": "rows:2"}, "not read with --mesh"),
     ({"power": 0.5}, "--power is not read"),
-    ({"windows": (2, 9)}, "--windows=9: words are counted up to"),
     ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
     ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
     ({"keep_factors": True, "mesh": "rows:2"}, "--keep_factors is not read"),
-    ({"spelling": True, "mesh": "rows:2"}, "--spelling is not read"),
   ],
 )
 def test_bad_settings_are_refused(config, change, message):
@@ -348,7 +368,8 @@ def test_the_program_leaves_its_files_and_is_not_run_twice(world, tmp_path):
   flags = [
     f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
     f"--store={tmp_path / 'store'}", f"--workdir={tmp_path / 'run'}",
-    "--offsets=2", "--m=5", "--k=3", "--t=30", "--neighbors=cat,unknown",
+    "--offsets=2", "--windows=", "--documents=0", "--nospelling", "--m=5",
+    "--k=3", "--t=30", "--neighbors=cat,unknown",
   ]  # fmt: skip
   ended = _command(*flags)
   assert ended.returncode == 0, ended.stderr

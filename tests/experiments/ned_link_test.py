@@ -143,9 +143,11 @@ def test_regression_finds_what_tells_of_candidates():
 def test_unknown_popularity_is_typical(model, tmp_path):
   link_model.save(tmp_path / "linker", model)
   own = tmp_path / "own.jsonl"
-  own.write_text('{"name": "A"}\n{"name": "B", "in_links": 7}\n')
+  own.write_text('{"name": "A"}\n{"name": "iPod", "in_links": 7}\n')
   alone = link_model.load(str(tmp_path / "linker"), kb=str(own))
   assert [x.in_links for x in alone.base.entities.values()] == [40, 7]
+  records = _records(alone, tmp_path, "she lost her iPod there")
+  assert [x["entity"] for x in records] == ["iPod"]
 
 
 def test_a_saved_model_answers_as_before(model, tmp_path):

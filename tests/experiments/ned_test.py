@@ -239,18 +239,22 @@ def test_documents_that_teach_nothing_are_refused(world, tmp_path):
   few = tmp_path / "few.jsonl"
   kept = [x for x in lines if data.held_out(json.loads(x)["doc_id"]) != "test"]
   few.write_text("\n".join(kept[:20]))
-  with pytest.raises(InputError, match="of the 0 documents for validation"):
+  with pytest.raises(
+    InputError, match="the 0 documents for validation have none"
+  ):
     data.open_corpus(_config(world, train=[str(few)], validation=[]))
   # Validation whose mentions nobody knows.
   lost = tmp_path / "lost.jsonl"
   mention = {"start": 0, "end": 4, "entity": "Zork"}
   lost.write_text(json.dumps({"text": "Zork", "mentions": [mention]}))
-  with pytest.raises(InputError, match="of the 1 documents for validation"):
+  with pytest.raises(
+    InputError, match="the 1 documents for validation have none"
+  ):
     data.open_corpus(_config(world, validation=[str(lost)]))
   # A test set in which nothing is linked.
   bare = tmp_path / "bare.jsonl"
   bare.write_text('{"text": "Zork", "mentions": []}')
-  with pytest.raises(InputError, match=r"bare\.jsonl: none of the 1 documents"):
+  with pytest.raises(InputError, match=r"bare\.jsonl: none of the 1 test doc"):
     data.open_corpus(_config(world, tests=[str(bare)]))
   # Training documents in which each name means one thing.
   plain = tmp_path / "plain.jsonl"

@@ -99,10 +99,10 @@ def _run(directory, *arguments):
 
 
 def test_a_run_leaves_results_and_resumes(tmp_path):
-  arguments = ["--vertices=63", "--dims=4,8", "--runs=2", "--settings=sub"]
+  arguments = ["--vertices=15", "--dims=2,3", "--runs=2", "--settings=sub"]
   first = _run(tmp_path / "run", *arguments)
   assert first.returncode == 0, first.stderr
-  assert "tree V=63 d=8 SubSet" in first.stdout
+  assert "tree V=15 d=3 SubSet" in first.stdout
   results = json.loads((tmp_path / "run/results.json").read_text())
   assert len(results["rows"]) == 6
   for name in ("plots/accuracy.png", "wrong_edges.tsv", "flags.json"):

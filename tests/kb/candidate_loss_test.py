@@ -21,6 +21,10 @@ RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(30)]
 
 
+# One program, where the loss as it is compiles each of its operations.
+_loss = jax.jit(candidate_loss.batch_loss, static_argnums=0)
+
+
 def _config(model, batch_size, candidates=0, loss="softmax", penalty="n3"):
   return CandidateConfig(30, 3, model, 4, loss, penalty, batch_size, candidates)
 
@@ -80,9 +84,7 @@ def test_loss_equals_a_plain_count(model, loss, penalty):
       model, jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
     )
     known = negatives.known_facts(facts, 30, 3)
-    got = candidate_loss.batch_loss(
-      config, known, params, CandidateBatch(jnp.asarray(facts)), 0.1
-    )
+    got = _loss(config, known, params, CandidateBatch(jnp.asarray(facts)), 0.1)
     want = _reference(config, facts, params, 0.1)
   np.testing.assert_allclose(got, want, rtol=1e-6)
 
@@ -123,15 +125,11 @@ def test_a_sample_estimates_the_full_softmax():
   facts = jnp.asarray(_facts()[:8])
   params = scores.init_params("complex", jax.random.key(1), 30, 3, 4, 0.5)
   known = negatives.known_facts(np.asarray(facts), 30, 3)
-  full = candidate_loss.batch_loss(
-    config, known, params, CandidateBatch(facts), 0.0
-  )
+  full = _loss(config, known, params, CandidateBatch(facts), 0.0)
   draws = jax.random.randint(jax.random.key(2), (200, 20), 0, 30)
   sampled = jax.jit(
     jax.vmap(
-      lambda ids: candidate_loss.batch_loss(
-        config, known, params, CandidateBatch(facts, ids), 0.0
-      )
+      lambda ids: _loss(config, known, params, CandidateBatch(facts, ids), 0.0)
     )
   )(draws)
   np.testing.assert_allclose(sampled.mean(), full, rtol=0.03)
@@ -148,7 +146,7 @@ def test_a_sample_counts_the_entity_of_the_other_place_once(model, head, tail):
       model, jax.random.key(0), 30, 3, 4, 0.7, jnp.float64
     )
     known = negatives.known_facts(fact, 30, 3)
-    got = candidate_loss.batch_loss(
+    got = _loss(
       config,
       known,
       params,
@@ -181,7 +179,7 @@ def test_inverse_rows_that_are_conjugate_change_nothing(candidates):
   facts = jnp.array([[0, 1, 2], [3, 0, 1], [5, 1, 4]])
   batch = kb.CandidateBatch(facts, candidates)
   one, two = (
-    candidate_loss.batch_loss(
+    _loss(
       kb.CandidateConfig(6, 2, model, 4), None, tables, batch, 0.1
     )
     for model, tables in (
@@ -211,7 +209,7 @@ def test_dropout_drops_questions_and_no_answers(model, candidates):
   batch = CandidateBatch(facts, candidates)
 
   def loss(noise):
-    return candidate_loss.batch_loss(config, None, params, batch, 0.1, noise)
+    return _loss(config, None, params, batch, 0.1, noise)
 
   key = jax.random.key(3)
   whole = loss(None)
@@ -219,7 +217,7 @@ def test_dropout_drops_questions_and_no_answers(model, candidates):
   assert abs(loss(Noise(key, 0.5)) - whole) > 1e-3
   assert abs(loss(Noise(key, 0.0, 0.5)) - whole) > 1e-3
   # All is dropped: every score is 0, and the penalty is that of whole rows.
-  penalty = whole - candidate_loss.batch_loss(config, None, params, batch, 0.0)
+  penalty = whole - _loss(config, None, params, batch, 0.0)
   nothing = loss(Noise(key, 1 - 1e-7)) - penalty
   if candidates is None:
     np.testing.assert_allclose(nothing, np.log(30), rtol=1e-4)

@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from repr_jax import kb
 from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import (
@@ -15,7 +16,6 @@ from repr_jax.kb import (
   negatives,
   rule_check,
   rule_compiler,
-  scores,
 )
 from repr_jax.kb.candidate_loss import CandidateConfig
 
@@ -49,7 +49,7 @@ def test_training_learns_keeps_rules_and_compiles_once(candidates, dropout):
   optimizer = optax.adagrad(0.1, initial_accumulator_value=0.0, eps=1e-24)
   facts = _facts(3)
   known = negatives.known_facts(facts, 30, 3)
-  params = scores.init_params("complex", jax.random.key(0), 30, 3, 16, 0.1)
+  params = kb.init_params("complex", jax.random.key(0), 30, 3, 16, 0.1)
   state = candidate_training.from_params(
     config, optimizer, params, 1e-4, dropout
   )

@@ -27,8 +27,10 @@ _CASES = [
   *((x, "TypeImp(r, 2, s)") for x in "AB"),
   *((x, "PropTrans(r, s, 0, t, 1)") for x in "AB"),
   *((x, "Path(r, s, t)") for x in "AB"),
-  *((x, "Inter(r, s, t)") for x in ("A", "R", "complex", "T", "D")),
-  *((x, "Disj(r, s)") for x in ("A", "B", "R", "distmult", "complex")),
+  *((x, "Inter(r, s, t)") for x in ("A", "R", "complex", "blocks", "T", "D")),
+  *(
+    (x, "Disj(r, s)") for x in ("A", "B", "R", "distmult", "complex", "blocks")
+  ),
 ]
 
 
@@ -95,7 +97,7 @@ def test_projected_tables_are_certified(model, text):
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5])
-@pytest.mark.parametrize("model", ["distmult", "complex"])
+@pytest.mark.parametrize("model", ["distmult", "complex", "blocks"])
 def test_a_block_carries_the_order_and_the_rest_keeps_its_signs(model, share):
   block = kb.order_block(model, share)
   rules = [kb.Rule("RelImp", (0, 1)), kb.Rule("RevImp", (1, 2))]
@@ -121,8 +123,11 @@ def test_a_block_carries_the_order_and_the_rest_keeps_its_signs(model, share):
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_intersections_and_disjoint_relations_with_reciprocal_rows(share):
-  model = kb.reciprocal(kb.order_block("complex", share))
+@pytest.mark.parametrize(
+  ("name", "columns"), [("complex", (3, 11)), ("blocks", (3, 19))]
+)
+def test_joint_rules_with_reciprocal_rows(name, columns, share):
+  model = kb.reciprocal(kb.order_block(name, share))
   rules = [kb.Rule("Inter", (0, 1, 2)), kb.Rule("Disj", (2, 3))]
   compiled = kb.compile_rules(model, rules, 4, _E)
   params = kb.init_params(model, jax.random.key(0), _E, 4, 8, 1.0)
@@ -131,7 +136,7 @@ def test_intersections_and_disjoint_relations_with_reciprocal_rows(share):
   assert kb.check_rules(model, kept, rules, 4, _E, compiled).worst == 0
   assert np.abs(kept.relations).max() > 0.1
   # Both directions, and one number out of place is noticed.
-  for column in (3, 11):
+  for column in columns:
     broken = kept.relations.at[3, column].add(50.0)
     broken = kept._replace(relations=broken)
     assert not kb.certify(model, broken, rules[1:], 4, _E)[0].holds

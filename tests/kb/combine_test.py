@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import sklearn.linear_model
 
-from repr_jax.kb import combine, link_prediction, scores
+from repr_jax import kb
+from repr_jax.kb import combine, link_prediction
 
 
 def test_logistic_equals_scikit_learn():
@@ -13,7 +14,7 @@ def test_logistic_equals_scikit_learn():
   x = rng.normal(size=(200, 4)).astype(np.float32)
   y = (x @ [1, -2, 0.5, 0] + rng.normal(size=200) > 0).astype(np.float32)
   weights = rng.uniform(size=200).astype(np.float32)
-  got = combine.fit_logistic(x, y, weights, ridge=0.5)
+  got = kb.fit_logistic(x, y, weights, ridge=0.5)
   peer = sklearn.linear_model.LogisticRegression(
     C=2.0, fit_intercept=False, tol=1e-8
   ).fit(x, y, weights)
@@ -21,7 +22,7 @@ def test_logistic_equals_scikit_learn():
 
 
 def _system(seed, model="T"):
-  params = scores.init_params(model, jax.random.key(seed), 20, 3, 4, 1.0)
+  params = kb.init_params(model, jax.random.key(seed), 20, 3, 4, 1.0)
   facts = np.random.default_rng(0).integers(20, size=(11, 3))
   facts[:, 1] %= 3
   heads, tails = link_prediction.scorers(model, params)

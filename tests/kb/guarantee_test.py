@@ -9,6 +9,7 @@ import numpy as np
 import optax
 import pytest
 
+from repr_jax import kb
 from repr_jax.data.rules import Rule
 from repr_jax.kb import (
   candidate_training,
@@ -17,7 +18,6 @@ from repr_jax.kb import (
   rule_check,
   rule_compiler,
   rule_start,
-  scores,
 )
 from repr_jax.kb.candidate_loss import CandidateConfig
 from repr_jax.kb.condition_forms import RuleConfig
@@ -131,7 +131,7 @@ def test_rules_hold_after_each_pass(model, name, trainer):
     model, rules, RELATIONS, ENTITIES, config
   )
   known = negatives.known_facts(facts, len(ENTITIES), len(RELATIONS))
-  loose = scores.init_params(
+  loose = kb.init_params(
     model, jax.random.key(3), len(ENTITIES), len(RELATIONS), 6
   )
   params = rule_start.checked_start(
@@ -176,7 +176,7 @@ def test_translations_that_no_floor_fits_are_equal(pairs, apart, order):
   if apart:  # a rule that hangs together with no other keeps its floor
     rules.append(Rule("RelImp", ("r2", "r3")))
   compiled = rule_compiler.compile_rules("T", rules, RELATIONS, ENTITIES)
-  loose = scores.init_params("T", jax.random.key(0), 14, 5, 6)
+  loose = kb.init_params("T", jax.random.key(0), 14, 5, 6)
   params = rule_start.checked_start(compiled, loose, rules, RELATIONS, ENTITIES)
   checked = rule_check.check_rules(
     "T", params, rules, RELATIONS, ENTITIES, compiled, samples=500

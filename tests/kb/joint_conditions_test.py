@@ -23,7 +23,9 @@ def _all(model, params, relation):
   )  # fmt: skip
 
 
-@pytest.mark.parametrize("model", ["A", "B", "R", "distmult", "complex"])
+@pytest.mark.parametrize(
+  "model", ["A", "B", "R", "distmult", "complex", "blocks"]
+)
 def test_disjoint_relations_are_never_both_positive(model):
   params = _projected(model, kb.Rule("Disj", (0, 1)))
   first, second = _all(model, params, 0), _all(model, params, 1)
@@ -31,7 +33,9 @@ def test_disjoint_relations_are_never_both_positive(model):
   assert (first + second <= 1e-5).all()
 
 
-@pytest.mark.parametrize("model", ["B", "D", "R", "T", "T_L1", "complex"])
+@pytest.mark.parametrize(
+  "model", ["B", "D", "R", "T", "T_L1", "complex", "blocks"]
+)
 def test_an_intersection_scores_at_least_the_lower_of_two(model):
   params = _projected(model, kb.Rule("Inter", (0, 1, 2)), 1)
   first, second, third = (_all(model, params, i) for i in range(3))

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import kb
 from repr_jax.errors import InputError
 from repr_jax.kb import link_prediction as lp
 from repr_jax.kb import score_models, scores
@@ -171,13 +172,13 @@ def test_bad_input_is_named():
 @pytest.mark.parametrize("model", score_models.MODELS)
 def test_every_score_model_ranks_as_its_own_scores_say(model):
   with precision.enable_x64(True):
-    params = scores.init_params(
+    params = kb.init_params(
       model, jax.random.key(0), ENTITIES, RELATIONS, 6, dtype=jnp.float64
     )
     _, triples, known = _setting(7)
     ranks = lp.rank(*lp.scorers(model, params), triples, known, block=32)
     one = jax.vmap(
-      lambda r, h, t: scores.score(
+      lambda r, h, t: kb.score(
         model, params.relations[r], params.entities[h], params.entities[t]
       )
     )

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import kb
 from repr_jax.kb import negatives
 
 
@@ -24,11 +25,11 @@ def test_no_known_fact_is_missed_and_few_others_are_taken(size):
   rng = np.random.default_rng(0)
   facts = _facts(rng, 1000, *size)
   known = negatives.known_facts(facts, *size)
-  assert np.all(negatives.is_known(known, jnp.asarray(facts)))
+  assert np.all(kb.is_known(known, jnp.asarray(facts)))
   others = _facts(rng, 20_000, *size)
   listed = {tuple(row) for row in facts.tolist()}
   truth = np.array([tuple(row) in listed for row in others.tolist()])
-  got = np.asarray(negatives.is_known(known, jnp.asarray(others)))
+  got = np.asarray(kb.is_known(known, jnp.asarray(others)))
   assert np.all(got[truth])
   assert got[~truth].mean() <= (0 if size[0] == 20 else 0.003)
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import kb
 from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
 from repr_jax.kb import (
@@ -15,12 +16,17 @@ from repr_jax.kb import (
   rule_check,
   rule_compiler,
   rule_start,
-  scores,
 )
 from repr_jax.ops import shuffle
 
 RELATIONS = ["r0", "r1", "r2"]
 ENTITIES = [f"e{i}" for i in range(12)]
+
+
+# Programs, where each operation would be compiled alone.
+_update = jax.jit(pair_training.update, static_argnums=0)
+_draw = jax.jit(pair_training.draw_pairs, static_argnames="kind")
+_train_pass = jax.jit(pair_training.train_pass, static_argnums=0)
 
 
 def _state(params, learning_rate=0.1, penalty=0.01):
@@ -46,11 +52,9 @@ def test_one_step_is_algorithm_2(kind):
   config = _config("A", 1, kind)
   facts = _facts()[:1]
   known = negatives.known_facts(facts, 12, 3)
-  params = scores.init_params("A", jax.random.key(0), 12, 3, 4, 0.5)
-  pairs = pair_training.draw_pairs(
-    known, jnp.asarray(facts), jax.random.key(1), kind
-  )
-  got = pair_training.update(config, None, _state(params), pairs)[0].params
+  params = kb.init_params("A", jax.random.key(0), 12, 3, 4, 0.5)
+  pairs = _draw(known, jnp.asarray(facts), jax.random.key(1), kind)
+  got = _update(config, None, _state(params), pairs)[0].params
   e, r = (np.asarray(x, np.float64).copy() for x in params)
   h, k, t = facts[0]
   if kind == "any":
@@ -86,22 +90,20 @@ def test_a_batch_stays_until_all_its_steps_are_made():
   config = _config("B", 2, steps=3)
   facts = jnp.asarray(_facts()[:5])  # the last batch has one fact
   known = negatives.known_facts(np.asarray(facts), 12, 3)
-  params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
+  params = kb.init_params("B", jax.random.key(0), 12, 3, 4)
   key = jax.random.key(3)
-  got, _ = pair_training.train_pass(
-    config, None, known, facts, _state(params), key
-  )
+  got, _ = _train_pass(config, None, known, facts, _state(params), key)
   order_key, draw_key = jax.random.split(key)
   order = shuffle.random_order(order_key, 5)
   want = _state(params)
   for i, draw in enumerate(jax.random.split(draw_key, 3)):
     ids = order[(2 * i + np.arange(2)) % 5]
-    pairs = pair_training.draw_pairs(known, jnp.tile(facts[ids], (3, 1)), draw)
+    pairs = _draw(known, jnp.tile(facts[ids], (3, 1)), draw)
     for j in range(3):
       part = jax.tree.map(lambda x, j=j: x[..., 2 * j : 2 * j + 2], pairs)
       if i == 2:
         part = part._replace(valid=part.valid & jnp.array([True, False]))
-      want, _ = pair_training.update(config, None, want, part)
+      want, _ = _update(config, None, want, part)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, want
   )
@@ -121,7 +123,7 @@ def test_rules_hold_after_training_and_nothing_compiles_again(model):
   compiled = rule_compiler.compile_rules(model, rules, RELATIONS, ENTITIES)
   params = rule_start.checked_start(
     compiled,
-    scores.init_params(model, jax.random.key(0), 12, 3, 5, 0.3),
+    kb.init_params(model, jax.random.key(0), 12, 3, 5, 0.3),
     rules,
     RELATIONS,
     ENTITIES,
@@ -153,17 +155,13 @@ def test_untouched_rows_stay_and_left_out_pairs_do_nothing():
   config = _config("T", 3, "corrupt")
   facts = _facts()[:3]
   known = negatives.known_facts(facts, 12, 3)
-  params = scores.init_params("T", jax.random.key(0), 12, 3, 4)
-  pairs = pair_training.draw_pairs(
-    known, jnp.asarray(facts), jax.random.key(0), "corrupt"
-  )
-  got = pair_training.update(config, None, _state(params), pairs)[0].params
+  params = kb.init_params("T", jax.random.key(0), 12, 3, 4)
+  pairs = _draw(known, jnp.asarray(facts), jax.random.key(0), "corrupt")
+  got = _update(config, None, _state(params), pairs)[0].params
   rest = np.setdiff1d(np.arange(12), pairs.entities)
   np.testing.assert_array_equal(got.entities[rest], params.entities[rest])
   none = pairs._replace(valid=jnp.zeros(3, bool))
-  got, loss = pair_training.update(
-    config, None, _state(params, penalty=0.0), none
-  )
+  got, loss = _update(config, None, _state(params, penalty=0.0), none)
   np.testing.assert_array_equal(got.params.entities, params.entities)
   np.testing.assert_array_equal(got.params.relations, params.relations)
   assert loss == 0
@@ -174,20 +172,18 @@ def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
   config = _config("B", 4)
   facts = jnp.asarray(_facts()[:5])
   known = negatives.known_facts(np.asarray(facts), 12, 3)
-  params = scores.init_params("B", jax.random.key(0), 12, 3, 4)
+  params = kb.init_params("B", jax.random.key(0), 12, 3, 4)
   key = jax.random.key(5)
-  got, loss = pair_training.train_pass(
-    config, None, known, facts, _state(params), key
-  )
+  got, loss = _train_pass(config, None, known, facts, _state(params), key)
   order_key, draw_key = jax.random.split(key)
   order = jnp.resize(shuffle.random_order(order_key, 5), (8,))
-  pairs = pair_training.draw_pairs(known, facts[order], draw_key)
+  pairs = _draw(known, facts[order], draw_key)
   assert pairs.valid.all()
   state, losses = _state(params), []
   for count, start in ((4, 0), (1, 4)):
     part = jax.tree.map(lambda x, i=start: x[..., i : i + 4], pairs)
     part = part._replace(valid=jnp.arange(4) < count)
-    state, one = pair_training.update(config, None, state, part)
+    state, one = _update(config, None, state, part)
     losses.append(float(one))
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), got, state
@@ -195,7 +191,7 @@ def test_the_last_batch_is_padded_with_pairs_that_do_nothing():
   np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-6)
   # The padding counts a fact twice where it is not left out.
   full = jax.tree.map(lambda x: x[..., 4:], pairs)
-  twice, _ = pair_training.update(config, None, state, full)
+  twice, _ = _update(config, None, state, full)
   assert (
     float(jnp.abs(twice.params.entities - got.params.entities).max()) > 1e-4
   )
@@ -217,19 +213,19 @@ def test_gradients_taken_once_are_a_plain_step_of_both_tables():
   config = dataclasses.replace(_config("B", 5), gradients="once")
   facts = _facts()[:5]
   known = negatives.known_facts(facts, 12, 3)
-  params = scores.init_params("B", jax.random.key(0), 12, 3, 4, 0.5)
-  pairs = pair_training.draw_pairs(known, jnp.asarray(facts), jax.random.key(1))
+  params = kb.init_params("B", jax.random.key(0), 12, 3, 4, 0.5)
+  pairs = _draw(known, jnp.asarray(facts), jax.random.key(1))
 
   def loss(entities):
     rows = params.relations[pairs.relations], entities[pairs.entities]
     return pair_training._loss(config, pairs, *rows)
 
   state = _state(params, penalty=0.0)
-  moved = pair_training.update(config, None, state, pairs)[0].params
+  moved = _update(config, None, state, pairs)[0].params
   expected = params.entities - 0.1 * jax.jit(jax.grad(loss))(params.entities)
   np.testing.assert_allclose(moved.entities, expected, atol=1e-6)
   twice = dataclasses.replace(config, gradients="twice")
-  other = pair_training.update(twice, None, state, pairs)[0].params
+  other = _update(twice, None, state, pairs)[0].params
   np.testing.assert_allclose(moved.relations, other.relations, atol=1e-6)
   assert np.abs(moved.entities - other.entities).max() > 1e-4
   with pytest.raises(InputError, match="once"):

@@ -6,8 +6,9 @@ import numpy as np
 import optax
 import pytest
 
+from repr_jax import kb
 from repr_jax.errors import InputError
-from repr_jax.kb import candidate_loss, candidate_training, query_loss, scores
+from repr_jax.kb import candidate_loss, candidate_training, query_loss
 from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig, Noise
 from repr_jax.kb.score_models import reciprocal
 
@@ -44,7 +45,7 @@ def test_loss_and_gradient_are_those_of_single_facts(model, regularizer):
     pytest.skip("dura takes models whose score is a product")
   config = CandidateConfig(7, 2, model, 4, regularizer=regularizer)
   facts = _facts()
-  params = scores.init_params(config.model, jax.random.key(1), 7, 2, 4, 0.7)
+  params = kb.init_params(config.model, jax.random.key(1), 7, 2, 4, 0.7)
   batch = query_loss.group_queries(facts, 3)
 
   def single(params):
@@ -85,7 +86,7 @@ def test_passes_learn_and_refuse_other_losses():
   config = CandidateConfig(7, 2, "complex", 4, batch_size=8)
   optimizer = optax.adagrad(0.3, initial_accumulator_value=0.0)
   groups = jax.tree.map(jnp.asarray, query_loss.group_queries(facts, 4))
-  params = scores.init_params("complex", jax.random.key(0), 7, 2, 16, 0.1)
+  params = kb.init_params("complex", jax.random.key(0), 7, 2, 16, 0.1)
   state = candidate_training.from_params(config, optimizer, params, 0.0)
   losses = []
   for i in range(10):

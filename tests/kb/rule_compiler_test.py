@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from repr_jax import errors
+from repr_jax import errors, kb
 from repr_jax.data.rules import KINDS, Rule
 from repr_jax.kb import (
   rule_check,
@@ -38,7 +38,7 @@ def _rule(kind, seed):
 
 
 def _params(model, seed, dim=4):
-  return scores.init_params(
+  return kb.init_params(
     model, jax.random.key(seed), len(ENTITIES), len(RELATIONS), dim, scale=1.0
   )
 
@@ -49,6 +49,8 @@ def _check(model, params, rules, constraints):
   )
 
 
+# `certificates_test` proves the same of one start of each every day.
+@pytest.mark.long
 @pytest.mark.parametrize(("model", "kind"), CASES)
 def test_each_rule_holds_on_its_whole_region(model, kind):
   for seed in range(3):

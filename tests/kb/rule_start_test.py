@@ -7,7 +7,7 @@ import pytest
 
 from repr_jax import kb
 from repr_jax.errors import InputError
-from repr_jax.kb import rule_projection, rule_start
+from repr_jax.kb import rule_start
 
 _RULES = [
   "PropTrans(0, 1, 0, 2, 1)",
@@ -28,7 +28,7 @@ def test_starts_meet_the_rules_under_vmap_too():
   assert left.max() < 1e-5
   for i in range(3):
     alone = rule_start.checked_start(constraints, _tables(i), _RULES, 3, 5)
-    assert rule_projection.violation(constraints, alone) < 1e-5
+    assert kb.violation(constraints, alone) < 1e-5
     np.testing.assert_allclose(params.entities[i], alone.entities, atol=1e-4)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from repr_jax import kb
+from repr_jax.errors import InputError
 from repr_jax.kb import score_models
 
 
@@ -16,6 +17,35 @@ def test_nodes_turn_back_into_relations(name):
   nodes = model.nodes(jnp.asarray(table))
   assert nodes.shape[0] == 3 * model.parts
   np.testing.assert_array_equal(model.relations(nodes), table)
+
+
+def test_blocks_hold_complex_and_are_held_by_r():
+  rng = np.random.default_rng(0)
+  real, imaginary, head, tail = rng.normal(size=(4, 3)).astype(np.float32)
+  x, y = rng.normal(size=(2, 6)).astype(np.float32)
+  row = np.concatenate([real, imaginary, -imaginary, real])
+  np.testing.assert_allclose(
+    kb.score("blocks", row, x, y),
+    kb.score("complex", np.concatenate([real, imaginary]), x, y),
+    rtol=1e-5,
+  )
+  a, b, c, d = map(np.diag, (real, head, tail, imaginary))
+  matrix = np.block([[a, b], [c, d]])
+  row = np.concatenate([real, head, tail, imaginary])
+  np.testing.assert_allclose(
+    kb.score("blocks", row, x, y),
+    kb.score("R", matrix.ravel(), x, y),
+    rtol=1e-5,
+  )
+  for side in ("heads", "tails"):
+    score_all = getattr(kb, f"score_all_{side}")
+    np.testing.assert_allclose(
+      score_all("blocks", row, x, np.stack([y, x])),
+      score_all("R", matrix.ravel(), x, np.stack([y, x])),
+      rtol=1e-5,
+    )
+  with pytest.raises(InputError, match="blocks takes an even dim"):
+    kb.BLOCKS.relation_size(3)
 
 
 def test_objects_and_names_are_the_same_models():

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import kb
 from repr_jax.errors import InputError
-from repr_jax.kb import score_models, scores
+from repr_jax.kb import score_models
 from repr_jax.ops import precision
 
 
@@ -47,7 +48,7 @@ def _instance(model, seed=0, batch=5, count=7, dim=6):
 @pytest.mark.parametrize("model", score_models.MODELS)
 def test_score_equals_the_formula(model):
   relations, known, table = _instance(model)
-  got = jax.jit(jax.vmap(lambda r, e, f: scores.score(model, r, e, f)))(
+  got = jax.jit(jax.vmap(lambda r, e, f: kb.score(model, r, e, f)))(
     relations, known, table[: len(known)]
   )
   want = [
@@ -59,8 +60,8 @@ def test_score_equals_the_formula(model):
 @pytest.mark.parametrize("model", score_models.MODELS)
 def test_all_entities_at_once_equal_one_by_one(model):
   relations, known, table = _instance(model, seed=1)
-  tails = scores.score_all_tails(model, relations, known, table)
-  heads = scores.score_all_heads(model, relations, known, table)
+  tails = kb.score_all_tails(model, relations, known, table)
+  heads = kb.score_all_heads(model, relations, known, table)
   for i, (r, x) in enumerate(zip(relations, known)):
     for j, z in enumerate(table):
       np.testing.assert_allclose(
@@ -77,23 +78,23 @@ def test_gradient_by_finite_differences(model):
   with precision.enable_x64(True):
     args = [jnp.asarray(x[0], jnp.float64) for x in (relations, known, table)]
     for i in range(3):
-      gradient = jax.jit(
-        jax.grad(lambda *a: scores.score(model, *a), argnums=i)
-      )(*args)
+      gradient = jax.jit(jax.grad(lambda *a: kb.score(model, *a), argnums=i))(
+        *args
+      )
       assert gradient.dtype == jnp.float64
       step = np.random.default_rng(3).normal(size=args[i].shape)
       ends = []
       for sign in (1, -1):
         moved = list(args)
         moved[i] = args[i] + sign * 1e-6 * step
-        ends.append(scores.score(model, *moved))
+        ends.append(kb.score(model, *moved))
       slope = (ends[0] - ends[1]) / 2e-6
       np.testing.assert_allclose(slope, gradient @ step, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("model", score_models.MODELS)
 def test_start_has_the_model_s_shapes(model):
-  params = scores.init_params(model, jax.random.key(0), 4, 3, 6)
+  params = kb.init_params(model, jax.random.key(0), 4, 3, 6)
   assert params.entities.shape == (4, 6)
   assert params.relations.shape == (
     3,
@@ -104,6 +105,6 @@ def test_start_has_the_model_s_shapes(model):
 def test_bad_models_are_named():
   for model in ("Z", 3):
     with pytest.raises(InputError, match=f"unknown score model {model!r}; .*A"):
-      scores.init_params(model, jax.random.key(0), 4, 3, 6)
+      kb.init_params(model, jax.random.key(0), 4, 3, 6)
   with pytest.raises(InputError, match="even"):
-    scores.init_params("complex", jax.random.key(0), 4, 3, 5)
+    kb.init_params("complex", jax.random.key(0), 4, 3, 5)

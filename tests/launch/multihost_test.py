@@ -39,6 +39,7 @@ def test_a_job_dies_resumes_and_equals_one_process(tmp_path):
   workdir = tmp_path / "run"
   command = [*_JOB, f"--workdir={workdir}"]
   options = ("--processes=2", "--devices_per_process=2")
+  views = two_processes.stored_views(tmp_path / "views")
   died = _launch(tmp_path, command, *options, DIES_AFTER="1,0")
   said = died.stdout + died.stderr
   assert died.returncode == 7, said
@@ -49,7 +50,7 @@ def test_a_job_dies_resumes_and_equals_one_process(tmp_path):
   )
   assert not (workdir / "results.json").exists()
 
-  done = _launch(tmp_path, command, *options)
+  done = _launch(tmp_path, command, *options, VIEWS=str(tmp_path / "views"))
   assert done.returncode == 0, done.stdout + done.stderr
   assert "resuming after step 0" in done.stdout
   logs = [
@@ -62,13 +63,21 @@ def test_a_job_dies_resumes_and_equals_one_process(tmp_path):
   found = {x.name for x in workdir.iterdir()}
   assert found == {
     ".lock", "checkpoints", "decoder.npy", "flags.json", "metrics.jsonl",
-    "results.json", "vectors.npz", "vectors.txt",
+    "results.json", "stored.npy", "vectors.npz", "vectors.txt",
   }  # fmt: skip
   lines = (workdir / "metrics.jsonl").read_text().splitlines()
   assert [json.loads(line)["step"] for line in lines] == [0, 1, 2]
   one = two_processes.fit_views(None)
   many = vectors.read_vectors(workdir / "vectors.npz").array
   np.testing.assert_allclose(many, one, atol=1e-4)
+  # Each process read pages of its own rows alone: half, and those shared.
+  for log in logs:
+    assert 0.5 <= float(log.partition("may read ")[2].split()[0]) < 0.6
+  np.testing.assert_allclose(
+    np.load(workdir / "stored.npy"),
+    two_processes.fit_stored(views, None),
+    atol=1e-4,
+  )
   problem, state = two_processes.make_problem()
   for epoch in range(3):
     state, info = two_processes.train_epoch(problem, state, epoch, None)

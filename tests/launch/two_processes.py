@@ -1,17 +1,22 @@
 """A job of two processes for `multihost_test.py`: GCCA and an autoencoder."""
 
+import ctypes
 import hashlib
+import mmap
 import os
+import pathlib
 
 import jax
 import numpy as np
 import scipy.sparse as sp
 
 from experiments.run import runlib
-from repr_jax import setexp
+from repr_jax import multiview, setexp
+from repr_jax.data.views import store
 from repr_jax.multiview import mvlsa
 from repr_jax.multiview import sharding as mvlsa_placement
 from repr_jax.ops import mesh as meshes
+from repr_jax.ops import sharded
 from repr_jax.setexp import fitting, sharding, train
 
 
@@ -25,6 +30,61 @@ def fit_views(mesh):
   ]
   fitted = mvlsa.fit(views, 3, m=4, projections=False, mesh=mesh)
   return np.asarray(fitted.model.embedding)
+
+
+def stored_views(folder):
+  """Two views of 40,000 words in files, mapped; made if they are not there."""
+  rng = np.random.default_rng(0)
+  views = []
+  for name in ("left", "right"):
+    if not (folder / name).exists():
+      counts = rng.poisson(1, (40_000, 64)).astype(np.float32)
+      names = [f"c{i}" for i in range(64)]
+      store.write(folder, name, [sp.csr_array(counts)], names)
+    views.append(store.load(folder / name, check=False))
+  return views
+
+
+def fit_stored(views, mesh):
+  """Word vectors [40000, 3] of the most frequent columns."""
+  how = multiview.Weighting("ppmi", columns=60)
+  fitted = mvlsa.fit(
+    [view.matrix for view in views], 3, m=4, weighting=how, mesh=mesh,
+    max_cycles=1,
+  )  # fmt: skip
+  return np.asarray(fitted.model.embedding)
+
+
+def fence(views, mesh):
+  """Forbids memory that holds other processes' rows alone.
+
+  To read it would end the process.
+
+  Args:
+    views: from `stored_views`.
+    mesh: of the fit.
+
+  Returns:
+    The share of the entries that may be read.
+  """
+  own = sharded.own_part(40_000, mesh).rows
+  others = np.setdiff1d(np.arange(40_000), own)
+  runs = np.split(others, np.flatnonzero(np.diff(others) > 1) + 1)
+  protect = ctypes.CDLL(None).mprotect
+  protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+  size = forbidden = 0
+  for view in views:
+    for array in (view.matrix.data, view.matrix.indices):
+      size += array.nbytes
+      indptr = view.matrix.indptr.astype(np.int64)
+      places = array.ctypes.data + array.itemsize * indptr
+      for run in runs:
+        begin = -(-int(places[run[0]]) // mmap.PAGESIZE) * mmap.PAGESIZE
+        end = int(places[run[-1] + 1]) // mmap.PAGESIZE * mmap.PAGESIZE
+        if begin < end:
+          assert protect(begin, end - begin, 0) == 0
+          forbidden += end - begin
+  return 1 - forbidden / size
 
 
 def make_problem():
@@ -72,6 +132,9 @@ def main(argv):
     run.vectors([f"w{i}" for i in range(37)], vectors)
     with open(run.directory / "decoder.npy", "wb") as out:
       np.save(out, whole.decoder)
+    views = stored_views(pathlib.Path(os.environ["VIEWS"]))
+    print(f"may read {fence(views, mesh):.2f} of the views")
+    np.save(run.directory / "stored.npy", fit_stored(views, mesh))
     digest = hashlib.sha256(vectors.tobytes() + whole.decoder.tobytes())
     print(f"process {jax.process_index()} made {digest.hexdigest()}")
 

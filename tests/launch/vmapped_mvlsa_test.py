@@ -27,6 +27,7 @@ def common(tmp_path_factory) -> dict:
   (folder / "sets" / "NEAR.tsv").write_text("".join(pairs))
   return {
     "text": [str(folder / "text.txt")], "offsets": 2, "columns": 15, "m": 4,
+    "windows": [], "documents": 0, "spelling": False,
     "k": 3, "store": str(folder / "store"), "analogies": False,
     "testsets": str(folder / "sets"), "keep_factors": False,
   }  # fmt: skip

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from repr_jax import linking
-from repr_jax.linking import constrained_pagerank
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def _by_loops(evidence, chances, restart, own):
 @pytest.mark.parametrize("restart, own", [(0.2, 1.0), (0.5, 0.0)])
 def test_scores_are_those_of_the_definition(world, restart, own):
   evidence, chances = world
-  got = constrained_pagerank.best_pagerank(evidence, chances, restart, own)
+  got = linking.best_pagerank(evidence, chances, restart, own)
   expected = _by_loops(evidence, chances, restart, own)
   np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
 
@@ -61,5 +60,5 @@ def test_scores_are_those_of_the_definition(world, restart, own):
 def test_a_mention_alone_has_no_rank(world):
   evidence, chances = world
   alone = evidence._replace(groups=np.array([0, -1, -1, -1]))
-  got = constrained_pagerank.best_pagerank(alone, chances, own=0.0)
+  got = linking.best_pagerank(alone, chances, own=0.0)
   assert (np.asarray(got) == 0).all()

@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+from repr_jax import linking
 from repr_jax.linking import context_kinds
 from repr_jax.linking.context_kinds import KindConfig, KindParams
 
@@ -31,9 +32,9 @@ def test_scores_are_those_of_the_definition(params):
         expected[row] += params.bias[kind]
         for feature in (4, 0):
           expected[row] += params.contexts[feature] @ params.kinds[kind]
-  got = context_kinds.kind_scores(params, _CONTEXTS, _KINDS)
+  got = linking.kind_scores(params, _CONTEXTS, _KINDS)
   np.testing.assert_allclose(got, expected, rtol=1e-5)
-  parts = context_kinds.kind_parts(params, _CONTEXTS, _KINDS)
+  parts = linking.kind_parts(params, _CONTEXTS, _KINDS)
   assert parts.shape == (4, 3)
   np.testing.assert_allclose(parts.sum(axis=0), got, rtol=1e-6)
   assert (parts[2] == 0).all()  # padding
@@ -41,8 +42,8 @@ def test_scores_are_those_of_the_definition(params):
 
 def test_features_are_the_score_and_its_log_probability(params):
   mask, links = jnp.asarray([True, True, False]), jnp.asarray([3.0, 1, 9])
-  made = context_kinds.kind_features(params, _CONTEXTS, _KINDS, links, mask)
-  scores = context_kinds.kind_scores(params, _CONTEXTS, _KINDS)[:2]
+  made = linking.kind_features(params, _CONTEXTS, _KINDS, links, mask)
+  scores = linking.kind_scores(params, _CONTEXTS, _KINDS)[:2]
   np.testing.assert_allclose(made[:2, 0], scores, rtol=1e-5)
   np.testing.assert_allclose(made[:2, 1], scores - scores.max(), rtol=1e-5)
   joint = scores + params.links * links[:2]
@@ -72,6 +73,6 @@ def test_the_loss_is_minus_the_log_probability(params):
     _CONTEXTS[None], _KINDS[None], jnp.asarray([[3.0, 1, 9]]),
     jnp.asarray([[True, True, False]]), jnp.asarray([1]),
   )  # fmt: skip
-  made = context_kinds.kind_features(params, *(x[0] for x in batch[:4]))
+  made = linking.kind_features(params, *(x[0] for x in batch[:4]))
   loss = context_kinds.kind_loss(params, batch)
   np.testing.assert_allclose(loss, -made[1, 2], rtol=1e-4)

@@ -9,6 +9,7 @@ import numpy as np
 import optax
 import pytest
 
+from repr_jax import linking
 from repr_jax.data.documents import packing
 from repr_jax.linking import disambiguation, train
 from repr_jax.linking.disambiguation import Config, Params, Tables
@@ -145,7 +146,7 @@ def _document(rng, m=4, c=3, k=6, entities=9, words=11):
 
 def _world(seed, d=4):
   rng = np.random.default_rng(seed)
-  params = disambiguation.init_params(_CONFIG, d, jax.random.key(seed))
+  params = linking.init_params(_CONFIG, d, jax.random.key(seed))
   params = Params(*(x + 0.3 * rng.standard_normal(x.shape) for x in params))
   tables = Tables(rng.standard_normal((9, d)), rng.standard_normal((11, d)))
   return rng, params, tables

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from repr_jax import linking
 from repr_jax.data.documents.title_kinds import KindArrays, Vocabulary
 from repr_jax.errors import InputError
 from repr_jax.linking import context_kinds
@@ -33,9 +34,9 @@ def test_members_are_averaged_in_one_set_of_weights(arrays):
     for part in (slice(0, 3), slice(3, 6))
   ]
   one = arrays.contexts[0], arrays.kinds[0]
-  each = [context_kinds.kind_scores(p, *one) for p in halves]
+  each = [linking.kind_scores(p, *one) for p in halves]
   np.testing.assert_allclose(
-    context_kinds.kind_scores(both, *one), np.mean(each, axis=0), rtol=1e-4
+    linking.kind_scores(both, *one), np.mean(each, axis=0), rtol=1e-4
   )
 
 
@@ -44,7 +45,7 @@ def test_features_of_all_mentions_are_those_of_each(arrays):
   made = apply_kinds(params, arrays)
   assert made.shape == (300, 2, 3)
   for row in (0, 299):
-    one = context_kinds.kind_features(params, *(x[row] for x in arrays[:4]))
+    one = linking.kind_features(params, *(x[row] for x in arrays[:4]))
     np.testing.assert_allclose(made[row], one, rtol=1e-5, atol=1e-6)
   assert (made[..., 2].argmax(axis=1) == arrays.gold).all()
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from repr_jax import linking
 from repr_jax.data.documents import mentions
 from repr_jax.data.entities import Sentence
 from repr_jax.errors import InputError
@@ -91,7 +92,7 @@ def test_a_batch_is_as_its_queries_alone(found, fields):
   batch = retrieval.search_batch(index, queries, rows, 10)
   for i, row in enumerate(rows):
     query = retrieval.Query(*(x[i] for x in queries))
-    alone = retrieval.search(index, query, row, k=10)
+    alone = linking.search(index, query, row, k=10)
     np.testing.assert_array_equal(batch.ids[i], alone.ids)
     np.testing.assert_allclose(batch.scores[i], alone.scores, rtol=1e-6)
     assert row not in batch.ids[i]
@@ -156,13 +157,13 @@ def test_rerank_gives_cosines_and_ignores_padding():
 
 def test_an_ensemble_is_the_mean_on_one_scale():
   scores = np.array([[3.0, 1, -np.inf], [10, 30, -np.inf]], np.float32)
-  got = retrieval.ensemble(scores, np.array([3.0, 1]))
+  got = linking.ensemble(scores, np.array([3.0, 1]))
   np.testing.assert_allclose(got, [0.75, 0.25, -np.inf])
   constant = np.array([[2.0, 2, 2], [0, 5, 10]], np.float32)
-  got = retrieval.ensemble(constant, np.array([3.0, 1]))
+  got = linking.ensemble(constant, np.array([3.0, 1]))
   np.testing.assert_allclose(got, [0, 0.125, 0.25])
   # Neither scale nor place of a system's scores counts.
-  moved = retrieval.ensemble(100 * constant + 7, np.array([3.0, 1]))
+  moved = linking.ensemble(100 * constant + 7, np.array([3.0, 1]))
   np.testing.assert_allclose(moved, got, atol=1e-6)
-  alone = retrieval.ensemble(scores[:1], np.ones(1))
+  alone = linking.ensemble(scores[:1], np.ones(1))
   np.testing.assert_allclose(alone[:2], [1, 0])

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
+from repr_jax import linking, setexp
 from repr_jax.linking import posterior_means
 from repr_jax.setexp import autoencoder
 
@@ -34,7 +35,7 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   full = sp.csr_array(dense[dense.any(axis=1)])
   start, _, _ = jax.random.split(_KEY, 3)
   statistics = autoencoder.statistics_from_scipy(config, full)
-  params = autoencoder.init(config, start, statistics)
+  params = setexp.init(config, start, statistics)
   sums = jnp.log1p(dense[0]) @ params.table
   expected = autoencoder.encode_sums(config, params.encoder, sums).mean
   np.testing.assert_allclose(null[0], expected, atol=1e-5)
@@ -42,9 +43,9 @@ def test_posterior_means_are_the_encoders_and_zero_without_words():
   words = np.append(np.flatnonzero(dense[0]), -1)
   padded = np.append(dense[0][dense[0] > 0], np.nan)
   inputs = statistics.inputs
-  door = posterior_means.posterior_mean(config, params, inputs, words, padded)
+  door = linking.posterior_mean(config, params, inputs, words, padded)
   np.testing.assert_allclose(door, expected, atol=1e-5)
-  nothing = posterior_means.posterior_mean(
+  nothing = linking.posterior_mean(
     config, params, inputs, words[-1:], padded[-1:]
   )
   np.testing.assert_array_equal(nothing, 0)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from sklearn import cross_decomposition
 
+from repr_jax import multiview
 from repr_jax.errors import InputError
-from repr_jax.multiview import cca
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def views():
 
 def test_correlations_match_scikit_learn(views):
   x, y = views
-  ours = cca.cca_fit(jnp.asarray(x), jnp.asarray(y), 3)
+  ours = multiview.cca_fit(jnp.asarray(x), jnp.asarray(y), 3)
   theirs = cross_decomposition.CCA(3, max_iter=5000, tol=1e-10).fit(x, y)
   a, b = theirs.transform(x, y)
   expected = [np.corrcoef(a[:, i], b[:, i])[0, 1] for i in range(3)]
@@ -29,8 +29,8 @@ def test_correlations_match_scikit_learn(views):
 
 def test_projections_are_white_and_correlated(views):
   x, y = (jnp.asarray(v) for v in views)
-  model = cca.cca_fit(x, y, 3)
-  a, b = cca.cca_transform(model, x, y)
+  model = multiview.cca_fit(x, y, 3)
+  a, b = multiview.cca_transform(model, x, y)
   n = len(x)
   np.testing.assert_allclose(a.T @ a / n, np.eye(3), atol=1e-3)
   np.testing.assert_allclose(b.T @ b / n, np.eye(3), atol=1e-3)
@@ -43,27 +43,27 @@ def test_invariance_to_affine_maps_of_a_view(views):
   x, y = views
   rng = np.random.default_rng(1)
   mapped = (x @ rng.standard_normal((6, 6)) + 5).astype(np.float32)
-  one = cca.cca_fit(jnp.asarray(x), jnp.asarray(y), 2)
-  two = cca.cca_fit(jnp.asarray(mapped), jnp.asarray(y), 2)
+  one = multiview.cca_fit(jnp.asarray(x), jnp.asarray(y), 2)
+  two = multiview.cca_fit(jnp.asarray(mapped), jnp.asarray(y), 2)
   np.testing.assert_allclose(one.correlations, two.correlations, atol=1e-3)
-  a = np.asarray(cca.cca_transform(one, x, y)[0])
-  b = np.asarray(cca.cca_transform(two, mapped, y)[0])
+  a = np.asarray(multiview.cca_transform(one, x, y)[0])
+  b = np.asarray(multiview.cca_transform(two, mapped, y)[0])
   np.testing.assert_allclose(np.abs(a), np.abs(b), atol=2e-2)
 
 
 def test_collinear_columns_and_ridge_are_finite(views):
   x, y = views
   doubled = jnp.asarray(np.hstack([x, x]))
-  one = cca.cca_fit(doubled, jnp.asarray(y), 2)
-  two = cca.cca_fit(jnp.asarray(x), jnp.asarray(y), 2)
+  one = multiview.cca_fit(doubled, jnp.asarray(y), 2)
+  two = multiview.cca_fit(jnp.asarray(x), jnp.asarray(y), 2)
   np.testing.assert_allclose(one.correlations, two.correlations, atol=1e-3)
-  shrunk = cca.cca_fit(jnp.asarray(x), jnp.asarray(y), 2, ridge=1.0)
+  shrunk = multiview.cca_fit(jnp.asarray(x), jnp.asarray(y), 2, ridge=1.0)
   assert float(shrunk.correlations[0]) < float(two.correlations[0])
 
 
 def test_bad_shapes(views):
   x, y = (jnp.asarray(v) for v in views)
   with pytest.raises(InputError, match="400 rows, the second 399"):
-    cca.cca_fit(x, y[:-1], 2)
+    multiview.cca_fit(x, y[:-1], 2)
   with pytest.raises(InputError, match="k = 6"):
-    cca.cca_fit(x, y, 6)
+    multiview.cca_fit(x, y, 6)

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import multiview
 from repr_jax.errors import InputError
-from repr_jax.multiview import cca, exact
+from repr_jax.multiview import exact
 from repr_jax.ops import precision
 
 
@@ -35,7 +36,7 @@ def _same_space(one, two, atol):
 @pytest.mark.parametrize("ridge", [0.0, 5.0, (1.0, 0.0, 20.0)])
 def test_exact_equals_brute_force(ridge):
   views = _views()
-  model = exact.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
+  model = multiview.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
   ridges = ridge if isinstance(ridge, tuple) else (ridge,) * 3
   centered = [(v - v.mean(axis=0)).astype(np.float64) for v in views]
   total = sum(_projector(x, r) for x, r in zip(centered, ridges))
@@ -59,16 +60,16 @@ def test_exact_equals_brute_force(ridge):
 
 def test_two_views_agree_with_cca():
   x, y = (jnp.asarray(v) for v in _views(widths=(7, 6)))
-  model = exact.gcca_exact([x, y], 3)
-  correlations = cca.cca_fit(x, y, 3).correlations
+  model = multiview.gcca_exact([x, y], 3)
+  correlations = multiview.cca_fit(x, y, 3).correlations
   # The eigenvalues of P_1 + P_2 are 1 + the canonical correlations.
   np.testing.assert_allclose(2 * model.values, 1 + correlations, rtol=1e-4)
 
 
 def test_row_blocks_change_nothing():
   views = [jnp.asarray(v) for v in _views()]
-  one = exact.gcca_exact(views, 2)
-  two = exact.gcca_exact(views, 2, rows_per_block=37)
+  one = multiview.gcca_exact(views, 2)
+  two = multiview.gcca_exact(views, 2, rows_per_block=37)
   np.testing.assert_allclose(one.values, two.values, rtol=1e-5)
   _same_space(one.embedding, two.embedding, 1e-4)
 
@@ -76,7 +77,7 @@ def test_row_blocks_change_nothing():
 def test_collinear_and_duplicate_views_are_finite():
   x = _views()[0]
   views = [jnp.asarray(np.hstack([x, x])), jnp.asarray(x), jnp.asarray(x)]
-  model = exact.gcca_exact(views, 3)
+  model = multiview.gcca_exact(views, 3)
   assert bool(jnp.isfinite(model.embedding).all())
   np.testing.assert_allclose(model.values, 1, rtol=1e-4)
 
@@ -103,7 +104,7 @@ def test_float64_and_jit():
 )
 def test_bad_views(views, k, message):
   with pytest.raises(InputError, match=message):
-    exact.gcca_exact(views, k)
+    multiview.gcca_exact(views, k)
 
 
 @pytest.mark.parametrize("kind", [tuple, np.asarray, jnp.asarray])
@@ -111,7 +112,7 @@ def test_a_ridge_for_each_view_is_not_one_for_each_column(kind):
   """Views with as many columns as there are views took it for columns."""
   views = [jnp.asarray(v) for v in _views(widths=(3, 3, 3))]
   ridges = (0.0, 100.0, 10_000.0)
-  model = exact.gcca_exact(views, 2, ridge=kind(ridges))
+  model = multiview.gcca_exact(views, 2, ridge=kind(ridges))
   g = np.asarray(model.embedding, np.float64)
   total = 0
   for view, r, share in zip(views, ridges, model.shares):
@@ -123,4 +124,4 @@ def test_a_ridge_for_each_view_is_not_one_for_each_column(kind):
   np.testing.assert_allclose(3 * model.values, values[::-1][:2], rtol=1e-3)
   _same_space(g, vectors[:, ::-1][:, :2], 1e-3)
   with pytest.raises(InputError, match=r"ridge has shape \(2,\)"):
-    exact.gcca_exact(views, 2, ridge=[1.0, 2.0])
+    multiview.gcca_exact(views, 2, ridge=[1.0, 2.0])

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import multiview
 from repr_jax.errors import InputError
-from repr_jax.multiview import exact, gcca, streaming
+from repr_jax.multiview import gcca, streaming
 
 
 def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
@@ -33,21 +34,21 @@ def _same_space(one, two, atol):
 
 def test_scalable_parts_equal_exact_at_full_rank():
   views = [jnp.asarray(v) for v in _views()]
-  whole = exact.gcca_exact(views, 3, ridge=2.0)
+  whole = multiview.gcca_exact(views, 3, ridge=2.0)
   weights = jnp.ones((3, 200))
-  scale = gcca.support_scale(weights)
+  scale = multiview.support_scale(weights)
   factors, blocks = [], []
   factor_view = jax.jit(gcca.factor_view, static_argnames="m")
   for j, view in enumerate(views):
     key = jax.random.key(j)
     factor, _ = factor_view(view, 50, weights[j], key)
     factors.append(factor)
-    blocks.append(gcca.view_block(factor, scale, 2.0))
-  combined = gcca.combine(factors, 3, jax.random.key(9), ridge=2.0)
+    blocks.append(multiview.view_block(factor, scale, 2.0))
+  combined = multiview.combine(factors, 3, jax.random.key(9), ridge=2.0)
   v, values = combined.v, combined.values
   np.testing.assert_allclose(values, whole.values, rtol=1e-4)
   _same_space(v, whole.embedding, 1e-4)
-  state = streaming.stream_init(200, 22)
+  state = multiview.stream_init(200, 22)
   update = jax.jit(streaming.stream_update)
   for block in blocks:
     state = update(state, block)
@@ -59,7 +60,9 @@ def _factored(views, m=50, weights=None):
   n = views[0].shape[0]
   weights = np.ones((len(views), n)) if weights is None else weights
   return [
-    gcca.factor_view(jnp.asarray(x), m, jnp.asarray(w), jax.random.key(j))[0]
+    multiview.factor_view(jnp.asarray(x), m, jnp.asarray(w), jax.random.key(j))[
+      0
+    ]
     for j, (x, w) in enumerate(zip(views, weights))
   ]
 
@@ -72,7 +75,7 @@ def test_views_are_factored_stacked():
 
   @jax.jit
   def factor_view(x, weights, key):
-    return gcca.factor_view(x, 4, weights, key, tolerance=1e-5)
+    return multiview.factor_view(x, 4, weights, key, tolerance=1e-5)
 
   stacked, info = jax.jit(jax.vmap(factor_view))(np.stack(views), weights, keys)
   assert info.estimate.shape == (3, 4)
@@ -80,8 +83,8 @@ def test_views_are_factored_stacked():
     alone, _ = factor_view(views[j], weights[j], keys[j])
     np.testing.assert_allclose(factor.s, alone.s, rtol=1e-4)
     _same_space(factor.left, alone.left, 1e-3)
-  one = gcca.combine(stacked, 3, keys[0])
-  two = gcca.combine(gcca.unstacked(stacked), 3, keys[0])
+  one = multiview.combine(stacked, 3, keys[0])
+  two = multiview.combine(gcca.unstacked(stacked), 3, keys[0])
   np.testing.assert_array_equal(one.v, two.v)
 
 
@@ -91,7 +94,7 @@ def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
 
   @jax.jit
   def values(ridge, weights, rank):
-    return gcca.combine(
+    return multiview.combine(
       factors, 2, jax.random.key(0), ridge=ridge, view_weights=weights,
       rank=rank,
     ).values  # fmt: skip
@@ -100,7 +103,7 @@ def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
   many = [(0.5, ones, 6), (0.1, 2 * ones, 6), (0.1, ones, 3)]
   assert compilations.during(lambda: [values(*x) for x in many]) == 0
   cut = [f._replace(left=f.left[:, :3], s=f.s[:3]) for f in factors]
-  expected = gcca.combine(cut, 2, jax.random.key(0), ridge=0.1)
+  expected = multiview.combine(cut, 2, jax.random.key(0), ridge=0.1)
   np.testing.assert_allclose(values(0.1, ones, 3), expected.values, rtol=1e-4)
 
 
@@ -126,16 +129,16 @@ def test_weights_of_views():
   """0 leaves a view out, 2 counts it twice, and a scale changes nothing."""
   factors = _factored(_views())
   key = jax.random.key(0)
-  chosen = gcca.combine(factors, 2, key, view_weights=[1.0, 0.0, 1.0])
-  without = gcca.combine([factors[0], factors[2]], 2, key)
+  chosen = multiview.combine(factors, 2, key, view_weights=[1.0, 0.0, 1.0])
+  without = multiview.combine([factors[0], factors[2]], 2, key)
   np.testing.assert_allclose(chosen.values, without.values, rtol=1e-4)
   _same_space(chosen.v, without.v, 1e-3)
   np.testing.assert_allclose(chosen.shares[::2], without.shares, rtol=1e-3)
-  doubled = gcca.combine(factors, 2, key, view_weights=[1.0, 2.0, 1.0])
-  twice = gcca.combine([*factors, factors[1]], 2, key)
+  doubled = multiview.combine(factors, 2, key, view_weights=[1.0, 2.0, 1.0])
+  twice = multiview.combine([*factors, factors[1]], 2, key)
   np.testing.assert_allclose(doubled.values, twice.values, rtol=1e-4)
-  scaled = gcca.combine(factors, 2, key, view_weights=[5.0] * 3)
-  plain = gcca.combine(factors, 2, key)
+  scaled = multiview.combine(factors, 2, key, view_weights=[5.0] * 3)
+  plain = multiview.combine(factors, 2, key)
   np.testing.assert_allclose(scaled.v, plain.v, atol=1e-4)
 
 
@@ -143,11 +146,11 @@ def test_a_relative_ridge_is_in_units_of_the_mean_square():
   factors = _factored(_views())
   key = jax.random.key(0)
   squares = [float((np.asarray(f.s) ** 2).mean()) for f in factors]
-  relative = gcca.combine(factors, 2, key, ridge=0.3, relative_ridge=True)
-  plain = gcca.combine(factors, 2, key, ridge=0.3 * np.array(squares))
+  relative = multiview.combine(factors, 2, key, ridge=0.3, relative_ridge=True)
+  plain = multiview.combine(factors, 2, key, ridge=0.3 * np.array(squares))
   np.testing.assert_allclose(relative.values, plain.values, rtol=1e-4)
   scaled = _factored([10 * v for v in _views()])
-  same = gcca.combine(scaled, 2, key, ridge=0.3, relative_ridge=True)
+  same = multiview.combine(scaled, 2, key, ridge=0.3, relative_ridge=True)
   np.testing.assert_allclose(same.values, relative.values, rtol=1e-3)
 
 

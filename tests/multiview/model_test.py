@@ -4,10 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from repr_jax import ops
+from repr_jax import multiview, ops
 from repr_jax.errors import InputError
-from repr_jax.multiview import exact
-from repr_jax.multiview import model as gcca_model
 from repr_jax.multiview.mvlsa import fit
 
 
@@ -26,10 +24,10 @@ def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
 
 def test_training_rows_transform_to_themselves():
   views = [jnp.asarray(v) for v in _views()]
-  model = exact.gcca_exact(views, 3)
-  again = gcca_model.gcca_transform(model, [v[:20] for v in views])
+  model = multiview.gcca_exact(views, 3)
+  again = multiview.gcca_transform(model, [v[:20] for v in views])
   np.testing.assert_allclose(again, model.embedding[:20], atol=1e-4)
-  plain = gcca_model.gcca_transform(
+  plain = multiview.gcca_transform(
     model, [v[:20] for v in views], calibrate=False
   )
   np.testing.assert_allclose(plain, again * model.values, atol=1e-5)
@@ -37,24 +35,24 @@ def test_training_rows_transform_to_themselves():
 
 def test_masked_rows_do_not_count_in_transform():
   views = [jnp.asarray(v) for v in _views()]
-  model = exact.gcca_exact(views, 3)
+  model = multiview.gcca_exact(views, 3)
   weights = jnp.ones((3, 10)).at[1].set(0).at[:, 4].set(0)
   rows = [v[:10] for v in views]
-  expected = gcca_model.gcca_transform(model, rows, weights)
+  expected = multiview.gcca_transform(model, rows, weights)
   garbage = [rows[0], rows[1] + 1e3, rows[2]]
-  found = gcca_model.gcca_transform(model, garbage, weights)
+  found = multiview.gcca_transform(model, garbage, weights)
   np.testing.assert_array_equal(found, expected)
   np.testing.assert_array_equal(found[4], 0)
 
 
 def test_sparse_rows_are_embedded_like_dense_ones():
   views = [jnp.asarray(v) for v in _views()]
-  model = exact.gcca_exact(views, 3)
+  model = multiview.gcca_exact(views, 3)
   rows = [v[:20] for v in views]
   packed = [ops.from_scipy(np.asarray(x)) for x in rows]
   np.testing.assert_allclose(
-    gcca_model.gcca_transform(model, packed),
-    gcca_model.gcca_transform(model, rows),
+    multiview.gcca_transform(model, packed),
+    multiview.gcca_transform(model, rows),
     atol=1e-5,
   )
 
@@ -62,7 +60,7 @@ def test_sparse_rows_are_embedded_like_dense_ones():
 @pytest.mark.parametrize("ridge", [0.0, 5.0])
 def test_loadings_regress_a_view_on_the_embedding(ridge):
   views = _views()
-  model = exact.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
+  model = multiview.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
   g = np.asarray(model.embedding, np.float64)
   for view, mean, c in zip(views, model.means, model.loadings):
     best = np.linalg.lstsq(g, view - mean, rcond=None)[0]
@@ -101,9 +99,9 @@ def test_loadings_of_views_with_missing_rows(normalization, method):
 
 def test_a_missing_view_is_predicted_from_the_others():
   views = [jnp.asarray(v) for v in _views(shared=3)]
-  model = exact.gcca_exact(views, 3)
+  model = multiview.gcca_exact(views, 3)
   garbage = [views[0], jnp.full_like(views[1], jnp.nan), views[2]]
-  predicted = np.asarray(gcca_model.predict_view(model, garbage, 1))
+  predicted = np.asarray(multiview.predict_view(model, garbage, 1))
   truth = np.asarray(views[1])
   error = ((predicted - truth) ** 2).sum() / (
     (truth - truth.mean(0)) ** 2
@@ -111,18 +109,18 @@ def test_a_missing_view_is_predicted_from_the_others():
   assert error < 0.5  # the noise of the views is about a third
   none = jnp.zeros((3, 200))
   np.testing.assert_allclose(
-    gcca_model.predict_view(model, garbage, 1, none),
+    multiview.predict_view(model, garbage, 1, none),
     np.tile(model.means[1], (200, 1)),
   )
   with pytest.raises(InputError, match="view 3 of 3"):
-    gcca_model.predict_view(model, views, 3)
+    multiview.predict_view(model, views, 3)
 
 
 def test_shares_of_training_rows_are_those_of_the_fit():
   views = [jnp.asarray(v) for v in _views()]
-  model = exact.gcca_exact(views, 3)
+  model = multiview.gcca_exact(views, 3)
   np.testing.assert_allclose(
-    gcca_model.explained_shares(model, views), model.shares, atol=1e-4
+    multiview.explained_shares(model, views), model.shares, atol=1e-4
   )
   with pytest.raises(InputError, match="view 1 has 5 columns; the fit had 6"):
-    gcca_model.explained_shares(model, [views[0], views[1][:, :5], views[2]])
+    multiview.explained_shares(model, [views[0], views[1][:, :5], views[2]])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from repr_jax import multiview
-from repr_jax.multiview import gcca, streaming
 
 
 def _blocks(seed=0, n=80, widths=(5, 7, 4)):
@@ -19,9 +18,9 @@ def _blocks(seed=0, n=80, widths=(5, 7, 4)):
 
 
 def _streamed(blocks, k, dtype=jnp.float32):
-  state = streaming.stream_init(80, k, dtype)
+  state = multiview.stream_init(80, k, dtype)
   for block in blocks:
-    state = streaming.stream_update(state, block)
+    state = multiview.stream_update(state, block)
   return state
 
 
@@ -29,7 +28,7 @@ def _streamed(blocks, k, dtype=jnp.float32):
 def test_removal_is_exact_where_nothing_was_dropped(removed):
   blocks = _blocks()
   state = _streamed(blocks, 16)
-  without = streaming.stream_remove(state, blocks[removed])
+  without = multiview.stream_remove(state, blocks[removed])
   rest = [b for j, b in enumerate(blocks) if j != removed]
   u, s, _ = np.linalg.svd(np.hstack(rest), full_matrices=False)
   np.testing.assert_allclose(without.s[: len(s)], s, rtol=2e-3)
@@ -44,7 +43,7 @@ def test_removal_is_exact_where_nothing_was_dropped(removed):
 def test_what_holds_after_truncation(k):
   blocks = _blocks()
   state = _streamed(blocks, k)
-  without = streaming.stream_remove(state, blocks[1])
+  without = multiview.stream_remove(state, blocks[1])
   rest = np.hstack([blocks[0], blocks[2]])
   s = np.linalg.svd(rest, compute_uv=False)
   s = np.pad(s, (0, max(0, k - len(s))))[:k]
@@ -62,11 +61,11 @@ def test_a_removed_view_changes_the_scale_of_rows():
   weights = (rng.random((3, 80)) < 0.8).astype(np.float32)
   weights[0] = 1
   plain = [np.linalg.qr(b)[0].astype(np.float32) for b in _blocks()]
-  before = np.asarray(gcca.support_scale(jnp.asarray(weights)))
-  after = np.asarray(gcca.support_scale(jnp.asarray(weights[:2])))
+  before = np.asarray(multiview.support_scale(jnp.asarray(weights)))
+  after = np.asarray(multiview.support_scale(jnp.asarray(weights[:2])))
   scaled = [(w * before)[:, None] * b for w, b in zip(weights, plain)]
   state = _streamed(scaled, 16)
-  without = streaming.stream_remove(state, scaled[2], after / before)
+  without = multiview.stream_remove(state, scaled[2], after / before)
   expected = np.hstack(
     [(w * after)[:, None] * b for w, b in zip(weights, plain[:2])]
   )
@@ -92,7 +91,7 @@ def test_removal_is_a_refit_of_the_other_views(removed):
   state = _streamed(blocks, 12)
   rest = [j for j in range(3) if j != removed]
   after = multiview.support_scale(weights[np.array(rest)])
-  without = streaming.stream_remove(state, blocks[removed], after / before)
+  without = multiview.stream_remove(state, blocks[removed], after / before)
   refit = multiview.combine([factors[j] for j in rest], 2, key)
   ours = np.linalg.qr(np.asarray(without.u[:, :2], np.float64))[0]
   theirs = np.linalg.qr(np.asarray(refit.v, np.float64))[0]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from repr_jax import errors, ops
+from repr_jax import errors, multiview, ops
 from repr_jax.data.views import counts as count_checks
 from repr_jax.multiview import host_views, weighting
 
@@ -73,7 +73,7 @@ def test_arrays_sparse_matrices_and_the_host_agree():
     (weighting.log_counts, weighting.Weighting("log")),
     (weighting.power_counts, weighting.Weighting("power")),
     (
-      lambda x: weighting.ppmi(x, 0.75),
+      lambda x: multiview.ppmi(x, 0.75),
       weighting.Weighting("ppmi", smoothing=0.75),
     ),
   ):
@@ -87,7 +87,7 @@ def test_arrays_sparse_matrices_and_the_host_agree():
     some = host_views.weigh(counts[5:9], how, columns=columns)
     np.testing.assert_allclose(some.toarray(), dense[5:9], rtol=1e-5, atol=1e-6)
   totals = jnp.asarray(counts.sum(axis=0))
-  new = weighting.ppmi(jnp.asarray(counts[5:9]), 0.75, totals)
+  new = multiview.ppmi(jnp.asarray(counts[5:9]), 0.75, totals)
   np.testing.assert_allclose(new, dense[5:9], rtol=1e-5, atol=1e-6)
   for function in (weighting.row_weights, weighting.observed_rows):
     np.testing.assert_allclose(
@@ -104,7 +104,7 @@ def test_truncation_keeps_the_largest_columns(counts, keep):
   assert got.shape == (len(counts), min(keep, counts.shape[1]))
   kept = np.sort(got.sum(0, dtype=np.float64))[::-1]
   np.testing.assert_array_equal(kept, np.sort(totals)[::-1][:keep])
-  places = count_checks.top_columns(scipy.sparse.csr_array(counts), keep)
+  places = count_checks.top_columns(counts.sum(axis=0), keep)
   np.testing.assert_array_equal(counts[:, places], got)
 
 
@@ -117,12 +117,12 @@ def test_observed_support_and_row_weights(counts):
   want = (dense != 0).any(1)
   np.testing.assert_array_equal(count_checks.observed(sparse), want)
   np.testing.assert_array_equal(count_checks.observed(dense), want)
-  np.testing.assert_array_equal(weighting.observed_rows(dense), want)
+  np.testing.assert_array_equal(multiview.observed_rows(dense), want)
   totals = dense.sum(1, dtype=np.float64)
-  weights = weighting.row_weights(dense)
+  weights = multiview.row_weights(dense)
   top = max(totals.max(), 1e-30)
   np.testing.assert_allclose(weights, (totals / top) ** 0.75, rtol=1e-5)
-  capped = weighting.row_weights(dense, maximum=5.0)
+  capped = multiview.row_weights(dense, maximum=5.0)
   np.testing.assert_allclose(
     capped, np.minimum(1, (totals / 5) ** 0.75), rtol=1e-5
   )

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from repr_jax import ops
 from repr_jax.ops import belief_propagation, precision
 
 _max_product = jax.jit(
@@ -78,9 +79,7 @@ def test_one_message_is_what_the_formula_says():
   unary, pairwise, _ = _model(rng, 2, 3)
   mask = np.ones((2, 3), bool)
   mask[1, 2] = False
-  found = belief_propagation.max_product(
-    unary, pairwise, mask, iterations=1, damping=0.25
-  )
+  found = ops.max_product(unary, pairwise, mask, iterations=1, damping=0.25)
   message = (unary[0][:, None] + pairwise[0, 1])[:, :2].max(axis=0)
   probability = np.exp(message) / np.exp(message).sum()
   score = unary[1, :2] + np.log(0.25 * 0.5 + 0.75 * probability)
@@ -110,7 +109,7 @@ def test_masked_places_change_nothing():
   pair &= ~np.eye(5, dtype=bool)[..., None, None]
 
   def loss(unary, pairwise):
-    beliefs = belief_propagation.max_product(unary, pairwise, mask)
+    beliefs = ops.max_product(unary, pairwise, mask)
     return jnp.sum(jnp.sin(beliefs) * mask), beliefs
 
   run = jax.jit(jax.value_and_grad(loss, argnums=(0, 1), has_aux=True))
@@ -128,7 +127,7 @@ def test_masked_places_change_nothing():
 def test_one_variable_keeps_its_scores():
   unary = np.array([[1.0, 3.0, 9.0]])
   mask = np.array([[True, True, False]])
-  found = belief_propagation.max_product(unary, np.zeros((1, 1, 3, 3)), mask)
+  found = ops.max_product(unary, np.zeros((1, 1, 3, 3)), mask)
   expected = unary[0, :2] - np.log(np.exp(unary[0, :2]).sum())
   np.testing.assert_allclose(found[0], [*expected, 0], atol=1e-12)
 
@@ -138,9 +137,7 @@ def test_extreme_scores_stay_finite():
   unary, pairwise, mask = _model(rng, 4, 3)
 
   def loss(scale):
-    beliefs = belief_propagation.max_product(
-      scale * unary, scale * pairwise, mask
-    )
+    beliefs = ops.max_product(scale * unary, scale * pairwise, mask)
     return jnp.sum(jnp.exp(beliefs) * mask)
 
   run = jax.jit(jax.value_and_grad(loss))

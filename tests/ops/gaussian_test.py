@@ -7,6 +7,7 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+from repr_jax import ops
 from repr_jax.ops import gaussian, precision
 
 
@@ -33,8 +34,8 @@ def _integral(function):
 
 def test_natural_parameters_there_and_back():
   mean, variance, *_ = _pair(0, 5)
-  natural = gaussian.to_natural(jnp.asarray(mean), jnp.asarray(variance))
-  back = gaussian.to_moments(natural)
+  natural = ops.to_natural(jnp.asarray(mean), jnp.asarray(variance))
+  back = ops.to_moments(natural)
   np.testing.assert_allclose(back[0], mean)
   np.testing.assert_allclose(back[1], variance)
 
@@ -42,19 +43,18 @@ def test_natural_parameters_there_and_back():
 @pytest.mark.parametrize("xi", [0.0, 3.0, -1e300])
 def test_no_precision_gives_finite_moments(xi):
   natural = gaussian.Natural(jnp.full(2, xi), jnp.zeros(2))
-  for found in gaussian.to_moments(natural):
-    assert np.isfinite(found).all()
+  mean, variance = ops.to_moments(natural)
+  assert np.isfinite(mean).all() and np.isfinite(variance).all()
+  assert (np.sign(mean) == np.sign(xi)).all() and (variance > 1e9).all()
 
 
 def test_product_is_the_normalized_product_of_densities():
   mean, variance, other_mean, other_variance = _pair(1, 1)
-  members = gaussian.to_natural(
+  members = ops.to_natural(
     jnp.asarray([mean, other_mean]), jnp.asarray([variance, other_variance])
   )
   weights = np.array([2.0, 0.5])
-  found = gaussian.to_moments(
-    gaussian.product_of_experts(members, jnp.asarray(weights))
-  )
+  found = ops.to_moments(ops.product_of_experts(members, jnp.asarray(weights)))
   p, q = _density(mean, variance), _density(other_mean, other_variance)
 
   def product(z):
@@ -69,7 +69,7 @@ def test_product_is_the_normalized_product_of_densities():
 
 def test_negative_weight_moves_away_and_adds_certainty():
   natural = gaussian.Natural(jnp.ones((2, 3)), jnp.full((2, 3), 2.0))
-  found = gaussian.product_of_experts(natural, jnp.asarray([1.0, -3.0]))
+  found = ops.product_of_experts(natural, jnp.asarray([1.0, -3.0]))
   np.testing.assert_allclose(found.xi, -2.0)
   np.testing.assert_allclose(found.precision, 8.0)
 
@@ -81,11 +81,11 @@ def test_padding_changes_nothing(garbage):
   weights = np.array([1.0, -0.5, 0.0])
   for array in (xi, precision):
     array[:, 2] = garbage
-  whole = gaussian.product_of_experts(
+  whole = ops.product_of_experts(
     gaussian.Natural(jnp.asarray(xi[0]), jnp.asarray(precision[0])),
     jnp.asarray(weights),
   )
-  short = gaussian.product_of_experts(
+  short = ops.product_of_experts(
     gaussian.Natural(jnp.asarray(xi[0, :2]), jnp.asarray(precision[0, :2])),
     jnp.asarray(weights[:2]),
   )
@@ -97,18 +97,18 @@ def test_kl_is_the_integral():
   mean_p, variance_p, mean_q, variance_q = _pair(3, 1)
   p, q = _density(mean_p, variance_p), _density(mean_q, variance_q)
   expected = _integral(lambda z: (p(z) * np.log(p(z) / q(z))).item())
-  found = gaussian.kl(*map(jnp.asarray, _pair(3, 1)))
+  found = ops.kl(*map(jnp.asarray, _pair(3, 1)))
   np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
 def test_kl_to_the_prior_is_a_kl():
   mean, variance, *_ = _pair(4, 6)
-  found = gaussian.kl_to_prior(jnp.asarray(mean), jnp.log(variance), 2.5)
-  expected = gaussian.kl(
+  found = ops.kl_to_prior(jnp.asarray(mean), jnp.log(variance), 2.5)
+  expected = ops.kl(
     jnp.asarray(mean), jnp.asarray(variance), jnp.zeros(6), jnp.full(6, 2.5)
   )
   np.testing.assert_allclose(found, expected, rtol=1e-12)
-  same = gaussian.kl_to_prior(jnp.zeros(6), jnp.log(jnp.full(6, 2.5)), 2.5)
+  same = ops.kl_to_prior(jnp.zeros(6), jnp.log(jnp.full(6, 2.5)), 2.5)
   np.testing.assert_allclose(same, 0, atol=1e-12)
 
 
@@ -116,7 +116,7 @@ def test_product_kernel_is_the_integral():
   mean_p, variance_p, mean_q, variance_q = _pair(5, 1)
   p, q = _density(mean_p, variance_p), _density(mean_q, variance_q)
   expected = np.log(_integral(lambda z: (p(z) * q(z)).item()))
-  found = gaussian.log_product_kernel(*map(jnp.asarray, _pair(5, 1)))
+  found = ops.log_product_kernel(*map(jnp.asarray, _pair(5, 1)))
   np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
@@ -133,10 +133,9 @@ def test_evidence_ratio_is_the_integral_in_two_dimensions():
       _integral(lambda z, p=p, q=q, base=base: p(z) * q(z) / base(z))
     )
   natural = [
-    gaussian.to_natural(*map(jnp.asarray, x))
-    for x in (moments[:2], moments[2:])
+    ops.to_natural(*map(jnp.asarray, x)) for x in (moments[:2], moments[2:])
   ]
-  found = gaussian.log_evidence_ratio(*natural, prior)
+  found = ops.log_evidence_ratio(*natural, prior)
   np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
@@ -154,13 +153,13 @@ def test_evidence_ratio_of_a_conjugate_model():
     )
     for value in (x, y)
   ]
-  found = gaussian.log_evidence_ratio(*posteriors, prior)
+  found = ops.log_evidence_ratio(*posteriors, prior)
   np.testing.assert_allclose(found, joint - alone, rtol=1e-10)
 
 
 def test_evidence_ratio_stays_finite_where_the_integral_does_not_exist():
   wide = gaussian.Natural(jnp.ones(3), jnp.full(3, 0.1))
-  assert np.isfinite(gaussian.log_evidence_ratio(wide, wide, 1.0))
+  assert np.isfinite(ops.log_evidence_ratio(wide, wide, 1.0))
 
 
 def test_reparameterized_samples_have_the_moments():
@@ -174,8 +173,8 @@ def test_reparameterized_samples_have_the_moments():
 
 def test_reparameterized_sample_is_the_noise_moved_and_stretched():
   mean, log_variance, key = jnp.ones(3), jnp.full(3, 2.0), jax.random.key(1)
-  noise = gaussian.reparameterize(jnp.zeros(3), jnp.zeros(3), key)
-  sample = gaussian.reparameterize(mean, log_variance, key)
+  noise = ops.reparameterize(jnp.zeros(3), jnp.zeros(3), key)
+  sample = ops.reparameterize(mean, log_variance, key)
   np.testing.assert_allclose(sample, 1 + np.e * noise, rtol=1e-12)
-  slope = jax.grad(lambda m: gaussian.reparameterize(m, log_variance, key)[0])
+  slope = jax.grad(lambda m: ops.reparameterize(m, log_variance, key)[0])
   np.testing.assert_array_equal(slope(mean), [1, 0, 0])

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 from sklearn import decomposition
 
+from repr_jax import ops
 from repr_jax.errors import InputError
 from repr_jax.ops import pca, sparse
 
@@ -20,7 +21,7 @@ def data():
 
 def test_agrees_with_scikit_learn(data):
   n = len(data)
-  ours = pca.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
+  ours = ops.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
   theirs = decomposition.PCA(4).fit(data)
   # scikit-learn divides by n - 1.
   factor = (n - 1) / n
@@ -36,25 +37,25 @@ def test_agrees_with_scikit_learn(data):
 
 
 def test_log_likelihood_is_the_gaussian_density(data):
-  model = pca.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
+  model = ops.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
   loading = np.asarray(pca.ppca_loading(model), np.float64)
   covariance = loading @ loading.T + float(model.noise) * np.eye(15)
   expected = scipy.stats.multivariate_normal(
     np.asarray(model.mean, np.float64), covariance
   ).logpdf(data)
-  found = pca.ppca_log_likelihood(model, jnp.asarray(data))
+  found = ops.ppca_log_likelihood(model, jnp.asarray(data))
   np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_likelihood_is_at_its_maximum(data):
-  model = pca.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
+  model = ops.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
 
   def mean_likelihood(log_noise, log_scale):
     changed = model._replace(
       noise=model.noise * jnp.exp(log_noise),
       variances=model.variances * jnp.exp(log_scale),
     )
-    return pca.ppca_log_likelihood(changed, jnp.asarray(data)).mean()
+    return ops.ppca_log_likelihood(changed, jnp.asarray(data)).mean()
 
   slopes = jax.jit(jax.grad(mean_likelihood, argnums=(0, 1)))(0.0, 0.0)
   np.testing.assert_allclose(slopes, 0, atol=2e-2)
@@ -62,8 +63,8 @@ def test_likelihood_is_at_its_maximum(data):
 
 
 def test_posterior_mean_solves_its_normal_equations(data):
-  model = pca.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
-  mean, covariance = pca.ppca_posterior(model, jnp.asarray(data))
+  model = ops.pca_fit(jnp.asarray(data), 4, jax.random.key(0))
+  mean, covariance = ops.ppca_posterior(model, jnp.asarray(data))
   loading = np.asarray(pca.ppca_loading(model))
   noise = float(model.noise)
   m = loading.T @ loading + noise * np.eye(4)
@@ -73,20 +74,20 @@ def test_posterior_mean_solves_its_normal_equations(data):
 
 
 def test_inverse_of_a_complete_transform(data):
-  model = pca.pca_fit(jnp.asarray(data), 15, jax.random.key(0))
-  z = pca.pca_transform(model, jnp.asarray(data))
-  np.testing.assert_allclose(pca.pca_inverse(model, z), data, atol=1e-3)
+  model = ops.pca_fit(jnp.asarray(data), 15, jax.random.key(0))
+  z = ops.pca_transform(model, jnp.asarray(data))
+  np.testing.assert_allclose(ops.pca_inverse(model, z), data, atol=1e-3)
 
 
 def test_sparse_equals_dense():
   rng = np.random.default_rng(1)
   counts = rng.poisson(2 / np.arange(1, 31), (500, 30)).astype(np.float32)
-  dense = pca.pca_fit(jnp.asarray(counts), 3, jax.random.key(0))
-  thin = pca.pca_fit(sparse.from_scipy(counts), 3, jax.random.key(0))
+  dense = ops.pca_fit(jnp.asarray(counts), 3, jax.random.key(0))
+  thin = ops.pca_fit(sparse.from_scipy(counts), 3, jax.random.key(0))
   for one, two in zip(dense, thin):
     np.testing.assert_allclose(one, two, atol=1e-3)
 
 
 def test_too_many_components():
   with pytest.raises(InputError, match="k = 9 components"):
-    pca.pca_fit(jnp.ones((20, 8)), 9, jax.random.key(0))
+    ops.pca_fit(jnp.ones((20, 8)), 9, jax.random.key(0))

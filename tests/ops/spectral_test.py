@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 import scipy.sparse.linalg
 
+from repr_jax import ops
 from repr_jax.errors import InputError
 from repr_jax.ops import operators, precision, sparse, spectral
 
@@ -105,7 +106,7 @@ def test_missing_rank_is_zero_and_named(rank):
 
 def test_k_past_the_shape_is_refused():
   with pytest.raises(InputError, match="between 1 and 5"):
-    spectral.truncated_svd(jnp.ones((9, 5)), 6, jax.random.key(0))
+    ops.truncated_svd(jnp.ones((9, 5)), 6, jax.random.key(0))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_implicit_centering_equals_dense_svd(masked, kind):
   np.testing.assert_allclose(
     op.rmatmat(op.matmat(q)), op.normal(q), rtol=1e-3, atol=2e-2
   )
-  svd, _ = spectral.truncated_svd(op, 10, jax.random.key(0), tolerance=1e-5)
+  svd, _ = ops.truncated_svd(op, 10, jax.random.key(0), tolerance=1e-5)
   values = np.linalg.svd(expected, compute_uv=False)
   np.testing.assert_allclose(svd.s, values[:10], rtol=1e-4)
 

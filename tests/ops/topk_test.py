@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repr_jax.ops import precision, topk
+from repr_jax import ops
+from repr_jax.ops import precision
 
 
 def _reference(scores, k):
@@ -29,7 +30,7 @@ def test_top_k_equals_stable_sort(n, levels, fraction, infinite, seed):
   scores[rng.random(n) < infinite] = -np.inf
   scores[rng.random(n) < 0.1] = -0.0
   k = max(1, int(fraction * n))
-  values, indices = topk.top_k(jnp.asarray(scores), k, width=16)
+  values, indices = ops.top_k(jnp.asarray(scores), k, width=16)
   expected_values, expected = _reference(scores, k)
   np.testing.assert_array_equal(indices, expected)
   np.testing.assert_array_equal(values, expected_values)
@@ -38,7 +39,7 @@ def test_top_k_equals_stable_sort(n, levels, fraction, infinite, seed):
 
 def test_vmap_over_queries_and_integers():
   scores = np.random.default_rng(0).integers(-9, 9, (5, 700))
-  values, indices = jax.jit(jax.vmap(lambda s: topk.top_k(s, 4, width=32)))(
+  values, indices = jax.jit(jax.vmap(lambda s: ops.top_k(s, 4, width=32)))(
     scores
   )
   for row, value, index in zip(scores, values, indices):
@@ -49,18 +50,18 @@ def test_vmap_over_queries_and_integers():
 @pytest.mark.parametrize("k", [0, 6])
 def test_k_out_of_range_is_refused(k):
   with pytest.raises(ValueError, match="between 1 and the 5"):
-    topk.top_k(jnp.zeros(5), k)
+    ops.top_k(jnp.zeros(5), k)
 
 
 def test_nan_is_shown_first():
   scores = jnp.zeros(300).at[201].set(jnp.nan)
-  assert int(topk.top_k(scores, 1, width=8)[1][0]) == 201
+  assert int(ops.top_k(scores, 1, width=8)[1][0]) == 201
 
 
 def test_double_precision_is_kept():
   scores = 1 + 1e-12 * np.random.default_rng(0).permutation(500)
   with precision.enable_x64(True):
-    values, indices = topk.top_k(jnp.asarray(scores), 5, width=8)
+    values, indices = ops.top_k(jnp.asarray(scores), 5, width=8)
   expected_values, expected = _reference(scores, 5)
   np.testing.assert_array_equal(indices, expected)
   np.testing.assert_array_equal(values, expected_values)

@@ -70,7 +70,7 @@ def test_rules(kind, data):
   try:
     value = [rules.Rule(kind, tuple(names))]
   except errors.InputError:
-    return
+    hypothesis.reject()  # too many of them fail the test
   found = _again(rules.write_rules, rules.read_rules, value)
   assert found is None or found == value
 

@@ -24,6 +24,8 @@ from repr_jax.kb import (
 )
 from repr_jax.kb.rule_check import RuleCheck
 
+pytestmark = pytest.mark.long  # edges, which compile much
+
 _KEY = jax.random.key(0)
 _KEYS = jax.random.split(_KEY, 2)
 
@@ -176,7 +178,7 @@ def test_tables_that_are_not_finite_are_named(size, field, value):
 @pytest.mark.parametrize("scale", [np.nan, np.inf])
 def test_a_scale_that_is_not_finite_is_named(scale):
   with pytest.raises(InputError, match=f"start must be finite, not {scale}"):
-    scores.init_params("B", _KEY, 3, 2, 2, scale=scale)
+    kb.init_params("B", _KEY, 3, 2, 2, scale=scale)
 
 
 def test_the_worst_violation_is_a_nan_where_one_is():

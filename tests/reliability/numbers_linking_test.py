@@ -26,7 +26,8 @@ from repr_jax.linking import (
   mention_retrieval,
   posterior_means,
 )
-from repr_jax.ops import topk
+
+pytestmark = pytest.mark.long  # edges, which compile much
 
 _CONFIG = disambiguation.Config(keep=2, hidden=4, iterations=3)
 
@@ -52,7 +53,7 @@ def test_equal_candidates_are_decided_by_place(coherence):
   config = disambiguation.Config(
     keep=2, hidden=4, iterations=3, coherence=coherence
   )
-  params = disambiguation.init_params(config, 3, jax.random.key(0))
+  params = linking.init_params(config, 3, jax.random.key(0))
   words = disambiguation.Tables(np.zeros((4, 3)), np.zeros((2, 3)))
   candidates = np.array([[[0, 1], [2, 3]], [[-1, -1], [1, -1]]])
   documents = Packed(
@@ -257,6 +258,6 @@ def test_test_sets_at_the_edge():
 
 
 def test_first_of_equals_is_the_lowest_index():
-  values, ids = topk.top_k(jnp.full(200, -jnp.inf), 3)
+  values, ids = ops.top_k(jnp.full(200, -jnp.inf), 3)
   np.testing.assert_array_equal(ids, [0, 1, 2])
   assert np.isneginf(values).all()

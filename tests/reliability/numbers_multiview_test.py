@@ -15,6 +15,8 @@ from repr_jax.data.views import counting, counts
 from repr_jax.errors import InputError
 from repr_jax.multiview import host_views, mvlsa, weighting
 
+pytestmark = pytest.mark.long  # edges, which compile much
+
 _ROWS = 61  # neither a power of two nor a multiple of a block
 
 

@@ -55,7 +55,7 @@ def _shows(result: Any) -> bool:
 
 
 def _outcomes(case: Case) -> Iterator[str]:
-  """What went wrong with a case, if anything."""
+  """Faults of a case, if any."""
   if _shows(case.run(**case.slots)):
     yield "sound numbers are taken for bad ones"
   for slot in case.slots:
@@ -69,9 +69,8 @@ def _outcomes(case: Case) -> Iterator[str]:
         yield f"{slot}: {value} is neither refused nor shown"
 
 
-@pytest.mark.parametrize(
-  "size", [_LARGE, pytest.param(60, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("size", [60, _LARGE])
 @pytest.mark.parametrize("group", GROUPS, ids=lambda x: x.__name__)
 def test_it_is_refused_or_shown(group, size):
   cases = _cases(group, size)

@@ -18,6 +18,8 @@ from repr_jax.setexp import explain, fitting, gaussian_scores, systems
 from repr_jax.setexp.baselines import bm25, setexpan, word2vecf
 from repr_jax.setexp.query import best, exclude, make_query
 
+pytestmark = pytest.mark.long  # edges, which compile much
+
 _ENTITIES, _FEATURES, _BARE = 1010, 40, 7
 _POOLINGS = [f"features_{pooling}" for pooling in setexp.POOLINGS]
 _SYSTEMS = (

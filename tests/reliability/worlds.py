@@ -149,7 +149,8 @@ def _facts_of(world: pathlib.Path, run: pathlib.Path) -> list[str]:
 def _mvlsa(world: pathlib.Path, run: pathlib.Path) -> list[str]:
   return [
     f"--text={world / 'text.txt'}", f"--testsets={world / 'sets'}",
-    "--offsets=2", "--windows=2", "--columns=10", "--t=10", "--m=4", "--k=3",
+    "--offsets=2", "--windows=2", "--documents=0", "--nospelling",
+    "--columns=10", "--t=10", "--m=4", "--k=3",
     "--analogies=false", "--neighbors=goal", f"--store={run / 'store'}",
     f"--workdir={run / 'run'}",
   ]  # fmt: skip

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import scipy.special
 import scipy.stats
 
-from repr_jax import errors
+from repr_jax import errors, setexp
 from repr_jax.ops import precision
-from repr_jax.setexp import autoencoder, train
+from repr_jax.setexp import autoencoder
 from repr_jax.setexp.rows import Rows, rows_from_dense, rows_from_scipy
 
 
@@ -30,7 +30,7 @@ def _model(counts, **changes):
     autoencoder.Config(dim=3, hidden=(7,)), **changes
   )
   statistics = autoencoder.statistics_from_scipy(config, counts)
-  params = autoencoder.init(config, jax.random.key(1), statistics)
+  params = setexp.init(config, jax.random.key(1), statistics)
   return config, params, statistics.inputs
 
 
@@ -54,7 +54,7 @@ def test_encoder_by_hand(counts, hidden, activation):
   config, params, inputs = _model(counts, hidden=hidden, activation=activation)
   row = counts[[0]].toarray()[0]
   rows = rows_from_scipy(counts, 30)
-  found = autoencoder.encode(
+  found = setexp.encode(
     config, params, inputs, Rows(rows.indices[0], rows.counts[0])
   )
   mean, log_variance = _by_hand(config, params, row)
@@ -115,7 +115,7 @@ def test_statistics_of_dense_counts_are_those_of_sparse(
   config = autoencoder.Config(decoder=decoder, frequency_bias=frequency_bias)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5),
-    autoencoder.statistics(config, jnp.asarray(counts.toarray())),
+    setexp.statistics(config, jnp.asarray(counts.toarray())),
     autoencoder.statistics_from_scipy(config, counts),
   )
 
@@ -130,9 +130,9 @@ def test_likelihoods_by_scipy(counts):
   for decoder in ("multinomial", "multilabel"):
     config, params, inputs = _model(counts, decoder=decoder)
     entity = rows_from_dense(jnp.asarray(row))
-    mean = autoencoder.encode(config, params, inputs, entity).mean
+    mean = setexp.encode(config, params, inputs, entity).mean
     logits = np.asarray(_logits(params, mean), np.float64)
-    found = train.elbo(config, params, inputs, entity, jnp.zeros((1, 3)))
+    found = setexp.elbo(config, params, inputs, entity, jnp.zeros((1, 3)))
     if decoder == "multinomial":
       p = np.exp(logits) / np.exp(logits).sum()
       expected = scipy.stats.multinomial(int(row.sum()), p).logpmf(row)
@@ -152,7 +152,7 @@ def test_the_bound_is_below_the_evidence(counts, decoder):
     params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), params)
     row = jnp.asarray(counts[[1]].toarray()[0], jnp.float64)
     noise = jax.random.normal(jax.random.key(0), (4000, 1))
-    found = train.elbo(config, params, inputs, rows_from_dense(row), noise)
+    found = setexp.elbo(config, params, inputs, rows_from_dense(row), noise)
 
     @jax.jit
     def value(z):
@@ -199,10 +199,10 @@ def test_starting_points(counts):
   vectors = np.random.default_rng(0).standard_normal((30, 7))
   statistics = autoencoder.statistics_from_scipy(config, counts)
   key = jax.random.key(0)
-  found = autoencoder.init(config, key, statistics, vectors)
+  found = setexp.init(config, key, statistics, vectors)
   np.testing.assert_allclose(found.table, vectors, rtol=1e-6)
   with pytest.raises(errors.InputError, match="word vectors"):
-    autoencoder.init(config, key, statistics, vectors[:, :3])
+    setexp.init(config, key, statistics, vectors[:, :3])
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_batches_are_the_rows_in_their_order():
 
 def test_a_dense_batch_lists_every_feature():
   dense = _counts().toarray()
-  batch = batches.dense_batch(dense)
+  batch = setexp.dense_batch(dense)
   cells = np.zeros(dense.size, np.float32)
   cells[np.asarray(batch.cells)] = batch.counts
   np.testing.assert_array_equal(cells.reshape(dense.shape), dense)

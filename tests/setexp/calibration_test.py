@@ -86,7 +86,8 @@ def test_certain_chances_are_cut_after_the_last_sure_one():
     assert int(setexp.expected_cut(jnp.array(answers))) == sum(answers)
 
 
-def test_equal_scores_give_finite_chances():
+def test_equal_scores_have_chances_that_fall_with_the_rank():
   weights = jnp.array([-1.0, 2.0, 0.1, 0.1, -0.5])
   given = setexp.chances(weights, jnp.ones(4), jnp.array([1.0, 0, 0, 0]))
-  assert np.isfinite(given).all()
+  assert given[0] == 0  # a member
+  assert 1 > given[1] > given[2] > given[3] > 0

@@ -10,7 +10,7 @@ import scipy.integrate
 import scipy.sparse as sp
 import scipy.stats
 
-from repr_jax import errors, setexp
+from repr_jax import errors, ops, setexp
 from repr_jax.data import synthetic_corpora
 from repr_jax.ops import gaussian, precision
 from repr_jax.setexp import fitting, from_scipy, gaussian_scores, systems
@@ -90,7 +90,7 @@ def test_scores_equal_scalar_ones(name):
   means = rng.standard_normal((6, 2))
   variances = rng.uniform(0.3, 0.8, (6, 2))
   with precision.enable_x64(True):
-    natural = gaussian.to_natural(jnp.asarray(means), jnp.asarray(variances))
+    natural = ops.to_natural(jnp.asarray(means), jnp.asarray(variances))
     query = gaussian.Natural(*(x[0] for x in natural))
     side = gaussian_scores.entity_side(
       gaussian.Natural(*(x.T for x in natural))

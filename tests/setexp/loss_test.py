@@ -18,8 +18,8 @@ def test_targets_and_weights_of_the_loss_are_their_formula():
   )  # fmt: skip
   counts = np.random.default_rng(0).poisson(1.0, (4, 6)).astype(np.float32)
   counts[:, 0] += 1
-  made = autoencoder.statistics(config, jnp.asarray(counts))
-  params = autoencoder.init(config, jax.random.key(0), made)
+  made = setexp.statistics(config, jnp.asarray(counts))
+  params = setexp.init(config, jax.random.key(0), made)
   state = train.init_state(config, optax.sgd, params, made.inputs)
   noise = jnp.zeros((1, 4, 3))
   hyper = train.Hyper(0.0, beta=0.3, likelihood=7.0)
@@ -57,8 +57,8 @@ def test_dropout_keeps_the_expected_inputs():
 
   config = autoencoder.Config(dim=2, hidden=(2,), activation="linear")
   counts = np.array([[3.0, 1.0, 0.0, 2.0]], np.float32)
-  made = autoencoder.statistics(config, jnp.asarray(counts))
-  params = autoencoder.init(config, jax.random.key(0), made)
+  made = setexp.statistics(config, jnp.asarray(counts))
+  params = setexp.init(config, jax.random.key(0), made)
   state = train.init_state(config, optax.sgd, params, made.inputs)
   batch, noise = setexp.dense_batch(counts), jnp.zeros((1, 1, 2))
 

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from repr_jax import setexp
-from repr_jax.setexp import models
 
 
 @pytest.mark.parametrize("activation", ["tanh", "linear"])
@@ -37,7 +36,7 @@ def test_a_model_of_rows_is_that_of_scipy(activation):
 
 def test_a_query_of_rows_lists_the_members_features():
   rows = setexp.rows_from_scipy(sp.csr_array([[1.0, 0, 2], [0, 3, 0]]))
-  query = models.query_of_rows(
+  query = setexp.query_of_rows(
     setexp.Rows(*map(jnp.asarray, rows)),
     jnp.array([1, 0, 0]),
     jnp.array([2.0, 1.0, 0.0]),

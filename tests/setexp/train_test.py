@@ -9,9 +9,9 @@ import optax
 import pytest
 import scipy.sparse as sp
 
-from repr_jax import errors
+from repr_jax import errors, ops, setexp
 from repr_jax.data import synthetic_corpora
-from repr_jax.ops import gaussian, precision
+from repr_jax.ops import precision
 from repr_jax.setexp import autoencoder, batches, fitting, train
 from repr_jax.setexp import rows as row_lib
 
@@ -56,7 +56,7 @@ def _counts(seed=0, size=10, features=40, rate=0.25):
 
 def _params(config, counts, dtype=jnp.float64):
   statistics = autoencoder.statistics_from_scipy(config, counts)
-  params = autoencoder.init(config, jax.random.key(3), statistics)
+  params = setexp.init(config, jax.random.key(3), statistics)
   return jax.tree.map(lambda x: jnp.asarray(x, dtype), params)
 
 
@@ -75,7 +75,7 @@ def _dense_loss(config, hyper, inputs, params, rows, noise):
     posterior = autoencoder.encode_sums(
       config, params.encoder, weighted @ params.table
     )
-    kl = gaussian.kl_to_prior(*posterior, config.prior_variance)
+    kl = ops.kl_to_prior(*posterior, config.prior_variance)
     z = posterior.mean + jnp.exp(posterior.log_variance / 2) * noise
     logits = z @ params.decoder[:, :-1].T + params.decoder[:, -1]
     s, size = hyper.smoothing or 0.0, counts.shape[0]
@@ -135,7 +135,7 @@ def test_steps_equal_plain_differentiation_and_lazy_adam(double, name):
     batch = jax.tree.map(lambda x: x[0], batches.pack(counts, rows[None]))
     state, info = _step(config, optax.adam, state, batch, noise, hyper)
     np.testing.assert_allclose(info.loss, loss, rtol=1e-6)
-    found = train.parameters(config, state)
+    found = setexp.parameters(config, state)
     jax.tree.map(
       lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-7),
       found,
@@ -164,8 +164,8 @@ def test_steps_equal_optax_when_all_rows_are_touched(double, optimizer):
   """A dense batch is the same code; any optimizer of optax steps as it does."""
   config, hyper = _PLAIN, train.Hyper(0.02, beta=0.5)
   rows = jnp.asarray(np.random.default_rng(0).poisson(1.0, (4, 20)) + 1.0)
-  statistics = autoencoder.statistics(config, rows)
-  params = autoencoder.init(config, jax.random.key(3), statistics)
+  statistics = setexp.statistics(config, rows)
+  params = setexp.init(config, jax.random.key(3), statistics)
   state = train.init_state(config, optimizer, params, statistics.inputs)
   plain = optimizer if isinstance(optimizer, tuple) else optimizer(0.02)
   memory = plain.init(params)
@@ -176,11 +176,11 @@ def test_steps_equal_optax_when_all_rows_are_touched(double, optimizer):
     )
     change, memory = plain.update(slopes, memory, params)
     params = optax.apply_updates(params, change)
-    batch = batches.dense_batch(rows)
+    batch = setexp.dense_batch(rows)
     state, _ = train.step(config, optimizer, state, batch, noise, hyper)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8),
-    train.parameters(config, state),
+    setexp.parameters(config, state),
     params,
   )
 
@@ -207,7 +207,7 @@ def test_padding_of_a_batch_changes_nothing(double):
       state, info = _step(
         config, optax.adam, state, batch, jnp.asarray(eps), _HYPER
       )
-    results.append((info, train.parameters(config, state)))
+    results.append((info, setexp.parameters(config, state)))
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9),
     *results,
@@ -216,16 +216,14 @@ def test_padding_of_a_batch_changes_nothing(double):
 
 def test_the_bound_is_vmapped_over_entities_and_runs():
   config, dense = _PLAIN, jnp.asarray(_counts().toarray())
-  statistics = autoencoder.statistics(config, dense)
+  statistics = setexp.statistics(config, dense)
   keys = jax.random.split(jax.random.key(0), 2)
-  runs = jax.jit(jax.vmap(lambda k: autoencoder.init(config, k, statistics)))(
-    keys
-  )
+  runs = jax.jit(jax.vmap(lambda k: setexp.init(config, k, statistics)))(keys)
   noise = jax.random.normal(jax.random.key(1), (10, 5, 3))
-  rows = row_lib.rows_from_dense(dense)
+  rows = setexp.rows_from_dense(dense)
 
   def bound(params, row, noise):
-    return train.elbo(config, params, statistics.inputs, row, noise)
+    return setexp.elbo(config, params, statistics.inputs, row, noise)
 
   over = jax.vmap(jax.vmap(bound, (None, 0, 0)), (0, None, None))
   many = jax.jit(over)(runs, rows, noise)
@@ -237,7 +235,7 @@ def test_the_bound_is_vmapped_over_entities_and_runs():
   # The batch of a training step has the same terms.
   params = jax.tree.map(lambda x: x[0], runs)
   terms = train.batch_terms(
-    config, statistics.inputs, params, batches.dense_batch(dense),
+    config, statistics.inputs, params, setexp.dense_batch(dense),
     noise.swapaxes(0, 1),
   )  # fmt: skip
   np.testing.assert_allclose(many.value[0], terms.value, rtol=1e-5)
@@ -246,16 +244,16 @@ def test_the_bound_is_vmapped_over_entities_and_runs():
 def test_padding_of_a_row_changes_nothing():
   config, counts = _PLAIN, _counts()
   statistics = autoencoder.statistics_from_scipy(config, counts)
-  params = autoencoder.init(config, jax.random.key(0), statistics)
+  params = setexp.init(config, jax.random.key(0), statistics)
   noise = jax.random.normal(jax.random.key(1), (3, 3))
   rows = row_lib.rows_from_scipy(counts, 40)
-  dense = row_lib.rows_from_dense(jnp.asarray(counts[[0]].toarray()[0]))
+  dense = setexp.rows_from_dense(jnp.asarray(counts[[0]].toarray()[0]))
   garbage = row_lib.Rows(
     np.where(rows.indices[0] == 40, [99, -7] * 20, rows.indices[0]),
     np.where(rows.indices[0] == 40, np.nan, rows.counts[0]),
   )
   one, other = (
-    train.elbo(config, params, statistics.inputs, row, noise)
+    setexp.elbo(config, params, statistics.inputs, row, noise)
     for row in (dense, garbage)
   )
   np.testing.assert_allclose(one.value, other.value, rtol=1e-5)
@@ -328,8 +326,8 @@ def test_bound_equals_the_definition():
   )
   noise = jax.random.normal(jax.random.key(9), (800, 3))
   terms = [
-    train.elbo(
-      config, params, inputs, row_lib.rows_from_dense(jnp.asarray(x)), noise
+    setexp.elbo(
+      config, params, inputs, setexp.rows_from_dense(jnp.asarray(x)), noise
     )
     for x in counts.toarray()
   ]

@@ -24,7 +24,10 @@ View = store.View
 
 
 def collect(
-  words: vocab.Vocab, sources: Sequence[Source], directory: files.Path
+  words: vocab.Vocab,
+  sources: Sequence[Source],
+  directory: files.Path,
+  check: bool = True,
 ) -> list[View]:
   """Makes or finds every view of some sources.
 
@@ -32,6 +35,7 @@ def collect(
     words: the vocabulary: rows of every view, in this order.
     sources: what views are made of.
     directory: where views are stored and found again.
+    check: as in `store.load`.
 
   Returns:
     The views, mapped from the disk. What was left out is counted in a
@@ -54,7 +58,7 @@ def collect(
   for source in sources:
     options = dict(source.options)
     mark = store.fingerprint(options, source.paths, words.words)
-    views = _reuse(root, source, mark)
+    views = _reuse(root, source, mark, check)
     if views is None:
       views = _make(root, source, mark, words)
     collected += views
@@ -97,7 +101,9 @@ def _make(
   return views
 
 
-def _reuse(root: pathlib.Path, source: Source, mark: str) -> list[View] | None:
+def _reuse(
+  root: pathlib.Path, source: Source, mark: str, check: bool
+) -> list[View] | None:
   """The views of a source as stored before; None if it must be counted."""
   path = root / f"{source.name}.json"
   if not path.exists():
@@ -114,7 +120,7 @@ def _reuse(root: pathlib.Path, source: Source, mark: str) -> list[View] | None:
     return None
   views = []
   for name in names:
-    view = store.find(root, name, mark)
+    view = store.find(root, name, mark, check)
     if view is None:
       return None
     views.append(view)

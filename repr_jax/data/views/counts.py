@@ -82,18 +82,18 @@ def is_constant(matrix: Any) -> bool:
   return bool((values == values[0]).all() and (places == places[0]).all())
 
 
-def top_columns(matrix: Csr, keep: int) -> np.ndarray:
+def top_columns(totals: np.ndarray, keep: int) -> np.ndarray:
   """The most frequent columns (t of the thesis).
 
   Args:
-    matrix: counts [n, d].
+    totals: of the columns, [d].
     keep: how many columns to keep.
 
   Returns:
     Their positions in ascending order, int64 [min(keep, d)]; among columns of
     equal totals the first are kept.
   """
-  order = np.argsort(-column_totals(matrix), kind="stable")[:keep]
+  order = np.argsort(-totals, kind="stable")[:keep]
   return np.sort(order)
 
 

@@ -121,7 +121,8 @@ def load(path: files.Path, check: bool = True) -> View:
 
   Args:
     path: the view's directory.
-    check: also read the arrays once and compare their checksums.
+    check: also read the arrays once, compare their checksums and look for
+      columns out of range. Processes that share a view's rows leave it out.
 
   Returns:
     The view; its arrays are read from the disk as they are used. A damaged
@@ -136,19 +137,22 @@ def load(path: files.Path, check: bool = True) -> View:
     if matrix.ndim != 2 or matrix.shape[1] != len(columns):
       raise arraystore.damaged(path, f"it has not {len(columns)} columns")
   elif types == _SPARSE and "columns" in stored.texts:
-    matrix = _csr(path, arrays, len(columns))
+    matrix = _csr(path, arrays, len(columns), check)
   else:
     raise arraystore.damaged(path, "its arrays are not those of a view")
   return View(path.name, matrix, columns, stored.meta, path)
 
 
-def find(root: files.Path, name: str, mark: str) -> View | None:
+def find(
+  root: files.Path, name: str, mark: str, check: bool = True
+) -> View | None:
   """Looks for a stored view that was made from the same inputs.
 
   Args:
     root: directory that holds the views.
     name: name of the view.
     mark: the fingerprint it must have.
+    check: as in `load`.
 
   Returns:
     The view, or None where it is absent or made from something else. A
@@ -156,7 +160,7 @@ def find(root: files.Path, name: str, mark: str) -> View | None:
   """
   _check_name(name)
   path = pathlib.Path(root) / name
-  return load(path) if arraystore.read_mark(path) == mark else None
+  return load(path, check) if arraystore.read_mark(path) == mark else None
 
 
 _NAME = frozenset(
@@ -194,7 +198,10 @@ def _write_blocks(
 
 
 def _csr(
-  path: pathlib.Path, arrays: Mapping[str, np.ndarray], width: int
+  path: pathlib.Path,
+  arrays: Mapping[str, np.ndarray],
+  width: int,
+  check: bool,
 ) -> scipy.sparse.csr_array:
   """Builds the CSR matrix on mapped arrays after checking its structure."""
   data, indices, indptr = (arrays[key] for key in _SPARSE)
@@ -205,7 +212,7 @@ def _csr(
     raise arraystore.damaged(path, "indptr does not describe rows")
   if not indptr[-1] == len(data) == len(indices):
     raise arraystore.damaged(path, "its arrays disagree in length")
-  for start in range(0, len(indices), _BLOCK):
+  for start in range(0, len(indices) if check else 0, _BLOCK):
     part = indices[start : start + _BLOCK]
     if part.min() < 0 or part.max() >= width:
       raise arraystore.damaged(path, f"a column lies outside 0..{width - 1}")

@@ -154,7 +154,7 @@ def test_column_outside_the_matrix_is_noticed(tmp_path):
   path.write_text(json.dumps(header))
   (view.path / "columns.json").write_text('["a", "b", "c"]')
   with pytest.raises(errors.InputError, match=r"outside 0\.\.2"):
-    store.load(view.path, check=False)
+    store.load(view.path)
 
 
 def test_names_that_are_no_directory_are_refused(tmp_path):
