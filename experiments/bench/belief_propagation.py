@@ -104,11 +104,7 @@ def _agreement(data: Documents, result: np.ndarray) -> dict[str, float]:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-  """
+  """The cases of this suite."""
   return [
     harness.Case(
       f"belief propagation {_SIZES[size][0]} documents",

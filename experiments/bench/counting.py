@@ -172,14 +172,7 @@ def _quality(data: Corpus, result: Any) -> dict[str, float]:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of the suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    Counting from ids and from text.
-  """
+  """The cases of the suite."""
   tokens, words = _TOKENS[size], _WORDS[size]
   return [
     harness.Case(

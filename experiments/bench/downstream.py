@@ -227,14 +227,7 @@ def read_for_linking(path: str) -> entity_bags.Bags:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The cases.
-  """
+  """The cases of this suite."""
   sentences, asked = _SENTENCES[size]
   copies = (1, 2) if size == "small" else (1, 2, 4, 8)
   return [

@@ -1,9 +1,9 @@
 """Measures contenders fairly: taking turns, warmed up, each in its process.
 
-A suite is a module of this package with `cases(size) -> list[Case]`. Every
-contender of a case gets a worker process that stays for all rounds; in each
-round each contender runs once, alone, so that load on the machine affects all
-of them. Ratios are taken within rounds.
+A suite is a module of this package with `cases(size) -> list[Case]`, where the
+size is "small" or "full". Every contender of a case gets a worker process that
+stays for all rounds; in each round each contender runs once, alone, so that
+load on the machine affects all of them. Ratios are taken within rounds.
 """
 
 import contextlib

@@ -132,14 +132,7 @@ def train_pykeen(size: str, batch: int, data: Facts) -> Any:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite: training, ranking and ALS.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The cases.
-  """
+  """The cases of this suite: training, ranking and ALS."""
   setup = functools.partial(facts, size)
   ours = functools.partial(train_ours, size)
   peer = functools.partial(train_pykeen, size, 1024)

@@ -189,14 +189,7 @@ def _same(sweep: Sweep) -> Sweep:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    One for each experiment.
-  """
+  """The cases of this suite."""
   return [
     harness.Case(
       sweep.name,

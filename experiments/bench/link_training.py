@@ -216,11 +216,7 @@ def _quality(data: Work, result: list[float]) -> dict[str, float]:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-  """
+  """The cases of this suite."""
   contenders = {
     "ours": ours,
     "torch, one document": torch_documents,

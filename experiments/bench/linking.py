@@ -268,11 +268,7 @@ def _answered(data: Long, result: np.ndarray) -> dict[str, float]:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-  """
+  """The cases of this suite."""
   return [
     harness.Case(
       f"linking {_SIZES[size][0]} documents",

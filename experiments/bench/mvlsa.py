@@ -61,14 +61,7 @@ def _skip_gram(data: counting_suite.Corpus, k: int) -> Any:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of the suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    Counting, and the whole pipeline.
-  """
+  """The cases of the suite."""
   k, m = _DIMENSIONS[size], _RANKS[size]
   counted = counting_suite.cases(size)
   from_text = next(case for case in counted if "text" in case.name)

@@ -416,14 +416,7 @@ def ask_torch(many: bool, data: Asking) -> np.ndarray:
 
 
 def cases(size: str) -> list[Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The cases.
-  """
+  """The cases of this suite."""
   s = _SHAPES[size]
   asking = functools.partial(query_data, size)
   return [

@@ -174,14 +174,7 @@ def ask(max_batch: int | None, data: Workload) -> dict[str, float]:
 
 
 def cases(size: str) -> list[Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The cases.
-  """
+  """The cases of this suite."""
   s = _SHAPES[size]
   return [
     Case(

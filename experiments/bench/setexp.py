@@ -223,14 +223,7 @@ def train_gensim(size: str, data: Table) -> Any:
 
 
 def cases(size: str) -> list[harness.Case]:
-  """The cases of this suite.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The cases.
-  """
+  """The cases of this suite."""
   counts = functools.partial(table, size)
   return [
     *(

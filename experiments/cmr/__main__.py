@@ -51,14 +51,7 @@ def _execute(
 
 
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
-  """Executes runs that differ in the flags of VMAP_OVER in one program.
-
-  Args:
-    members: the runs.
-
-  Returns:
-    What went wrong in each run, None where nothing did.
-  """
+  """Executes runs that differ in the flags of VMAP_OVER in one program."""
   with vmapped_runs.Group("cmr", members) as group:
     configs = group.prepare(functools.partial(config_lib.from_mapping, Config))
     if configs:

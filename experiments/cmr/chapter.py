@@ -29,12 +29,7 @@ _QUICK = dataclasses.replace(
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Retrieves mentions of WordNet's instances with all systems.
-
-  Args:
-    size: "quick" or "full".
-    workdir: where runs and judgments go.
-  """
+  """Retrieves mentions of WordNet's instances with all systems."""
   chosen = _QUICK if size == "quick" else _FULL
   identity = dataclasses.asdict(chosen)
   with runlib.Run("cmr", directory=workdir, config=identity) as run:

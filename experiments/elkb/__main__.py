@@ -300,14 +300,7 @@ def _serve(asked: Config) -> None:
 
 
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
-  """Executes runs that differ in the flags of VMAP_OVER in one program.
-
-  Args:
-    members: the runs; the program's flags are those that they share.
-
-  Returns:
-    What went wrong in each run, None where nothing did.
-  """
+  """Executes runs that differ in the flags of VMAP_OVER in one program."""
   common = elkb_config.from_flags(runlib.SEED.value)
   if common.task == "serve":
     raise errors.InputError("--mode=serve runs alone, not in a sweep")

@@ -29,15 +29,7 @@ class _Outcome(NamedTuple):
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Solves the puzzle and ranks the held-out facts of WordNet.
-
-  Args:
-    size: "quick" (the animals) or "full" (all of WordNet).
-    workdir: where the run keeps its files.
-
-  Returns:
-    The chapter.
-  """
+  """Solves the puzzle and ranks the held-out facts of WordNet."""
   quick = size == "quick"
   kb = data.from_wordnet(
     Config(held_out=500, below="animal.n.01")

@@ -174,12 +174,6 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
 
   Words and views are read once. The factors of a view are computed once for
   all runs that ask for the same, and the compiled programs serve all runs.
-
-  Args:
-    members: the runs.
-
-  Returns:
-    The error of each run; None for a run without one.
   """
   shared: data.Data | None = None
   pool: dict[tuple, multiview.ViewFactor] = {}

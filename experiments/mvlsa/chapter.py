@@ -53,12 +53,7 @@ _ASKED = ("doctor", "music", "river", "angry", "run", "quickly")
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Fits WordNet's views, leaves one group out at a time, and scores all.
-
-  Args:
-    size: "quick" or "full".
-    workdir: where views and vectors go.
-  """
+  """Fits WordNet's views, leaves one group out at a time, and scores all."""
   settings = _QUICK if size == "quick" else _FULL
   settings = dataclasses.replace(settings, store=str(workdir / "store"))
   sets = evaluate.load_sets(None, analogies=size == "full")

@@ -119,12 +119,6 @@ def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
 
   Documents are read once, and the compiled programs serve all runs. Batches of
   documents have other shapes at each step, so the trainings take turns.
-
-  Args:
-    members: the runs.
-
-  Returns:
-    What went wrong in each run, None where nothing did.
   """
   corpus: data.Corpus | None = None
   with vmapped_runs.Group("ned", members, ("data", "candidates")) as group:

@@ -26,12 +26,7 @@ _THESIS = (
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Trains and tests all systems on the dump that comes with gensim.
-
-  Args:
-    size: "quick" or "full".
-    workdir: where words, answers and checkpoints go.
-  """
+  """Trains and tests all systems on the dump that comes with gensim."""
   config = _QUICK if size == "quick" else _FULL
   identity = {"size": size, **dataclasses.asdict(config)}
   with runlib.Run("ned", directory=workdir, config=identity) as run:

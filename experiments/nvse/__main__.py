@@ -244,14 +244,7 @@ def _use(
 
 
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
-  """Trains runs that differ in the flags of VMAP_OVER in one program.
-
-  Args:
-    members: the runs.
-
-  Returns:
-    The error of each run; None for a run without one.
-  """
+  """Trains runs that differ in the flags of VMAP_OVER in one program."""
   tables: dict[pathlib.Path, FeatureTable] = {}
 
   def prepare(values: Mapping[str, Any]) -> _Member:

@@ -34,12 +34,7 @@ _QUERIES = (
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Trains on WordNet's instances, asks, and compares all systems.
-
-  Args:
-    size: "quick" or "full".
-    workdir: where features and model go.
-  """
+  """Trains on WordNet's instances, asks, and compares all systems."""
   config = _QUICK if size == "quick" else _FULL
   config = dataclasses.replace(config, store=str(workdir / "store"))
 

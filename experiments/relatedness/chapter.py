@@ -40,12 +40,7 @@ _NOTE = (
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Learns vectors of WordNet's instances and asks for their classes.
-
-  Args:
-    size: "quick" or "full".
-    workdir: where words and vectors go.
-  """
+  """Learns vectors of WordNet's instances and asks for their classes."""
   config = _QUICK if size == "quick" else _FULL
   identity = dataclasses.asdict(config)
   with runlib.Run("relatedness", directory=workdir, config=identity) as run:

@@ -26,7 +26,8 @@ def run(target: str, size: str, directory: pathlib.Path) -> report.Chapter:
   """Calls `MODULE:FUNCTION` and keeps what it returns in `chapter.json`.
 
   Args:
-    target: the chapter's function, `chapter(size, workdir)`.
+    target: the chapter's function, `chapter(size, workdir) -> Chapter`, which
+      keeps its runs in the directory.
     size: "quick" or "full".
     directory: the chapter's work directory.
 

@@ -47,14 +47,7 @@ def _record(
 
 
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
-  """Fits runs that differ in the flags of VMAP_OVER in one program.
-
-  Args:
-    members: the runs.
-
-  Returns:
-    The error of each run; None for a run without one.
-  """
+  """Fits runs that differ in the flags of VMAP_OVER in one program."""
   with vmapped_runs.Group("rescal", members) as group:
     configs = group.prepare(functools.partial(config.from_mapping, Config))
     if configs:

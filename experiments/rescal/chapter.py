@@ -9,15 +9,7 @@ from experiments.run import report, runlib
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """Fits the cells of the thesis' tables.
-
-  Args:
-    size: "quick" (one tree at d = 50 and 100) or "full".
-    workdir: where the run keeps its files.
-
-  Returns:
-    The chapter.
-  """
+  """Fits the cells of the thesis' tables."""
   sizes, dims = [2047], [50, 100]
   if size == "full":
     sizes, dims = [2047, 4095, 8191], list(thesis.RESCAL_DIMS)

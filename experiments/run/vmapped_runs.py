@@ -2,8 +2,9 @@
 
 An experiment that supports this declares the flags in which such runs may
 differ, `VMAP_OVER = ("seed", ...)`, and `run_vmapped(members)`, which executes
-them. Each work directory gets the files of a single run. Trainings share the
-loop of `vmapped_training`.
+the `Member`s and returns the error of each, None for a run without one; the
+program's flags are those that they share. Each work directory gets the files
+of a single run. Trainings share the loop of `vmapped_training`.
 """
 
 import os

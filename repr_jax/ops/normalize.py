@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from repr_jax.ops import precision
+from repr_jax.ops.precision import chosen_products
 
 T = TypeVar("T", np.ndarray, jax.Array)
 
@@ -67,7 +68,7 @@ def log_sum_products(
   return _forward(table, vectors, bias)[0]
 
 
-@precision.chosen_products
+@chosen_products
 def _forward(table, vectors, bias):
   chex.assert_rank([table, vectors], 2)
   # The long side first: this product is the faster one on a CPU.
@@ -81,7 +82,7 @@ def _forward(table, vectors, bias):
   return largest + jnp.log(sums), (table, vectors, bias, weights, sums)
 
 
-@precision.chosen_products
+@chosen_products
 def _backward(saved, slope):
   table, vectors, bias, weights, sums = saved
   # The scale is folded into the small factors.
