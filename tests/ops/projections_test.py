@@ -48,7 +48,7 @@ def _solve(z, weight, rows, planes):
 def test_polyhedron_equals_cvxpy(seed):
   z, weight, rows, planes = _system(seed)
   with precision.enable_x64(True):
-    got, left = ops.project_polyhedron(
+    got, left = projections.polyhedron(
       *jax.tree.map(jnp.asarray, (z, weight, rows, planes)),
       tolerance=1e-9,
       max_sweeps=20000,
@@ -63,7 +63,7 @@ def test_polyhedron_leaves_a_feasible_point_alone():
   with precision.enable_x64(True):
     rows = rows._replace(bound=rows.bound + 1)
     planes = planes._replace(bound=planes.bound + 1)
-    got, left = ops.project_polyhedron(
+    got, left = projections.polyhedron(
       jnp.asarray(inner),
       jnp.asarray(weight),
       *jax.tree.map(jnp.asarray, (rows, planes)),
@@ -80,7 +80,7 @@ def test_empty_system_changes_nothing():
   planes = projections.Planes(
     jnp.zeros((0, 2), int), jnp.zeros((0, 2, 3)), jnp.zeros(0)
   )
-  got, left = ops.project_polyhedron(z, jnp.ones(2), rows, planes)
+  got, left = projections.polyhedron(z, jnp.ones(2), rows, planes)
   np.testing.assert_array_equal(got, z)
   assert left == 0
 
@@ -135,7 +135,7 @@ def test_orthant_ball_equals_cvxpy_and_dykstra(seed):
     cvxpy.Minimize(cvxpy.sum_squares(x - point)),
     [x >= 0, cvxpy.norm(x - center) <= radius],
   ).solve(solver="CLARABEL")
-  got = ops.project_orthant_ball(
+  got = projections.orthant_ball(
     jnp.asarray(point), jnp.asarray(center), radius
   )
   np.testing.assert_allclose(got, x.value, atol=1e-4)
@@ -144,7 +144,7 @@ def test_orthant_ball_equals_cvxpy_and_dykstra(seed):
     norm = jnp.linalg.norm(y - center)
     return center + (y - center) * jnp.minimum(1, radius / norm)
 
-  both = ops.project_intersection(
+  both = projections.dykstra(
     jnp.asarray(point), [ball, lambda y: jnp.maximum(y, 0)]
   )
   np.testing.assert_allclose(both, x.value, atol=2e-4)
