@@ -355,13 +355,13 @@ def ask_ours(data: Asking) -> np.ndarray:
   """One query with its rationale; returns entities [1, k]."""
   import jax
 
-  from repr_jax.ops import topk
+  from repr_jax import ops
 
   setexp, model, queries, ranking = _our_model(data)
   padded = setexp.pad_queries(model, queries[:1])
   best = setexp.expand(model, padded, ranking, _K)
   one = jax.tree.map(lambda x: x[0], padded)
-  first = topk.top_k(setexp.decoder_rationale(model, one), 10)
+  first = ops.top_k(setexp.decoder_rationale(model, one), 10)
   jax.block_until_ready(first)
   return np.asarray(best.ids)
 

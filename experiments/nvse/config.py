@@ -95,9 +95,8 @@ class Config(BaselineConfig):
   )
   drop_most_frequent: int | None = config.flag(
     None,
-    "Number of the most frequent features to drop (thesis: 100). By default "
-    "30 of WordNet; in other corpora those that many entities have, as evenly "
-    "as by chance, such as function words.",
+    "Number of the most frequent features to drop (thesis: 100). Default: 30 "
+    "of WordNet, elsewhere those spread over entities as by chance.",
     minimum=0,
     only=_TRAINED,
   )
