@@ -151,7 +151,7 @@ def from_processes(array: np.ndarray) -> np.ndarray:
   # Bytes, since JAX would shorten 64-bit types.
   raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
   gather = multihost_utils.process_allgather
-  sizes = np.asarray(gather(np.int32([raw.size]))).ravel()
+  sizes = np.asarray(gather(np.array([raw.size], np.int32))).ravel()
   padded = np.pad(raw, (0, int(sizes.max()) - raw.size))
   parts = np.asarray(gather(padded)).reshape(len(sizes), -1)
   whole = b"".join(x[:size].tobytes() for x, size in zip(parts, sizes))

@@ -163,7 +163,7 @@ def from_host(
   n = held if part is None else part.total
   order = np.arange(meshes.padded_size(n, shards))
   # Places of rows in the matrix; after its last row for those it has not.
-  place = np.full(len(order), held)
+  place: np.ndarray = np.full(len(order), held)
   place[slice(held) if part is None else part.rows] = np.arange(held)
   if dealt:
     order = dealt_order(n, shards)
