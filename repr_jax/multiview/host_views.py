@@ -94,14 +94,15 @@ def columns_of(
     how: the weighting.
     part: which rows the matrix has; None for all.
   """
-  kept, cut = None, how.columns is not None and how.columns < matrix.shape[1]
+  kept, most = None, how.columns or matrix.shape[1]
+  cut = most < matrix.shape[1]
   if not cut and how.kind != "ppmi":
     return Columns()
   totals = counts.column_totals(matrix)
   if part is not None:
     totals = meshes.from_processes(totals[None]).sum(axis=0)
   if cut:
-    kept = counts.top_columns(totals, how.columns)
+    kept = counts.top_columns(totals, most)
     totals = totals[kept]
   return Columns(kept, totals if how.kind == "ppmi" else None)
 

@@ -68,8 +68,10 @@ def expand_sharded(
   rows = PartitionSpec(axes)
   of_table: Any = whole
   if isinstance(table, sharded.Sharded):
-    features = row_lib.Table((), (), features.place, table.parts)
-    of_table = row_lib.Table((), (), whole, rows)
+    parts: Any = table.parts
+    over: Any = rows
+    features = row_lib.Table((), (), features.place, parts)
+    of_table = row_lib.Table((), (), whole, over)
 
   def local(rest, side, cosine, features, asked, ids, ranking):
     if features.blocks is not None and not features.indices:
@@ -136,6 +138,7 @@ def place_model(model: Model, mesh: Mesh) -> Model:
     padded = np.pad(np.asarray(x), last, constant_values=1)
     return meshes.place(padded, mesh, *[None] * (np.ndim(x) - 1), axes)
 
+  nothing: Any = None
   cosine = cosine_side(model)
   table = sharded.from_host(
     row_lib.table_to_scipy(model.features, model.params.decoder.shape[0]),
@@ -143,9 +146,9 @@ def place_model(model: Model, mesh: Mesh) -> Model:
   )  # fmt: skip
   everywhere = dataclasses.replace(
     model,
-    side=None,
+    side=nothing,
     features=row_lib.Table((), (), np.asarray(model.features.place), None),
-    cosine=cosine._replace(inputs=None, lengths=None, crowding=None),
+    cosine=cosine._replace(inputs=None, lengths=nothing, crowding=nothing),
   )
   placed = jax.tree.map(lambda x: meshes.place(x, mesh), everywhere)
   return dataclasses.replace(

@@ -142,11 +142,11 @@ def fit_runs(
   for epoch in range(epochs):
     batches = []
     for (config, _), rng in zip(runs, rngs):
-      drawn = sgns.pairs(counts, rng, config)
+      drawn: Any = sgns.pairs(counts, rng, config)
       steps = len(drawn[0])
       done = (epoch + np.linspace(0, 1, steps, endpoint=False)) / epochs
-      rates = config.learning_rate * np.maximum(1 - done, 1e-4)
-      batches.append(sgns.Batch(*drawn, rates.astype(np.float32)))
+      rates: Any = config.learning_rate * np.maximum(1 - done, 1e-4)
+      batches.append(sgns.Batch._make((*drawn, rates.astype(np.float32))))
     states, _ = sgns.train_runs(static, mesh, noises, states, _stack(batches))
   models = []
   for i, (config, _) in enumerate(runs[: len(configs)]):
