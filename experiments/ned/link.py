@@ -79,8 +79,8 @@ def from_text(model: LinkModel, name: str, text: str) -> Document:
     name: the document's id.
     text: the text.
   """
-  found = mention_finder.find_mentions(text, gazetteer=model.small)
-  spans = [(x.start, x.end, None) for x in found]
+  names = mention_finder.find_mentions(text, gazetteer=model.small)
+  spans = [(x.start, x.end, None) for x in names]
   return entity_base.base_document(
     model.base, name, text, spans, link_model.TOP
   )

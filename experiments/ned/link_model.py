@@ -217,7 +217,7 @@ def _known_inputs(
   chances: np.ndarray,
   scores: np.ndarray,
 ) -> np.ndarray:
-  """Features that tell whether an entity is a candidate; 0 without any, [n, k].
+  """Inputs of the regression for each mention; 0 without candidates, [n, k].
 
   Args:
     features: of the candidates of each mention, [candidates, f].

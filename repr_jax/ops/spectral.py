@@ -235,6 +235,7 @@ def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
   return _Plan(width, width * blocks, first, max(1, blocks // 10), kept)
 
 
+@exact_products
 def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   """Fills and restarts the basis until the k values are good."""
   d, size, block = op.shape[1], plan.size, plan.block
