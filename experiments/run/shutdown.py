@@ -20,6 +20,7 @@ PARENT = "REPR_JAX_PARENT"
 
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _POLL_SECONDS = 0.5
+_AGAIN_SECONDS = 0.05
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -28,22 +29,46 @@ def on_signals() -> None:
   """Makes SIGTERM unwind like Ctrl-C, and a second signal exit at once.
 
   Python handles signals between bytecodes, so the first one waits for a
-  compiled program to return. The second does not wait.
+  compiled program to return. The second does not wait. Where Python ignores
+  exceptions, as in a callback of the garbage collector, the signal is sent
+  again a moment later.
   """
   signal.signal(signal.SIGTERM, _unwind)
   reading, writing = os.pipe()
   os.set_blocking(writing, False)
   signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+  sent_again: list[int] = []
+  usual = sys.unraisablehook
 
   def listen() -> None:
     seen = 0
     while numbers := os.read(reading, 64):
       for number in numbers:
         seen += number in _STOPS
-        if seen > 1:
+        if seen > 1 + len(sent_again):
           os._exit(128 + number)
 
+  def send_again(ignored: Any) -> None:
+    number = _signal_of(ignored.exc_value)
+    if number is None:
+      usual(ignored)
+      return
+    sent_again.append(number)
+    timer = threading.Timer(_AGAIN_SECONDS, os.kill, [os.getpid(), number])
+    timer.daemon = True
+    timer.start()
+
+  sys.unraisablehook = send_again
   threading.Thread(target=listen, daemon=True).start()
+
+
+def _signal_of(error: BaseException | None) -> int | None:
+  """The signal that an exception unwinds for; None for other exceptions."""
+  if isinstance(error, KeyboardInterrupt):
+    return signal.SIGINT
+  if isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM:
+    return signal.SIGTERM
+  return None
 
 
 def _unwind(signum: int, frame: Any) -> None:

@@ -199,3 +199,24 @@ def test_a_process_ends_with_its_parent():
 def test_a_process_whose_parent_is_gone_ends_at_once():
   child = _start("-c", _CHILD, REPR_JAX_PARENT="1" if os.getpid() != 1 else "2")
   assert child.wait(30) == 128 + signal.SIGKILL
+
+
+_IN_A_CALLBACK = """
+import gc, os, signal, sys, time
+from experiments.run import shutdown
+shutdown.on_signals()
+def interrupt(phase, info):
+  gc.callbacks.remove(interrupt)
+  os.kill(os.getpid(), int(sys.argv[1]))
+gc.callbacks.append(interrupt)
+gc.collect()
+time.sleep(20)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(number):
+  program = _start("-c", _IN_A_CALLBACK, str(int(number)))
+  _, said = program.communicate(timeout=15)
+  assert program.returncode in (128 + number, -number), said
+  assert "Exception ignored" not in said
