@@ -132,13 +132,9 @@ def test_sparse_paths_agree(form):
   counts = _counts()
   kept = bayesian_sets.fit(counts, form)
   bare = bayesian_sets.fit(counts, form, totals=())
-  query = make_query(counts, [1, 3, 8], [1.0, 2.0, -1.5])
+  query = make_query(counts, [1, 3, 6], [1.0, 2.0, -1.5])
   scores = _score(kept, query)
-  for other in (
-    _score(bare, query),
-    _score_rows(kept, query, counts),
-    _score(kept, query),
-  ):
+  for other in (_score(bare, query), _score_rows(kept, query, counts)):
     np.testing.assert_allclose(scores, other, rtol=1e-5, atol=1e-4)
   for entity in (0, 1, 11):
     parts = _contributions(kept, query, entity)
