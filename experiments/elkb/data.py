@@ -175,9 +175,14 @@ def read_rules(config: Config, facts: triples.Triples) -> list[rule_files.Rule]:
     in the log.
   """
   path = config.rules
+  form = rule_formats.detect_format(path) if path else None
+  if form is None and config.min_confidence != Config.min_confidence:
+    raise errors.InputError(
+      "--min_confidence is only read with --task=mine, or with --rules of "
+      "AMIE, AnyBURL or _cons files"
+    )
   if not path:
     return []
-  form = rule_formats.detect_format(path)
   if form is None:
     return rule_files.read_rules(
       path, facts.relations, facts.entities, load_kind

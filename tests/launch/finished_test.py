@@ -31,11 +31,13 @@ def inputs(tmp_path_factory) -> pathlib.Path:
   return folder
 
 
-def _flags(arguments) -> dict[str, str]:
+def _flags(arguments) -> dict[str, str | bool]:
   given = {}
   for argument in arguments:
     name, equals, value = argument.lstrip("-").partition("=")
-    if name != "workdir":
+    if not equals and name.startswith("no"):
+      given[name[2:]] = False
+    elif name != "workdir":
       given[name] = value if equals else True
   return given
 

@@ -174,10 +174,9 @@ def test_runs_are_spread_over_devices(tmp_path, facts, alone):
 def test_the_puzzle_runs_for_each_seed(tmp_path, monkeypatch):
   seen = []
 
-  def rows(run, runs, seed, *others):
-    del runs, others
-    seen.append(seed)
-    run.row("puzzle", "MRR", 0.5 + seed)
+  def rows(run, asked):
+    seen.append(asked.seed)
+    run.row("puzzle", "MRR", 0.5 + asked.seed)
 
   monkeypatch.setattr(puzzle, "puzzle_rows", rows)
   common = {"task": "puzzle"}

@@ -178,7 +178,7 @@ def test_tables_that_are_not_finite_are_named(size, field, value):
 @pytest.mark.parametrize("scale", [np.nan, np.inf])
 def test_a_scale_that_is_not_finite_is_named(scale):
   with pytest.raises(InputError, match=f"start must be finite, not {scale}"):
-    kb.init_params("B", _KEY, 3, 2, 2, scale=scale)
+    scores.init_params("B", _KEY, 3, 2, 2, scale=scale)
 
 
 def test_the_worst_violation_is_a_nan_where_one_is():
