@@ -28,7 +28,7 @@ def test_the_peak_counts_an_array_that_is_gone():
     [sys.executable, "-c", _CHILD], capture_output=True, text=True, check=True
   ).stdout
   before, after, reset = map(int, told.split())
-  assert _SIZE <= after - before < 1.2 * _SIZE
+  assert 0.95 * _SIZE <= after - before < 1.2 * _SIZE
   assert reset < before + _SIZE / 2
 
 
