@@ -1,6 +1,7 @@
 """Set expansion in one call: from counts to answers by name, with reasons."""
 
 import dataclasses
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -186,6 +187,12 @@ def _read_bags(
         f"entity {name!r} has {bag!r}; expected a mapping of its features to "
         "their counts"
       )
+    for feature, count in bag.items():
+      if not isinstance(count, numbers.Real) or not 0 <= count < np.inf:
+        raise InputError(
+          f"entity {name!r} has feature {feature!r} {count!r} times; expected "
+          "a finite number, not negative"
+        )
   features = sorted({feature for bag in bags.values() for feature in bag})
   column = {feature: i for i, feature in enumerate(features)}
   rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags.values()])

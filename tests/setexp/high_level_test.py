@@ -101,6 +101,9 @@ def test_named_bags_are_taken():
     sets.expand(["Nil"])
   with pytest.raises(InputError, match="'Bach' has 3; expected a mapping"):
     setexp.fit({"Bach": 3})
+  for count in ("many", float("nan"), -1):
+    with pytest.raises(InputError, match="'Bach' has feature 'fugue'"):
+      setexp.fit({"Bach": {"fugue": count}})
 
 
 def test_wrong_names_are_refused(world):
