@@ -85,3 +85,21 @@ def test_bad_config_are_refused():
     candidate_training.candidate_softmax(
       _config("T", 1, 0, "bpr"), optax.sgd(0.1)
     )
+
+
+def test_each_dropout_of_the_state_reaches_the_loss():
+  config = dataclasses.replace(_config("complex", 10), dropout=True)
+  optimizer, facts = optax.sgd(0.1), _facts()
+  losses = []
+  for rates in ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)):
+    params = kb.init_params(
+      "complex", jax.random.key(0), 30, 3, 4, scale=1.0
+    )  # `train` takes its buffers
+    state = candidate_training.from_params(
+      config, optimizer, params, 1e-4, *rates
+    )
+    _, loss = candidate_training.train(
+      config, optimizer, None, None, facts, state, jax.random.key(1)
+    )
+    losses.append(round(float(loss), 4))
+  assert len(set(losses)) == 4, losses
