@@ -50,7 +50,7 @@ _HIGHER = flags.DEFINE_list(
   "higher_is_better",
   [],
   "Metrics of which more is better. Accuracies, correlations, MRR, MAP, F1 and "
-  "the like need not be named. Of others the best is not marked.",
+  "the like need not be named. In other metrics the best is not marked.",
 )
 _FORMAT = flags.DEFINE_enum(
   "format", "csv", ["csv", "parquet"], "Format of the file of all figures."

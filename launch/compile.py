@@ -8,7 +8,7 @@ python -m launch.compile --experiment=rescal --topology=cpu:1 --json=out.json
 For each program: seconds to compile, memory of a device and its limit, flops,
 bytes of memory and of collectives, the time that the TPU's compiler estimates,
 and the three costliest operations. Loops whose count is not known to the
-compiler count once. Without a mesh the first device is compiled for.
+compiler count once. Without --mesh, programs are compiled for one device.
 """
 
 import math
@@ -34,7 +34,7 @@ def define() -> None:
   flags.DEFINE_string("mesh", None, "As the experiment's --mesh.")
   flags.DEFINE_string("json", None, "File for the figures.")
   flags.DEFINE_string(
-    "program", None, "Only programs whose names have this in them."
+    "program", None, "Only programs whose names contain this text."
   )
   for name, text in programs.TEXTS.items():
     values = ", ".join(

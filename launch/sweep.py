@@ -65,7 +65,7 @@ _GROUP_SIZE = flags.DEFINE_integer(
 _BEST = flags.DEFINE_string(
   "best",
   None,
-  'Figure of the best run so far: its metric, or "NAME: METRIC". Default: the '
+  'Figure that tells the best run so far: its metric, or "NAME: METRIC". Default: the '
   "first that the thesis has too, or the first, among those whose better "
   "direction is known.",
 )

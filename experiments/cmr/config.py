@@ -71,7 +71,7 @@ class Config:
   )
   min_mentions: int = config.flag(
     3,
-    "Features that fewer mentions have are no part of representations.",
+    "Features of fewer mentions are dropped from representations.",
     minimum=1,
   )
   judged_share: float = config.flag(

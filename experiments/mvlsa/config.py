@@ -85,9 +85,8 @@ class Config:
     minimum=0, only={**_WORDS, "text": GIVEN},
   )  # fmt: skip
   spelling: bool = flag(
-    True, "Add to views of --text one of what character n-grams predict of the "
-    "vectors that all other views give; in memory without --mesh only, and not "
-    "where --study leaves views out.",
+    True, "Add a view of --text: what a word's character n-grams predict of "
+    "its vector in all other views. Left out with --mesh.",
     only={**_WORDS, "study": ("fit", *SWEEPS, "comparison"),
           "method": "memory", "text": GIVEN},
   )  # fmt: skip
@@ -170,8 +169,8 @@ class Config:
     "given", "given: --group_weights alone. The others multiply them by "
     "weights from the views. energy: each view counts alike, however many "
     "directions it has. agreement: how well other views predict a view. "
-    "heldout: the weights that best predict views of other sources; all alike "
-    "for one source. labels: fitted to halves of the tuning sets.",
+    "heldout: the weights that best predict views of other sources; equal if "
+    "there is one source. labels: fitted to halves of the tuning sets.",
     choices=("given", "energy", "agreement", "heldout", "labels"),
     only={**_WORDS, "method": "memory"},
   )  # fmt: skip

@@ -15,7 +15,7 @@ AIDA, MSNBC, AQUAINT and ACE04 are the tests. The thesis had a whole dump of
 Wikipedia and its p(e|m); --dump and --prior read them, streamed.
 
 --mode=ladder reads AIDA with candidates and their links (--candidates) and
-sets all systems into one table, from most in-links to a ranker with graph
+compares systems in one table, from most in-links to a ranker with graph
 features; it takes about ten minutes on two cores. --mode=link finds the
 names in plain text and links them by the ladder's model, to its 30,000
 entities or to entities of one's own (--kb, --add_entities); --format=json
@@ -23,7 +23,7 @@ tells why, --format=html shows the text with its links colored by certainty.
 --mode=serve is a page that links what is typed into it.
 
 The work directory gets `results.json`, `report.html` and the answers of each
-system; a run that was stopped goes on where it was.
+system; the same command resumes a stopped run.
 """
 
 from collections.abc import Mapping, Sequence

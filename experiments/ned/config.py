@@ -87,7 +87,7 @@ class Config:
   )
   fields: tuple[str, ...] = config.flag(
     (),
-    "Objectives of entity vectors whose local and global models are rungs of "
+    "Objectives of entity vectors whose local and global models are rows of "
     f"the ladder: {', '.join(OBJECTIVES)}.",
     choices=OBJECTIVES,
     only=_LADDER,
@@ -217,14 +217,14 @@ class Config:
   )
   min_count: int = config.flag(2, "Rarer words are dropped.", only=_TRAIN)
   drop_most_frequent: int = config.flag(
-    100, "Most frequent words that are no context.", minimum=0, only=_TRAIN
+    100, "Number of the most frequent words to drop.", minimum=0, only=_TRAIN
   )
   window: int = config.flag(
     20, "Words around a mention in U2 (thesis: 20).", minimum=1, only=_TRAIN
   )
   bag: int = config.flag(
     20_000,
-    "Words of an entity, at most, from U1 and from U2 each.",
+    "Most words of an entity from its page (U1), and from its contexts (U2).",
     minimum=1,
     only=_TRAIN,
   )
@@ -336,7 +336,7 @@ class Config:
   )
   threshold: float = config.flag(
     1.0,
-    "Share of validation right at which the learning rate falls.",
+    "Share of validation mentions right at which the learning rate falls.",
     only={**_TRAIN, "threshold_trials": 0},
   )
   threshold_trials: int = config.flag(

@@ -1,4 +1,4 @@
-"""The local and the global model of the thesis as rungs of the ladder.
+"""The local and the global model of the thesis as rows of the ladder's table.
 
 Entity vectors come from AIDA's training documents and from further texts. An
 entity's contexts are the words around its mentions; in plain text each title

@@ -137,7 +137,10 @@ class Config(BaselineConfig):
     only=_TRAINED,
   )
   dim: int = config.flag(
-    100, "Numbers in a concept (thesis: 50).", minimum=1, only=_TRAINED
+    100,
+    "Numbers in a concept, the latent vector (thesis: 50).",
+    minimum=1,
+    only=_TRAINED,
   )
   hidden: tuple[int, ...] = config.flag(
     (500,), "Widths of the encoder's layers.", minimum=1, only=_TRAINED
@@ -337,7 +340,7 @@ class Config(BaselineConfig):
     "Rank features by p log(p / p0), with p0 the decoder at the prior mean.",
     only={**_QUERY, "rationale": "decoder"},
   )
-  results: int = config.flag(10, "Answers.", minimum=1, only=_QUERY)
+  results: int = config.flag(10, "Number of answers.", minimum=1, only=_QUERY)
   features: int = config.flag(
     10, "Features of the rationale.", minimum=0, only=_QUERY
   )
@@ -354,7 +357,7 @@ class Config(BaselineConfig):
     None, "File of judged queries.", only=_EVALUATE
   )
   sizes: tuple[int, ...] = config.flag(
-    (3, 5), "Members of queries.", minimum=1, only=_GOLD
+    (3, 5), "Numbers of members in queries.", minimum=1, only=_GOLD
   )
   per_set: int = config.flag(
     3, "Queries of each set, size and stratum.", minimum=1, only=_GOLD

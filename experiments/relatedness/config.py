@@ -40,11 +40,11 @@ class Config:
     only={"word_vectors": None},
   )
   vocabulary: int = config.flag(
-    50_000, "Words that count, at most (thesis: 50,000).", minimum=2
+    50_000, "Most words in the vocabulary (thesis: 50,000).", minimum=2
   )
   min_count: int = config.flag(3, "Rarer words are left out.", minimum=1)
   drop_most_frequent: int = config.flag(
-    100, "So many of the most frequent words are in no bag.", minimum=0
+    100, "Number of the most frequent words to drop.", minimum=0
   )
   window: int = config.flag(20, "Words around a mention.", minimum=1)
   most_words: int = config.flag(

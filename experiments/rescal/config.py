@@ -42,7 +42,7 @@ class Config:
   )
   tolerance: float = config.flag(
     1e-4,
-    "SubSet stops when the fit changes by less; that of Nickel's reference "
+    "SubSet stops when the fit changes by less. Default: as in Nickel's reference "
     "code by default.",
     minimum=0,
     only={"settings": "sub"},

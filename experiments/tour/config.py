@@ -14,5 +14,7 @@ class Config:
   epochs: int = flag(
     10, "Passes over the entities and over the facts.", minimum=1
   )
-  documents: int = flag(800, "Texts of eight sentences with links.", minimum=50)
+  documents: int = flag(
+    800, "Documents of eight sentences with links.", minimum=50
+  )
   seed: int = 0
