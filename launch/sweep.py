@@ -65,9 +65,9 @@ _GROUP_SIZE = flags.DEFINE_integer(
 _BEST = flags.DEFINE_string(
   "best",
   None,
-  'Figure that tells the best run so far: its metric, or "NAME: METRIC". Default: the '
-  "first that the thesis has too, or the first, among those whose better "
-  "direction is known.",
+  'Figure that tells the best run so far: its metric, or "NAME: METRIC". '
+  "Default: the first that the thesis has too, or the first, among those whose "
+  "better direction is known.",
 )
 _SMALLEST = flags.DEFINE_bool(
   "smallest", None, "The best is the smallest. Default: as its metric says."

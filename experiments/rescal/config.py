@@ -42,8 +42,8 @@ class Config:
   )
   tolerance: float = config.flag(
     1e-4,
-    "SubSet stops when the fit changes by less. Default: as in Nickel's reference "
-    "code by default.",
+    "SubSet stops when the fit changes by less. Default: that of Nickel's "
+    "reference code.",
     minimum=0,
     only={"settings": "sub"},
   )
