@@ -12,6 +12,7 @@ a gazetteer adds names of any shape.
 import bisect
 import collections
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -28,8 +29,19 @@ _WORD = re.compile(
 )
 _POSSESSIVE = re.compile(r"(?:'s|’s|'S|’S)$")
 _APOSTROPHES = ("'", "’")
+_ARTICLE = re.compile(r"(?:al|el|ul|ad|as|an|ar)-[A-Z]")  # of Arabic names
 # Verbs and adverbs by their form.
 _INFLECTED = re.compile(r"[aeiouy].*[^aeiou](?:ing|ed|ly)$")
+_ENDING = 4  # letters of a word's end, which tell common words from names
+_ALIKE = 3  # common words that are seen with an ending at least
+_SURE = 4  # times as many common words as names with an ending
+# First names aside: "Austrian Thomas Muster" are two names.
+_ORIGIN = re.compile(
+  r"(?!(?:Adr|Br|Christ|Dam|Fab|Jul|Sebast|Viv|Lill)?[Ii]an$)"
+  r"[A-Z]\w+(?:ian|ese|ish|ican)$|(?:German|French|Dutch|Swiss|Czech|Greek|"
+  r"Iraqi|Israeli|Pakistani|Saudi|Cuban|Korean|Moroccan|Frenchman|Spaniard|"
+  r"Welsh|Afghan|Democrat)$"
+)
 _ENDS = re.compile(r"[.!?:;]|--|—| [-–] |[\"“”]|\n|\*|•|\|")
 _LINKS = _words(
   "of de la le du des del della di da dos van von der den ten bin ibn al el "
@@ -61,7 +73,8 @@ _TITLES = _words(
   "chairman chairwoman director coach manager detective officer attorney "
   "ambassador prime vice deputy assistant spokesman spokeswoman speaker "
   "former commissioner king queen prince princess undersecretary-general "
-  "secretary-general director-general patriarch rabbi"
+  "secretary-general director-general patriarch rabbi ceo pm doctor "
+  "administrator"
 )
 # What may stand before a title and belongs to it.
 _OF_TITLES = _words("foreign defense defence interior finance health")
@@ -100,7 +113,10 @@ _SMALL = _words(
   "were what whatever when whenever where whereas whether which while who "
   "whoever whom whose why will with within without would yes yesterday yet "
   "you your yours officials police asked based born called compared founded "
-  "located people analysts experts critics"
+  "located people analysts experts critics eight eleven twelve thirteen "
+  "fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty "
+  "fifty sixty seventy eighty ninety hundred hundreds thousand thousands "
+  "million millions dozens everybody somebody anybody elsewhere oh yeah"
 )
 
 
@@ -150,7 +166,21 @@ class CaseCounts:
       return self.is_common(head)
     if low.endswith("s") and self.small[low[:-1]]:
       return self.is_common(word[:-1])
-    return bool(_INFLECTED.search(low))
+    if _INFLECTED.search(low):
+      return True
+    small, capital = self.endings.get(low[-_ENDING:], (0, 0))
+    return small >= _ALIKE and small > _SURE * capital
+
+  @functools.cached_property
+  def endings(self) -> dict[str, tuple[int, int]]:
+    """By ending of a word: how many words are common, how many are names."""
+    kinds = collections.Counter(
+      (word[-_ENDING:], self.is_name(word))
+      for word in self.small | self.capital
+    )
+    return {
+      ending: (kinds[ending, False], kinds[ending, True]) for ending, _ in kinds
+    }
 
 
 class _Token(NamedTuple):
@@ -218,7 +248,8 @@ def find_mentions(
       continue
     for part in _parts(run):
       capitals = part and loud(part[0].start)
-      for piece in _names(part, cases) if capitals else [part]:
+      pieces = _names(part, cases) if capitals else _apart(part, cases)
+      for piece in pieces:
         spans += _trim(text, piece, cases, loud)
     run = []
     if token is not None and _starts(token):
@@ -298,9 +329,7 @@ def _continues(
     if token.text == "the":
       return run[-1].text in ("of", "for")
     return True
-  if run[-1].text.lower() in _SMALL and run[-1].opens:
-    return _starts(token)
-  return _starts(token)
+  return _starts(token) or bool(_ARTICLE.match(token.text))
 
 
 def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
@@ -318,6 +347,21 @@ def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
     else:
       parts[-1].append(token)
   return parts
+
+
+def _apart(run: Sequence[_Token], cases: CaseCounts) -> list[Sequence[_Token]]:
+  """A run cut after an origin: "Austrian Thomas Muster" are two."""
+  rest = run[1:]
+  if (
+    len(rest) < 2
+    or not _ORIGIN.match(run[0].text)
+    or any(
+      cases.small[x.text.lower()] or x.text.lower() in _HEADS | _OFFICES
+      for x in rest
+    )
+  ):
+    return [run]
+  return [run[:1], rest]
 
 
 def _names(run: Sequence[_Token], cases: CaseCounts) -> list[list[_Token]]:
@@ -348,7 +392,8 @@ def _trim(
       return []
     if not run[0].opens and cases.small[low] > max(1, cases.capital[low]):
       return []
-  if all(x.text.lower() in _NOT_NAMES or x.text.isdigit() for x in run):
+  words = " ".join(x.text.lower() for x in run).replace("-", " ").split()
+  if all(x in _NOT_NAMES or x.isdigit() for x in words):
     return []
   end = run[-1].end
   # The point of "U.S." and "Jr." belongs to the name.

@@ -44,6 +44,37 @@ def test_words_that_open_a_sentence_are_judged_by_their_form():
   assert _names("We flew Boeing jets. Boeing builds them.") == ["Boeing"] * 2
 
 
+def test_unseen_openings_are_judged_by_words_of_the_same_ending():
+  known = mention_finder.count_cases(
+    ["they saw the station, a nation and no ration, by Albert and Herbert"]
+  )
+  assert _names("Inflation rose. Wiltbert fell.", cases=known) == ["Wiltbert"]
+  two = mention_finder.count_cases(["they saw the station and a nation"])
+  assert _names("Inflation rose.", cases=two) == ["Inflation"]
+
+
+@pytest.mark.parametrize(
+  ("text", "names"),
+  [
+    ("We saw Austrian Thomas Muster.", ["Austrian", "Thomas Muster"]),
+    ("We saw Brian De Palma.", ["Brian De Palma"]),
+    ("The British Oil Party is a party.", ["British Oil Party"]),
+    ("We saw the American League.", ["American League"]),
+  ],
+)
+def test_an_origin_before_a_person_is_a_name_of_its_own(text, names):
+  assert _names(text) == names
+
+
+def test_arabic_articles_go_on_with_a_name():
+  text = "They met Abdul-Karim al-Kabariti in al-jazeera."
+  assert _names(text) == ["Abdul-Karim al-Kabariti"]
+
+
+def test_spans_of_months_and_numbers_are_no_names():
+  assert _names("Fifteen fell in January-June. Hundreds left in May.") == []
+
+
 def test_days_end_a_name_unless_they_belong_to_it():
   assert _names("The Cleveland Indians Wednesday won.") == ["Cleveland Indians"]
   assert _names("On Black Friday they wore black.") == ["Black Friday"]
