@@ -25,6 +25,7 @@ _SYSTEM_LABELS = {
   "nvse+bm25": "NVSE + BM25",
   "bm25": "BM25",
   "lsa": "LSA",
+  "gcca": "Generalized CCA",
   "bernoulli": "Bayesian Sets (binary)",
   "poisson": "Bayesian Sets (Poisson)",
   "gaussian": "Bayesian Sets (Gaussian)",

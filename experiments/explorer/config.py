@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from experiments.run import config
+from experiments.run import config, expander
 from repr_jax.setexp import SCORES, systems
 
 
@@ -27,7 +27,9 @@ class Config:
     maximum=1,
   )
   baselines: tuple[str, ...] = config.flag(
-    systems.BASELINES, "Other systems to fit.", choices=systems.BASELINES
+    systems.BASELINES,
+    "Other systems to fit.",
+    choices=(*systems.BASELINES, expander.GCCA),
   )
   max_members: int = config.flag(
     100, "Entities in a query at most.", minimum=1, maximum=1000

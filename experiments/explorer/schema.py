@@ -9,9 +9,9 @@ import pydantic
 from pydantic import Field
 
 from experiments.explorer.answers import MAX_RESULTS
+from experiments.run.expander import SYSTEMS
 from repr_jax.errors import InputError
 from repr_jax.setexp import SCORES
-from repr_jax.setexp.systems import SYSTEMS
 
 MAX_BODY = 64 * 1024
 _MAX_MEMBERS = 1000

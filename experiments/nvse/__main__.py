@@ -46,7 +46,7 @@ from repr_jax.data.entities.features import FeatureTable
 from repr_jax.data.entities.judged import read_judged_queries
 from repr_jax.data.entities.query_text import parse_members
 from repr_jax.errors import InputError
-from repr_jax.setexp import SCORES, from_scipy, systems
+from repr_jax.setexp import SCORES, from_scipy
 from repr_jax.setexp.baselines import word2vecf
 
 # Flags in which runs of one program may differ; see `run_vmapped`.
@@ -73,6 +73,7 @@ def _load(config: Config) -> expander.Expander:
   opened.relative = config.relative
   opened.lsa_rank, opened.lsa_power = config.lsa_rank, config.lsa_power
   opened.lsa_hubness = config.lsa_hubness
+  opened.gcca_power, opened.gcca_ridge = config.gcca_power, config.gcca_ridge
   opened.word2vecf_config = config.word2vecf_config()
   opened.setexpan_config = config.setexpan_config()
   if config.setexpan_contexts == "features":
@@ -174,7 +175,7 @@ class _Questions:
       opened.rank_by(value)
       return f"ranking by {value}"
     return (
-      f":system NAME ({', '.join(systems.SYSTEMS)}), :ranking NAME "
+      f":system NAME ({', '.join(expander.SYSTEMS)}), :ranking NAME "
       f"({', '.join(SCORES)}), :quit"
     )
 

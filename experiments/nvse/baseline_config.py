@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from experiments.run import config
+from experiments.run import config, entity_gcca
 from repr_jax.setexp.baselines import lsa, setexpan, sgns
 
 ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
@@ -77,7 +77,10 @@ class BaselineConfig:
     only=ASKED,
   )
   lsa_rank: int = config.flag(
-    lsa.RANK, "Singular vectors of lsa.", minimum=1, only=ASKED
+    lsa.RANK,
+    "Singular vectors of lsa; dimensions of gcca.",
+    minimum=1,
+    only=ASKED,
   )
   lsa_power: float = config.flag(
     lsa.POWER, "Exponent of the singular values in lsa.", only=ASKED
@@ -86,6 +89,16 @@ class BaselineConfig:
     0.0,
     "As --hubness, of lsa.",
     minimum=0,
+    only=ASKED,
+  )
+  gcca_power: float = config.flag(
+    entity_gcca.POWER, "Exponent of the eigenvalues in gcca.", only=ASKED
+  )
+  gcca_ridge: float = config.flag(
+    entity_gcca.RIDGE,
+    "Ridge of a kind of features in gcca, in units of its mean squared "
+    "singular value.",
+    above=0,
     only=ASKED,
   )
   lsa_plain: bool = config.flag(

@@ -3,7 +3,7 @@
 import dataclasses
 
 from experiments.nvse.baseline_config import ASKED, BaselineConfig
-from experiments.run import config
+from experiments.run import config, expander
 from repr_jax.data.documents import corpus_files, plain_text
 from repr_jax.errors import InputError
 from repr_jax.setexp import (
@@ -311,7 +311,7 @@ class Config(BaselineConfig):
   )
   system: str = config.flag(
     "nvse",
-    f"System to ask: {', '.join(system_lib.SYSTEMS)} or MODULE:NAME.",
+    f"System to ask: {', '.join(expander.SYSTEMS)} or MODULE:NAME.",
     only=_QUERY,
   )
   concepts: bool = config.flag(
@@ -379,7 +379,8 @@ class Config(BaselineConfig):
   )
   systems: tuple[str, ...] = config.flag(
     system_lib.BASELINES,
-    "Systems to compare with; MODULE:NAME for a Baseline of your own.",
+    "Systems to compare with; gcca, generalized CCA over the kinds of "
+    "features (thesis 3), on request; MODULE:NAME for a Baseline of your own.",
     only=_GOLD,
   )
   chances: bool = config.flag(

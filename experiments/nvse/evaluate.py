@@ -69,7 +69,8 @@ def prepare(config: Config, table: features.FeatureTable) -> Prepared:
       entity of the table.
   """
   for name in config.systems:
-    systems.find_baseline(name)
+    if name != expander.GCCA:
+      systems.find_baseline(name)
   variants = {text: variant(config, text) for text in config.variants}
   gold, judged, judged_tasks, seeds = [], [], [], []
   if config.judged is not None:

@@ -159,6 +159,8 @@ def expander_of(
     lsa_rank=config.lsa_rank,
     lsa_power=config.lsa_power,
     lsa_hubness=config.lsa_hubness,
+    gcca_power=config.gcca_power,
+    gcca_ridge=config.gcca_ridge,
     chances=chances or {},
     word2vecf_config=config.word2vecf_config(),
     setexpan_config=config.setexpan_config(),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.run import workdir
+from experiments.run import entity_gcca, workdir
 from repr_jax import setexp
 from repr_jax.data.entities import features, skip_grams
 from repr_jax.data.io import array_files, json_files
@@ -32,6 +32,8 @@ from repr_jax.setexp.query import Query
 
 _NOTES, _FEATURES, _MODEL = "expansion.json", "features", "model"
 _VECTORS, _CHANCES = "word2vecf.npz", "chances.json"
+GCCA = "gcca"
+SYSTEMS = (*systems.SYSTEMS, GCCA)
 _KINDS: dict[str, tuple[type, ...]] = {
   "features": (str,),
   "score": (str,),
@@ -66,6 +68,8 @@ class Expander:
     lsa_rank: singular vectors of lsa.
     lsa_power: exponent of their values.
     lsa_hubness: share of an entity's crowding that lsa takes off.
+    gcca_power: exponent of the eigenvalues in gcca.
+    gcca_ridge: of its views.
     chances: weights of the evidence [5] by system, for calibrated chances of
       results; see `setexp.fit_chances`.
     setexpan_config: settings of SetExpan; `seed` replaces theirs.
@@ -89,6 +93,8 @@ class Expander:
   lsa_rank: int = lsa.RANK
   lsa_power: float = lsa.POWER
   lsa_hubness: float = 0.0
+  gcca_power: float = entity_gcca.POWER
+  gcca_ridge: float = entity_gcca.RIDGE
   chances: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
   setexpan_config: setexpan.Config = dataclasses.field(
     default_factory=setexpan.Config
@@ -146,6 +152,12 @@ class Expander:
         hubness=self.lsa_hubness, seed=self.seed,
       )  # fmt: skip
       return systems.bind(lsa.LSA, fitted, self.shape)
+    if name == GCCA:
+      fitted = entity_gcca.fit(
+        self.table.counts, self.table.features, rank=self.lsa_rank,
+        power=self.gcca_power, ridge=self.gcca_ridge, seed=self.seed,
+      )  # fmt: skip
+      return systems.bind(lsa.LSA._replace(name=GCCA), fitted, self.shape)
     if name == "setexpan":
       return self._setexpan()
     vectors = self.train_vectors() if name == "word2vecf" else None
@@ -168,10 +180,10 @@ def check_system(name: str) -> None:
   """Raises `InputError` for a name that is no system."""
   if ":" in name:
     systems.find_baseline(name)
-  elif name not in systems.SYSTEMS:
+  elif name not in SYSTEMS:
     raise InputError(
-      f"there is no system {name!r}; there are {', '.join(systems.SYSTEMS)}, "
-      "and MODULE:NAME for one of your own"
+      f"there is no system {name!r}; there are {', '.join(SYSTEMS)}, and "
+      "MODULE:NAME for one of your own"
     )
 
 

@@ -21,6 +21,15 @@ def _queries(fitted):
   ]
 
 
+def test_generalized_cca_is_offered_on_request(trained):
+  offered = ranker.Ranker(trained, ("gcca",), members=12)
+  rivers = [offered.table.rows[f"river{i}"] for i in range(3)]
+  (found,) = offered.rank("gcca", "", [offered.query(rivers, [1.0] * 3)], 5)
+  names = [offered.table.entities[x] for x in found.rows]
+  assert all(x.startswith("river") for x in names)
+  assert "gcca" in offered.systems
+
+
 def test_a_query_too_large_for_a_batch_has_the_same_answer(fitted, monkeypatch):
   queries = _queries(fitted)
   batched = fitted.rank("nvse", "features", queries, 9)

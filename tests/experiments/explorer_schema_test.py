@@ -11,6 +11,10 @@ def test_values_are_taken_with_their_defaults():
   request = schema.check(schema.Expand, schema.read_json(body))
   assert [(x.id, x.weight) for x in request.members] == [("a", 1), ("b", -1)]
   assert (request.system, request.ranking, request.k) == ("nvse", "", 5)
+  request = schema.check(
+    schema.Expand, {"members": [{"id": "a"}], "system": "gcca"}
+  )
+  assert request.system == "gcca"
   search = schema.check_text(schema.Search, [("q", "x"), ("limit", "5")])
   assert (search.q, search.limit) == ("x", 5)
 

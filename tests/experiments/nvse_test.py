@@ -326,7 +326,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
     sizes=(3,),
     per_set=6,
     variants=("beta=0.5:epochs=2",),
-    systems=("bm25", "poisson"),
+    systems=("bm25", "poisson", "gcca"),
     chances=True,
   )
   prepared = evaluate.prepare(asked, opened.table)
@@ -334,7 +334,7 @@ def test_evaluation_writes_tables_runs_and_choices(opened, world, config):
     compared = evaluate.evaluate(run, opened, prepared)
   gold = compared["gold"]
   assert set(gold.figures) == {
-    "nvse", "nvse+bm25", "bm25", "poisson", "nvse-decoder",
+    "nvse", "nvse+bm25", "bm25", "poisson", "gcca", "nvse-decoder",
     "nvse-members", "nvse-xi",
   }  # fmt: skip
   assert all(not figures.in_first_half(t.unit) for t in gold.tasks)

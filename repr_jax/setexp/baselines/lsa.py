@@ -6,6 +6,7 @@ is U S^power for those of the table, and
 
     score(Q, x) = cos(z_x, sum over the query of tau_q z_q / |z_q|).
 
+Any other P serves as well: `fit` takes that of generalized CCA, say.
 `hubness` takes a share of an entity's mean cosine to its nearest off its score.
 The score is linear in the features of x up to its length, so that it splits
 over them: feature i adds a_x[i] (P[i] . q) / |z_x|, where q has length 1.
@@ -83,9 +84,17 @@ def factor(
   return svd.v * s ** (power - 1), svd.u * s**power
 
 
+def unit_rows(counts: Any) -> tuple[bm25.Index, sp.csr_array]:
+  """The weighting's statistics, and A: weighted rows of length 1, [X, F]."""
+  counts = read_counts(counts, "LSA")
+  index = bm25.fit(counts, positive=True)
+  return index, _unit_rows(bm25.weigh_rows(index, counts))
+
+
 def fit(
   counts: Any,
   *,
+  projection: Any = None,
   rank: int = RANK,
   power: float = POWER,
   hubness: float = 0.0,
@@ -101,6 +110,8 @@ def fit(
 
   Args:
     counts: feature counts, [X, F], not negative.
+    projection: P, [F, r], in place of the SVD's; `rank` and `power` are not
+      read then.
     rank: singular vectors, r; fewer if the table is smaller.
     power: exponent of the singular values; 0 gives all the same weight.
     hubness: share of an entity's mean cosine to its nearest that is taken off
@@ -116,13 +127,21 @@ def fit(
     raise InputError(f"LSA needs a finite power, not {power}")
   if not 0 <= hubness < np.inf:
     raise InputError(f"LSA needs a hubness of 0 or more, not {hubness}")
-  counts = read_counts(counts, "LSA")
-  index = bm25.fit(counts, positive=True)
-  rows = _unit_rows(bm25.weigh_rows(index, counts))
-  rank = min(rank, *rows.shape)
-  projection, latent = factor(
-    ops.from_scipy(rows), rank, power, jax.random.key(seed)
-  )
+  index, rows = unit_rows(counts)
+  if projection is None:
+    projection, latent = factor(
+      ops.from_scipy(rows), min(rank, *rows.shape), power, jax.random.key(seed)
+    )
+  else:
+    projection = jnp.asarray(projection, jnp.float32)
+    if projection.ndim != 2 or projection.shape[0] != rows.shape[1]:
+      raise InputError(
+        f"a projection of shape {projection.shape} has no row for each of "
+        f"{rows.shape[1]} features"
+      )
+    if not jnp.isfinite(projection).all():
+      raise InputError("the projection has a value that is not finite")
+    latent = ops.matmat(ops.from_scipy(rows), projection)
   nonempty = (np.diff(rows.indptr) > 0)[:, None]
   latent, lengths = _unit(jnp.where(nonempty, latent, 0))
   # Only the statistics weigh new rows; the postings are not read.

@@ -25,7 +25,7 @@ def _scores(opened, name):
   return opened.system(name).score_batch([query])
 
 
-@pytest.mark.parametrize("name", systems.SYSTEMS)
+@pytest.mark.parametrize("name", expander.SYSTEMS)
 def test_an_export_answers_as_the_model(trained, exported, name):
   loaded = expander.load(exported)
   np.testing.assert_allclose(

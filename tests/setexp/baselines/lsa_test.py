@@ -64,6 +64,16 @@ def test_scores_are_cosines_of_the_svd(power):
   np.testing.assert_allclose(_score(model, query), wanted, atol=2e-4)
 
 
+def test_a_given_projection_takes_the_place_of_the_svd():
+  counts = _counts()
+  rng = np.random.default_rng(1)
+  projection = rng.normal(size=(18, 4)).astype(np.float32)
+  model = lsa.fit(counts, projection=projection)
+  z = lsa.unit_rows(counts)[1].toarray() @ projection
+  wanted = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-12)
+  np.testing.assert_allclose(model.entities, wanted, atol=1e-5)
+
+
 @pytest.mark.parametrize("hubness", [0.0, 0.5])
 def test_parts_add_up_to_the_score(hubness):
   counts = _counts()
@@ -110,4 +120,8 @@ def test_bad_settings_are_refused():
     lsa.fit(counts, rank=0)
   with pytest.raises(InputError, match="power"):
     lsa.fit(counts, power=float("nan"))
+  with pytest.raises(InputError, match="no row for each of 18 features"):
+    lsa.fit(counts, projection=np.ones((17, 2)))
+  with pytest.raises(InputError, match="not finite"):
+    lsa.fit(counts, projection=np.full((18, 2), np.nan))
   assert lsa.fit(counts, rank=500).projection.shape[1] == 18
