@@ -94,3 +94,11 @@ def test_named_programs_and_places_exist():
     assert source.path_of(program.rstrip(".")).exists()
   for place in re.findall(r"^(\w[\w/]*)/? {2,}\w", _TEXT, re.M):
     assert (source.ROOT / place).is_dir(), place
+
+
+def test_contents_name_the_sections():
+  sections = [
+    re.sub(r"\W+", "-", x.lower())
+    for x in re.findall(r"^## (.+)$", _TEXT, re.M)
+  ]
+  assert re.findall(r"\]\(#([\w-]+)\)", _TEXT) == sections
