@@ -92,7 +92,7 @@ def test_unknown_names_are_counted(tmp_path):
     ("anyburl", "1\t2\t.5\tr(X,Y)\n", "rules:1: expected head <= body"),
     ("anyburl", "1\t2\n", "rules:1: expected 4 tab-separated columns"),
     ("anyburl", "1\t2\t.5\tr(X,Y) <= s\n", "rules:1: expected relation"),
-    ("amie", "?a  r   => ?a  s  ?b\t1\t1\t1\n", "rules:1: expected three names"),
+    ("amie", "?a  r   => ?a  s  ?b\t1\t1\t1\n", "rules:1: expected three"),
     ("amie", "nothing\n", "holds no rules as amie"),
     ("prolog", "", "unknown format"),
   ],
