@@ -123,8 +123,7 @@ def define(kind: type, skip: Sequence[str] = ()) -> None:
     if field.name in common:
       text += _common_text(field.name, common[field.name])
     else:
-      free = [f"--{x}" for x in common if not told.only]
-      text += f" With any {' and '.join(free)}." if free else ""
+      text += _free_text(told.only, fields, common)
     base, repeated = _base(types_of[field.name])
     default: Any = field.default
     if repeated:
@@ -288,7 +287,7 @@ def _article(base: Any) -> str:
 def _only_text(
   only: Mapping[str, Any],
   fields: Mapping[str, Any],
-  common: Mapping[str, str] | None = None,
+  common: Mapping[str, tuple[str, ...]] | None = None,
 ) -> str:
   """For `--help`: the modes that read a flag, as "Only with".
 
@@ -307,26 +306,31 @@ def _only_text(
       parts.append(f"no --{other}")
       continue
     left = _left(other, allowed, fields)
-    if left and left != (common or {}).get(other):
-      without.append(f"--{other}={left}")
-    elif not left:
-      options = allowed if isinstance(allowed, tuple) else (allowed,)
+    options = allowed if isinstance(allowed, tuple) else (allowed,)
+    if left and left == (common or {}).get(other):
+      continue
+    if 0 < len(left) <= len(options):
+      without.append(f"--{other}={' or '.join(left)}")
+    else:
       parts.append(f"--{other}={' or '.join(_show(x) for x in options)}")
   text = f" Only with {' and '.join(parts)}." if parts else ""
   return text + (f" Not with {' or '.join(without)}." if without else "")
 
 
-def _left(other: str, allowed: Any, fields: Mapping[str, Any]) -> str:
-  """The few modes that do not read a flag of the default mode, else ""."""
+def _left(
+  other: str, allowed: Any, fields: Mapping[str, Any]
+) -> tuple[str, ...]:
+  """The modes that do not read a flag which the default mode reads."""
   if allowed is GIVEN or allowed is None or isinstance(allowed, Where):
-    return ""
+    return ()
   options = allowed if isinstance(allowed, tuple) else (allowed,)
-  left = [x for x in fields[other].metadata[_KEY].choices if x not in options]
-  few = len(left) <= len(options) and fields[other].default in options
-  return " or ".join(left) if few else ""
+  if fields[other].default not in options:
+    return ()
+  choices = fields[other].metadata[_KEY].choices
+  return tuple(x for x in choices if x not in options)
 
 
-def _common(fields: Mapping[str, Any]) -> dict[str, str]:
+def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
   """Modes by their flag that more than half of all flags are not read in."""
   told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
   counts = collections.Counter(
@@ -338,10 +342,22 @@ def _common(fields: Mapping[str, Any]) -> dict[str, str]:
   return {x: left for (x, left), n in counts.items() if 2 * n > len(told)}
 
 
-def _common_text(name: str, left: str) -> str:
+def _free_text(
+  only: Mapping[str, Any],
+  fields: Mapping[str, Any],
+  common: Mapping[str, tuple[str, ...]],
+) -> str:
+  """For `--help`: that a flag is read in all of the modes of `common`."""
+  if any(x in common and not _left(x, only[x], fields) for x in only):
+    return ""  # a flag of another mode
+  free = [f"--{x}" for x in common if x not in only]
+  return f" With any {' and '.join(free)}." if free else ""
+
+
+def _common_text(name: str, left: Sequence[str]) -> str:
   return (
     f" Flags whose help does not name --{name} are not read with "
-    f"--{name}={left}; --preset, --seed and --workdir are."
+    f"--{name}={' or '.join(left)}; --preset, --seed and --workdir are."
   )
 
 
