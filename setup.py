@@ -62,6 +62,7 @@ setuptools.setup(
     "repr_jax": ["py.typed"],
     "experiments": [
       "presets/*.flags",
+      "examples/*",
       "explorer/static/*",
       "elkb/static/*",
       "nvse/examples/*",

@@ -62,7 +62,7 @@ class Local:
   interval = 0.2
 
   def __init__(self, folder: pathlib.Path, gpus: Sequence[str] = ()):
-    """Makes ready.
+    """Prepares the executor.
 
     Args:
       folder: for submitit's files.
@@ -119,7 +119,7 @@ class Slurm:
   interval = 1.0
 
   def __init__(self, folder: pathlib.Path, options: Mapping[str, Any]):
-    """Makes ready.
+    """Prepares the executor.
 
     Args:
       folder: for submitit's files; on a disk that all nodes see.

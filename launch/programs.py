@@ -124,8 +124,8 @@ def programs(
     devices: to compile for.
 
   Returns:
-    The programs. Raises `InputError` for sizes that the experiment has not,
-    and for a mesh that the devices do not make.
+    The programs. Raises `InputError` for sizes that the experiment does not
+    have, and for a mesh that does not fit the devices.
   """
   chosen = EXPERIMENTS[experiment]
   given = {name: value for name, value in sizes.items() if value is not None}

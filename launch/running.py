@@ -27,7 +27,7 @@ class Failure(NamedTuple):
 
 
 class Sweep:
-  """Jobs on their way through an executor.
+  """A sweep at work: its jobs in an executor.
 
   Attributes:
     failures: runs that have failed.
@@ -41,7 +41,7 @@ class Sweep:
     best: board.Best,
     shown: board.Board,
   ):
-    """Takes stock of what has finished before.
+    """Counts the runs that have finished before.
 
     Args:
       sweep: the runs.

@@ -369,7 +369,7 @@ def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
 
 
 def _hold_out(array, entities, relations, count) -> triples.Splits:
-  """Takes facts out whose entities and relations all have others left."""
+  """Removes facts whose entities and relations all keep other facts."""
   held = triples.hold_out(
     triples.Triples(array, entities, relations), 2 * count
   )

@@ -256,7 +256,7 @@ class Validation:
   def __init__(
     self, run: runlib.Run, kb: data.KnowledgeBase, training: Training
   ):
-    """Takes up the run's last checkpoint, or its start."""
+    """Restores the run's last checkpoint, or begins at the start."""
     self._run, self._kb, self._training = run, kb, training
     config = training.config
     self.epochs = config.epochs

@@ -71,7 +71,7 @@ def _endpoint(handler, endpoint: schema.Endpoint):
         values: schema.Request = schema.check_text(endpoint.request, pairs)
       else:
         if request.query_params:
-          raise InputError("values belong into the body, not the address")
+          raise InputError("send values in the body, not in the address")
         values = schema.check(endpoint.request, await _body(request))
       return web_app.json_answer(await handler(values))
     except InputError as error:

@@ -50,7 +50,8 @@ def supporting_features(
   Args:
     contributions: of the entity.
     names: of the features, [F].
-    share: of all that raised the score; the fewest features that reach it.
+    share: of all that raised the score. The fewest features that make it up
+      are returned.
   """
   values = np.maximum(contributions.by_feature(len(names)), 0)
   order = np.argsort(-values, kind="stable")[: np.count_nonzero(values)]

@@ -206,7 +206,7 @@ def choose(
 ) -> list[View]:
   """The views of the fit: all but those that are dropped or too small.
 
-  Distances that only windows need are counted, but no views of the fit.
+  Offsets that only windows need are counted, but are not views of the fit.
 
   Args:
     config: what was asked for.
@@ -255,7 +255,7 @@ def _fitting(
   seen_in: Mapping[str, np.ndarray],
   part: sharded.Part | None,
 ) -> list[View]:
-  """The views that say something and have words in common with another."""
+  """The views that are not constant and share words with another view."""
   constant = [
     v.name for v in views if _is_constant(v.matrix, seen_in[v.name], part)
   ]

@@ -7,7 +7,7 @@ python -m experiments.ned --preset=ned_aida --workdir=DIR
 python -m experiments.ned --mode=link --model=DIR/linker FILE...
 python -m experiments.ned --mode=serve --model=DIR/linker --port=8001
 
-The default corpus is the small Wikipedia dump that comes with gensim, parted
+The default corpus is the small Wikipedia dump that comes with gensim, split
 into training, validation and test; it takes about a minute on two cores.
 --data names a directory with elevant/ and entity-fishing/ documents: prior,
 word vectors and entity vectors then come from its training documents, and
@@ -18,8 +18,8 @@ Wikipedia and its p(e|m); --dump and --prior read them, streamed.
 compares systems in one table, from most in-links to a ranker with graph
 features; it takes about ten minutes on two cores. --mode=link finds the
 names in plain text and links them by the ladder's model, to its 30,000
-entities or to entities of one's own (--kb, --add_entities); --format=json
-tells why, --format=html shows the text with its links colored by certainty.
+entities or to your own (--kb, --add_entities); --format=json gives reasons,
+--format=html shows the text with its links colored by certainty.
 --mode=serve is a page that links what is typed into it.
 
 The work directory gets `results.json`, `report.html` and the answers of each

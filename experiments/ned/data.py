@@ -127,7 +127,7 @@ def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
 
   Returns:
     The corpus. Without --data and --train, the small dump that comes with
-    gensim is parted into training, validation and test documents. Nothing to
+    gensim is split into training, validation and test documents. Nothing to
     train on, or to validate with, is an `InputError`.
   """
   train, validation, tests, dump = _documents(config)
@@ -274,7 +274,7 @@ def _from_dump(path: str, most: int):
 def _tested(
   documents: list[LinkedDocument], path: files.Path
 ) -> list[LinkedDocument]:
-  """The documents, of which one mention at least can be right or wrong."""
+  """The documents; at least one mention must have an entity."""
   if all(m.entity is None for d in documents for m in d.mentions):
     raise InputError(
       f"none of the {len(documents)} test documents has a mention with an "

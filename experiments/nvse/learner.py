@@ -73,7 +73,7 @@ class Learner:
     mesh: Mesh | None = None,
     save_every: int = 0,
   ):
-    """Takes up the run's last checkpoint, or its start.
+    """Restores the run's last checkpoint, or begins at the start.
 
     Args:
       run: open; its directory gets checkpoints, the log and `model/`.

@@ -49,7 +49,7 @@ class Cells:
   def __init__(
     self, run: runlib.Run, cells: Sequence[data.Cell], config: Config
   ):
-    """Takes up the run's last checkpoint.
+    """Restores the run's last checkpoint.
 
     Args:
       run: logs and checkpoints.

@@ -18,6 +18,7 @@ Each option is declared once: its type, default, help, bounds, and the modes
 that read it. A flag that the chosen mode does not read is refused.
 """
 
+import collections
 import dataclasses
 import sys
 import types
@@ -113,11 +114,16 @@ def define(kind: type, skip: Sequence[str] = ()) -> None:
   """
   types_of = typing.get_type_hints(kind)
   fields = {field.name: field for field in dataclasses.fields(kind)}
+  common = _common(fields)
   for field in fields.values():
     told = field.metadata.get(_KEY)
     if told is None or field.name in skip:
       continue
-    text = told.help + _only_text(told.only, fields)
+    text = told.help + _only_text(told.only, fields, common)
+    if field.name in common:
+      text += _common_text(field.name, common[field.name])
+    else:
+      text += _free_text(told.only, fields, common)
     base, repeated = _base(types_of[field.name])
     default: Any = field.default
     if repeated:
@@ -278,11 +284,15 @@ def _article(base: Any) -> str:
   return {int: "a whole number", float: "a number"}.get(base, "usable")
 
 
-def _only_text(only: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+def _only_text(
+  only: Mapping[str, Any],
+  fields: Mapping[str, Any],
+  common: Mapping[str, tuple[str, ...]] | None = None,
+) -> str:
   """For `--help`: the modes that read a flag, as "Only with".
 
   If the default mode reads it and at most half of the modes do not, these
-  are named instead, as "Not with".
+  are named instead, as "Not with"; those in `common` are left out.
   """
   parts, without = [], []
   for other, allowed in only.items():
@@ -292,18 +302,63 @@ def _only_text(only: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
     if isinstance(allowed, Where):
       parts.append(f"{allowed.words} in --{other}")
       continue
-    options = allowed if isinstance(allowed, tuple) else (allowed,)
-    if options == (None,):
+    if allowed is None:
       parts.append(f"no --{other}")
       continue
-    choices = fields[other].metadata[_KEY].choices
-    left = [x for x in choices if x not in options]
-    if 0 < len(left) <= len(options) and fields[other].default in options:
+    left = _left(other, allowed, fields)
+    options = allowed if isinstance(allowed, tuple) else (allowed,)
+    if left and left == (common or {}).get(other):
+      continue
+    if 0 < len(left) <= len(options):
       without.append(f"--{other}={' or '.join(left)}")
     else:
       parts.append(f"--{other}={' or '.join(_show(x) for x in options)}")
   text = f" Only with {' and '.join(parts)}." if parts else ""
   return text + (f" Not with {' or '.join(without)}." if without else "")
+
+
+def _left(
+  other: str, allowed: Any, fields: Mapping[str, Any]
+) -> tuple[str, ...]:
+  """The modes that do not read a flag which the default mode reads."""
+  if allowed is GIVEN or allowed is None or isinstance(allowed, Where):
+    return ()
+  options = allowed if isinstance(allowed, tuple) else (allowed,)
+  if fields[other].default not in options:
+    return ()
+  choices = fields[other].metadata[_KEY].choices
+  return tuple(x for x in choices if x not in options)
+
+
+def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+  """Modes by their flag that more than half of all flags are not read in."""
+  told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
+  counts = collections.Counter(
+    (other, left)
+    for only in told
+    for other, allowed in only.items()
+    if (left := _left(other, allowed, fields))
+  )
+  return {x: left for (x, left), n in counts.items() if 2 * n > len(told)}
+
+
+def _free_text(
+  only: Mapping[str, Any],
+  fields: Mapping[str, Any],
+  common: Mapping[str, tuple[str, ...]],
+) -> str:
+  """For `--help`: that a flag is read in all of the modes of `common`."""
+  if any(x in common and not _left(x, only[x], fields) for x in only):
+    return ""  # a flag of another mode
+  free = [f"--{x}" for x in common if x not in only]
+  return f" With any {' and '.join(free)}." if free else ""
+
+
+def _common_text(name: str, left: Sequence[str]) -> str:
+  return (
+    f" Flags whose help does not name --{name} are not read with "
+    f"--{name}={' or '.join(left)}; --preset, --seed and --workdir are."
+  )
 
 
 def _show(value: Any) -> str:

@@ -122,6 +122,7 @@ STYLE += f"""
 @media (max-width: 44rem) {{
   body {{ padding: .75rem; }}
   .counts li {{ padding: .3rem .6rem; }}
+  th, td {{ padding: .3rem .35rem; }}
   .forest li {{ grid-template-columns: minmax(0, 1fr) 7rem;
     padding: .25rem 0; gap: 0 .6rem; }}
   .forest .track {{ order: 1; }}

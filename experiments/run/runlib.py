@@ -72,7 +72,7 @@ _VOLATILE = frozenset({"workdir", "log_every", "save_every", "port", "log_to"})
 
 
 class NonFiniteError(ArithmeticError):
-  """A value of the run is NaN or infinite, so going on is of no use."""
+  """A value of the run is NaN or infinite, so the run ends."""
 
 
 class Run:

@@ -183,7 +183,7 @@ def guarded(
     given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
     name = given.rpartition(":")[0] if given[-1:] != "]" else given
     if hosts is not None and (name or given).lower() not in hosts:
-      refusal = error(400, "this server does not go by that host name")
+      refusal = error(400, "this server does not answer to that host name")
       await refusal(scope, receive, send_more)
       return
     await inner(scope, receive, send_more)

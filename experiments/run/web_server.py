@@ -44,7 +44,7 @@ def bind(host: str, port: int) -> socket.socket:
     The socket.
 
   Raises:
-    InputError: the port cannot be had.
+    InputError: the port is in use, or not permitted.
   """
   try:
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

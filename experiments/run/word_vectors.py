@@ -4,9 +4,9 @@ By default the vectors are MVLSA's, of three views: the documents that a word
 is in, the words before it and the words after it. Any file of vectors can
 take their place.
 
-Memory is bounded whatever the size of the text, which is kept in a file and
-streamed: of a long text the views count a part, in stretches evenly spread
-over it, that of documents 8 million words at most and the others 64 million.
+Memory is bounded: the text is kept in a file and streamed, and of a long text
+only evenly spread stretches are counted. The view of documents counts at most 8
+million words, each of the others 64 million.
 """
 
 import dataclasses
@@ -133,8 +133,8 @@ def _write_text(
   """One document on a line, in lower case.
 
   Returns:
-    Counts of words, of which rare ones are let go where there are too many,
-    and how many words the text has.
+    Counts of words, without rare ones where there are too many, and the number
+    of words of the text.
   """
   counts: Counter[str] = Counter()
   total = 0

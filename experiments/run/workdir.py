@@ -336,10 +336,10 @@ class Metrics:
     self._uncut = False
 
   def open(self, step: int | None, keep: bool = False) -> None:
-    """Cuts what came after `step` (all, if None) and makes ready to append.
+    """Opens the log for more lines, after cutting those behind `step`.
 
     Args:
-      step: the last step whose lines stay.
+      step: the last step whose lines stay; None to cut all.
       keep: cut only when the first line is added.
     """
     self._last = step

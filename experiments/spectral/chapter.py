@@ -27,7 +27,7 @@ def make(config: Config) -> report.Chapter:
   ]  # fmt: skip
   figures.append(
     {
-      "name": "spectrum i^-0.7, float32",
+      "name": "known singular values i^-0.7, float32",
       "metric": "worst relative error of singular values",
       "value": float(curve["error"].max()),
     }

@@ -68,7 +68,7 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
 
   Returns:
     The queries, in the order of the file. A line of another form, or a
-    candidate that stands twice for a query, is an `InputError`. Hyphens can
+    candidate that occurs twice for a query, is an `InputError`. Hyphens can
     make a query's seed ambiguous. Then the seed is chosen that leaves the
     most names known from other queries; among equals, the longest. A query of
     one line whose seed stays ambiguous is an `InputError`.
@@ -148,7 +148,7 @@ def _query(rows: list[_Row], seed: str, path: files.Path) -> RelatednessQuery:
     candidate = row.candidate(seed)
     if candidate in gold:
       raise InputError(
-        f"{candidate} stands twice for query {row.query}",
+        f"{candidate} occurs twice for query {row.query}",
         path=path,
         line=row.line,
       )

@@ -159,7 +159,8 @@ def _amie(cells):
     words = [word for word in re.split(r"\s{2,}", text.strip()) if word]
     if len(words) % 3:
       raise ValueError(
-        f"expected atoms of three names parted by two blanks: {text.strip()!r}"
+        "expected three names in an atom, separated by two blanks: "
+        f"{text.strip()!r}"
       )
     return [
       Atom(words[i + 1], _amie_term(words[i]), _amie_term(words[i + 2]))
@@ -181,7 +182,7 @@ def _anyburl(cells):
   if len(cells) < 4:
     if not "".join(cells).strip():
       return None
-    raise ValueError(f"expected 4 columns parted by tabs, found {len(cells)}")
+    raise ValueError(f"expected 4 tab-separated columns, found {len(cells)}")
   left, arrow, right = cells[3].partition("<=")
   if not arrow:
     raise ValueError(f"expected head <= body, found {cells[3][:60]!r}")

@@ -135,7 +135,7 @@ def read_rules(
       _check_names(rule.relations, relations, "relation")
       _check_names(rule.entities, entities, "entity")
       if rule in seen:
-        raise errors.InputError(f"the rule stands already on line {seen[rule]}")
+        raise errors.InputError(f"the rule is already on line {seen[rule]}")
     placed = Rule(rule.kind, rule.arguments, f"{os.fspath(path)}:{line}")
     seen[placed] = line
   return list(seen)

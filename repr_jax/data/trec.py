@@ -26,7 +26,7 @@ def read_run(path: files.Path) -> Run:
 
   Raises:
     InputError: for a malformed line, a score that is not finite, or a
-      document that stands twice for a query.
+      document that occurs twice for a query.
   """
   run: Run = {}
   for line, fields in _rows(path, 6, "query Q0 document rank score tag"):
@@ -139,7 +139,7 @@ def _rows(path, count, form):
 def _put(row, query, document, value, path, line) -> None:
   if document in row:
     raise errors.InputError(
-      f"document {document} stands twice for query {query}",
+      f"document {document} occurs twice for query {query}",
       path=path,
       line=line,
     )

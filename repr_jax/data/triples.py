@@ -424,7 +424,7 @@ def _first_places(array: np.ndarray, part: _Raw, duplicates: str) -> np.ndarray:
     row = int(repeats.min())
     first = int(np.argmax((array == array[row]).all(axis=1)))
     raise errors.InputError(
-      f"triple {' '.join(part.named[row])!r} stands already on line "
+      f"triple {' '.join(part.named[row])!r} is already on line "
       f"{part.lines[first]}; {len(repeats)} lines repeat others "
       '(duplicates="count" leaves them out)',
       path=part.path,

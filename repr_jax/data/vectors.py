@@ -401,7 +401,7 @@ def _check_writable(vectors: Vectors, layout: str, path: files.Path) -> None:
   if not vectors.words or not vectors.array.shape[1]:
     raise errors.InputError("there are no vectors to write", path=path)
   if len(set(vectors.words)) != len(vectors.words):
-    raise errors.InputError("a word stands twice", path=path)
+    raise errors.InputError("a word occurs twice", path=path)
   finite = np.isfinite(vectors.array).all(axis=1)
   if not finite.all():
     raise errors.InputError(

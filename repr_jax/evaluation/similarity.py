@@ -46,7 +46,7 @@ class Result:
 
 
 def index_words(words: Iterable[str]) -> dict[str, int]:
-  """The row of each word; the first where a word stands twice."""
+  """The row of each word; the first where a word occurs twice."""
   index: dict[str, int] = {}
   for row, word in enumerate(words):
     index.setdefault(word, row)

@@ -342,7 +342,7 @@ def _floats(part, rows, table, variables):
 
 
 def _size(part, spread):
-  """How large the terms of a polynomial are, about."""
+  """Approximate size of a polynomial's terms."""
   total = abs(float(part.constant))
   for row in part.linear.values():
     total += spread * math.sqrt(sum(float(z) ** 2 for z in row))

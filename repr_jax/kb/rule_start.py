@@ -36,10 +36,10 @@ def feasible_start(
 
   Each round meets the linear conditions for relations and named entities at
   once, where they are convex, and then the bilinear ones table by table.
-  Bilinear conditions are not convex in both tables at once, and rounds from a
-  random place may end between their parts. All relations far down, with named
-  entities at 0 or at the upper end of the box, meet many of them at once: up
-  to three starts are tried.
+  Bilinear conditions are not convex in both tables at once, so rounds from a
+  random start may end where some of them fail. Strongly negative relations,
+  with named entities at 0 or at the upper end of the box, meet many of them at
+  once: up to three starts are tried.
 
   Args:
     constraints: the compiled rules.

@@ -1,4 +1,4 @@
-"""From counts to the values that GCCA sees (thesis 3.3): n of f = n after t.
+"""From counts to the values that GCCA sees (thesis 3.3).
 
 Each function takes a dense array or an `ops.Sparse` and gives the same kind
 back. A count of zero stays zero. Rows are observed by their counts: ask

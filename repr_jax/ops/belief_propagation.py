@@ -79,8 +79,8 @@ def max_product(
 def _messages(iterations, unary, pairwise, damping, received):
   """Messages [c, m, m] after all rounds.
 
-  The derivative is that of the state that gave each maximum, the first of
-  equals. Those states are kept, and not the sums [c, c, m, m] of each round.
+  Gradients flow through the state that attains each maximum, the first of
+  equal ones. Only these states are stored, not the sums [c, c, m, m].
   """
   inputs = unary, pairwise, damping, received
   return _messages_forward(iterations, *inputs)[0]

@@ -10,7 +10,7 @@ minutes, so other routes are taken there. Seconds to compile for one TPU v5e:
 | SVD, 1,300 x 1,300 | more than 600 | 20, polar factor and Jacobi |
 | QR, 14,336 x 128 | 24 to 33 | 19, Cholesky, else by columns |
 
-JAX gives Jacobi's method to TPUs alone: no test of this project runs it.
+JAX has Jacobi's method on TPUs alone, so no test of this project runs it.
 `cholesky_qr` and `polar_svd` are matrix products for the most part. Tests
 compare them with LAPACK on the CPU; their products are exact everywhere.
 """
@@ -44,7 +44,7 @@ def svd(x: Array) -> tuple[Array, Array, Array]:
   """Singular value decomposition, x = U diag(s) V'.
 
   Args:
-    x: [n, c]; large only in one direction.
+    x: [n, c]; at most one of n and c is large.
 
   Returns:
     U [n, r], s [r] descending and V' [r, c], r = min(n, c). On a TPU columns

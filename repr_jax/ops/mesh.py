@@ -138,7 +138,7 @@ def to_host(tree: T) -> T:
 
 
 def from_processes(array: np.ndarray) -> np.ndarray:
-  """The arrays that the processes have, one after another, on all of them.
+  """Concatenates the arrays of all processes, on every process.
 
   Args:
     array: of this process, [n, ...]; n may differ between processes.
@@ -159,7 +159,7 @@ def from_processes(array: np.ndarray) -> np.ndarray:
 
 
 def constrain(x: T, mesh: Mesh | None, *axes: Any) -> T:
-  """Tells the compiler the layout of a value; nothing without a mesh.
+  """Tells the compiler the layout of a value; does nothing without a mesh.
 
   Args:
     x: array or tree of arrays of any shape.

@@ -28,7 +28,7 @@ from repr_jax.ops import sparse
 from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sparse import Sparse
 
-_ROUNDS = 4  # that rows n to e n are dealt in, about
+_ROUNDS = 4  # about so many rounds deal rows n to 2.7 n
 
 
 class Part(NamedTuple):

@@ -24,10 +24,10 @@ _SHORTEST = 64
 class Batch(NamedTuple):
   """A batch, or with a leading axis several of the same shapes.
 
-  Padding of `features` and `samples` are distinct numbers from F on, which
-  no table has a row for; that of `cells` is b u, outside the matrix. Over a
-  mesh both have one row for each of S shards of the tables, which lists only
-  the shard's features (`by_shard`): [S, u / S] and [S, s / S].
+  `features` and `samples` are padded with distinct numbers from F on, for
+  which no table has a row, and `cells` with b u, which is outside the matrix.
+  Over a mesh `features` and `samples` have one row for each of S shards of the
+  tables, with the shard's features (`by_shard`): [S, u / S] and [S, s / S].
 
   Attributes:
     features: distinct features of the batch, ascending, int32 [u].

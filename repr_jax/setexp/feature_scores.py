@@ -7,14 +7,14 @@ goes back to features first, and entities are ranked by theirs:
     score(Q, x) = sum_i w_i^power IDF[i] tf(x, i),
     w = (1 - member_share) p(z_Q) + member_share f_Q / |f_Q|,
 
-with p the decoder's probabilities, f_Q the members' own counts, each times
-the share of the members that have the feature, and IDF (the positive form)
-and tf as in BM25: the query's features are put to BM25 as if they were a
-text. Features that no member has count too, if the model expects them in the
-set; features of one member alone fade. A concept has no room for all that the
-members' counts say, so `member_share` mixes these in, smoothed by p as in
+with p the decoder's probabilities, and f_Q the members' own counts, each times
+the share of the members that have the feature. IDF (the positive form) and tf
+are those of BM25: the query's features are given to BM25 as if they were a
+text. A feature that no member has counts too if the model expects it in the
+set; a feature of one member alone counts little. A concept cannot hold all of
+the members' counts, so `member_share` mixes these in, smoothed by p as in
 language models: 0 is the decoder alone, 1 no decoder. A power below 1 keeps the
-likeliest features from drowning the others; with a power of 1 it is the
+likeliest features from drowning the others. With a power of 1 the score is the
 expected BM25 score of a query drawn from w.
 
 z_Q is the mean of the members' product ("product", as elsewhere), of their

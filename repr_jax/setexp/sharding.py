@@ -1,13 +1,13 @@
 """The autoencoder over many devices: where its state and batches live.
 
-On a mesh with axes "batch" and "features", a step is the program of one
-device (`train.run`), cut by the compiler: entities of a batch go over the
-first axis, and both tables that are as long as there are features, the
-encoder's first layer with its moments and the decoder with its own, over the
-second. A batch lists its features by shard (`batches.by_shard`), and a device
-reads and writes the rows of its own shard alone: over "features" go sums of
-[b, h], and for the softmax a maximum and a sum of [b]; gradients of the rows
-[u, h] are summed over "batch". What is small is on every device.
+On a mesh with axes "batch" and "features", the compiler partitions the step of
+one device (`train.step`). Entities of a batch are sharded over "batch". The two
+tables with a row for each feature, the encoder's first layer and the decoder,
+are sharded over "features" with their optimizer state; all else is replicated.
+A batch lists its features by shard (`batches.by_shard`), so that a device reads
+and writes rows of its own shard alone. Devices along "features" exchange sums
+of [b, h] and, for the softmax, a maximum and a sum of [b]. Gradients of the
+rows [u, h] are summed over "batch".
 
 Dropout draws by place in the list of features, so that runs on different meshes
 drop different inputs; all else agrees with one device up to rounding.

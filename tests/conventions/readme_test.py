@@ -62,6 +62,20 @@ def _commands() -> list[str]:
   return "".join(blocks).replace("\\\n", " ").splitlines()
 
 
+_EXPERIMENTS = (source.ROOT / "experiments/README.md").read_text("utf-8")
+_EXAMPLES = re.findall(r"^```bash\n(.*?)^```", _EXPERIMENTS, re.M | re.S)
+
+
+def _joined(block: str) -> str:
+  """Commands of one block, which read what the ones before have written."""
+  return " && ".join(block.splitlines())
+
+
+def test_each_example_file_is_read_by_a_command():
+  for path in (source.ROOT / "experiments/examples").iterdir():
+    assert f"=experiments/examples/{path.name} " in "".join(_EXAMPLES)
+
+
 def test_there_is_an_example_for_each_user():
   assert {re.findall(r"python -m ([\w.]+)", x)[0] for x in _commands()} >= {
     "experiments.rescal",
@@ -71,7 +85,7 @@ def test_there_is_an_example_for_each_user():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", _commands())
+@pytest.mark.parametrize("command", [*_commands(), *map(_joined, _EXAMPLES)])
 def test_commands_of_the_examples_run_as_written(command, tmp_path):
   # The checkout's programs, but a folder of its own for what they write.
   for name in ("experiments", "launch", "repr_jax"):
@@ -94,3 +108,11 @@ def test_named_programs_and_places_exist():
     assert source.path_of(program.rstrip(".")).exists()
   for place in re.findall(r"^(\w[\w/]*)/? {2,}\w", _TEXT, re.M):
     assert (source.ROOT / place).is_dir(), place
+
+
+def test_contents_name_the_sections():
+  sections = [
+    re.sub(r"\W+", "-", x.lower())
+    for x in re.findall(r"^## (.+)$", _TEXT, re.M)
+  ]
+  assert re.findall(r"\]\(#([\w-]+)\)", _TEXT) == sections

@@ -12,7 +12,7 @@ import pytest
 _ROOT = pathlib.Path(__file__).parents[2]
 _TEXT = {
   "", ".cfg", ".css", ".flags", ".html", ".js", ".json", ".jsonl", ".md", ".py",
-  ".svg", ".toml", ".txt", ".typed",
+  ".svg", ".toml", ".tsv", ".txt", ".typed",
 }  # fmt: skip
 
 

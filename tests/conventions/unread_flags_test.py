@@ -54,7 +54,11 @@ def test_every_flag_is_read_or_refused(name, inputs, tmp_path):
     [*program, case.module, *case.arguments(inputs, tmp_path)],
     capture_output=True,
     text=True,
-    env={**os.environ, "REPR_JAX_SETTINGS": "off"},
+    env={
+      **os.environ,
+      "PYTHONPATH": str(_HERE.parents[1]),
+      "REPR_JAX_SETTINGS": "off",
+    },
   )
   assert (tmp_path / "run" / "results.json").exists(), ended.stderr
   record = json.loads(out.read_text())

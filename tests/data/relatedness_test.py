@@ -67,7 +67,7 @@ def test_ranked_queries(tmp_path):
   [
     ("2 qid:1 1:1 # 3-4\n", "txt:1: .*expected label"),
     ("1 qid:1 1:1\n", "expected label"),
-    (_SVM + "0 qid:7 # 100-300\n", "txt:5: .*300 stands twice"),
+    (_SVM + "0 qid:7 # 100-300\n", "txt:5: .*300 occurs twice"),
     (_SVM + "0 qid:7 # 101-9\n", "two seeds, 100 and 101"),
     (
       _SVM + "1 qid:8 # Jean-Luc_Godard-Nice\n",
@@ -75,7 +75,7 @@ def test_ranked_queries(tmp_path):
     ),
     ("1 qid:1 # -\n", "expected label"),
     ("a\tfirst\tb\n", "txt:1: .*expected seed"),
-    ("a\t1\tb\na\t2\tb\n", "txt:2: .*b stands twice"),
+    ("a\t1\tb\na\t2\tb\n", "txt:2: .*b occurs twice"),
     ("\n", "no line"),
   ],
 )

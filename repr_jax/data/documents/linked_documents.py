@@ -8,7 +8,7 @@ Read from JSON lines with offsets in characters,
      "unlinked_mentions": [{"start": 17, "end": 25}]}
 
 or, without "text", from lists of mentions in the order of a text that may not
-be given away; the text is then the mentions one after the other. See
+be distributed; the text is then the mentions one after the other. See
 `linked_formats` for the tables of AIDA CoNLL-YAGO and of Ganea and Hofmann.
 """
 

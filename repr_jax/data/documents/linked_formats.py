@@ -56,7 +56,7 @@ def read_aida(path: files.Path) -> Iterator[LinkedDocument]:
   """Streams the documents of a file in the form of AIDA CoNLL-YAGO.
 
   Args:
-    path: the file, whose columns are parted by tabs.
+    path: the file, whose columns are separated by tabs.
 
   Yields:
     The documents. An entity is the title in the article's address, or else
@@ -103,7 +103,7 @@ class _Aida:
       return
     if kind not in ("B", "I") or len(columns) < 4:
       raise errors.InputError(
-        "expected token, B or I, mention and entity, parted by tabs"
+        "expected token, B or I, mention and entity, separated by tabs"
       )
     if kind == "B":
       new = LinkedMention(place - 1, place, columns[2], _aida_entity(columns))
@@ -178,7 +178,7 @@ def _ganea_row(columns: list[str]) -> tuple[str, _Row]:
   if len(columns) < 9 or columns[5] != "CANDIDATES" or columns[-2] != "GT:":
     raise errors.InputError(
       "expected document twice, mention, left and right words, CANDIDATES, "
-      "candidates, GT: and the gold one, parted by tabs"
+      "candidates, GT: and the gold one, separated by tabs"
     )
   surface = columns[2]
   left, right = ([] if x == "EMPTYCTXT" else x.split() for x in columns[3:5])

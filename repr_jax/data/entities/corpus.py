@@ -179,7 +179,7 @@ def read_entity_file(
 
   Yields:
     Each entity with its sentences. A line that cannot be used, an id that
-    stands twice, or a file without entities is an `InputError`.
+    occurs twice, or a file without entities is an `InputError`.
   """
   seen: dict[str, int] = {}
   for line, record in json_files.read_objects(path, "lines to read"):

@@ -189,8 +189,8 @@ def choices(table: "FeatureTable", name: str) -> list[int]:
     name: an id, a name, or a part of one, in any case.
 
   Returns:
-    Rows, those with most sentences first. One row is meant for sure; several
-    must be told apart; none if no name has the words.
+    Rows, those with most sentences first: one row if the name is unambiguous,
+    none if no name has these words.
   """
   if name in table.rows:
     return [table.rows[name]]

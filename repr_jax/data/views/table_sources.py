@@ -74,7 +74,7 @@ def matrix_source(paths: Sequence[files.Path]) -> Source:
     place: dict[str, int] = {}
     for row, word in enumerate(names):
       if place.setdefault(word, row) != row:
-        raise InputError(f"{word!r} stands twice", path=paths[1], line=row + 1)
+        raise InputError(f"{word!r} occurs twice", path=paths[1], line=row + 1)
     rows = np.array([place.get(word, -1) for word in words.words], np.int64)
     notes["rows outside the vocabulary"] += len(names) - int((rows >= 0).sum())
     empty = Csr((1, matrix.shape[1]), dtype=np.float32)

@@ -35,7 +35,7 @@ class Vocab:
         f"{len(self.words)} words but counts of shape {counts.shape}"
       )
     if len(self._index) != len(self.words):
-      raise errors.InputError("a word stands twice in the vocabulary")
+      raise errors.InputError("a word occurs twice in the vocabulary")
 
   def __len__(self) -> int:
     return len(self.words)
@@ -160,7 +160,7 @@ def read_vocab(path: files.Path) -> Vocab:
       )
     if word in seen:
       raise errors.InputError(
-        f"word {word!r} stands already on line {seen[word]}",
+        f"word {word!r} is already on line {seen[word]}",
         path=path,
         line=line,
       )

@@ -148,7 +148,7 @@ def read_tables(folder: files.Path) -> Tables:
   rows = _Rows(keys)
   if len(rows.repeated):
     row = int(rows.repeated[0])
-    raise _at(raw, folder, row, f"synset {keys[row] % _SPAN:08d} stands twice")
+    raise _at(raw, folder, row, f"synset {keys[row] % _SPAN:08d} occurs twice")
   senses = {
     part: _read_index(folder / f"index.{name}", part, rows)
     for part, name in PARTS.items()

@@ -7,7 +7,8 @@ is U S^power for those of the table, and
     score(Q, x) = cos(z_x, sum over the query of tau_q z_q / |z_q|).
 
 Any other P serves as well: `fit` takes that of generalized CCA, say.
-`hubness` takes a share of an entity's mean cosine to its nearest off its score.
+`hubness` times an entity's mean cosine to its nearest neighbors is subtracted
+from its score.
 The score is linear in the features of x up to its length, so that it splits
 over them: feature i adds a_x[i] (P[i] . q) / |z_x|, where q has length 1.
 """

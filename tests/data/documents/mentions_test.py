@@ -90,7 +90,7 @@ def test_document_words_are_the_most_telling_ones():
     ]
   )
   fields = mentions.featurize(found, document_words=1)
-  # "red" stands twice in d1 and nowhere else, as "ann" does; by name then.
+  # "red" occurs twice in d1 and nowhere else, as "ann" does; by name then.
   assert _row(fields.document, 2) == {
     "word:ann": 1 + 1 + 1,
     "word:walks": 1,

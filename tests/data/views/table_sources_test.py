@@ -62,7 +62,7 @@ def test_bad_matrices(tmp_path):
   same = write(tmp_path, "same", "the\nthe\n")
   cases = {
     f"g.npz:{three}": "names 3 rows",
-    f"g.npz:{same}": "stands twice",
+    f"g.npz:{same}": "occurs twice",
     f"b.npz:{two}": "row 0, column 1",
     f"x.npz:{two}": "save_npz",
     "g.npz": "file.npz:rows.txt",

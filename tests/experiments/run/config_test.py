@@ -110,6 +110,31 @@ def test_the_help_names_the_modes():
   assert told({}) == ""
 
 
+def test_the_help_names_a_mode_once_that_most_flags_are_not_read_in():
+  def one():
+    return config.flag(1, "One.", only={"mode": "fit"})
+
+  @dataclasses.dataclass(frozen=True)
+  class Program:
+    mode: str = config.flag("fit", "Mode.", choices=("fit", "ask"))
+    most_a: int = one()
+    most_b: int = one()
+    most_c: int = one()
+    most_d: int = one()
+    asked: int = config.flag(1, "Asked.", only={"mode": "ask"})
+    always: int = config.flag(1, "Always.")
+
+  config.define(Program)
+  told = {name: flags.FLAGS[name].help for name in Program.__annotations__}
+  for name in told:
+    delattr(flags.FLAGS, name)
+  words = "Flags whose help does not name --mode are not read with --mode=ask;"
+  assert words in told["mode"]
+  assert {told[f"most_{x}"] for x in "abcd"} == {"One."}
+  assert told["asked"] == "Asked. Only with --mode=ask."
+  assert told["always"] == "Always. With any --mode."
+
+
 def test_values_by_name_are_converted_and_checked():
   built = config.from_values(Config, {"sizes": ["3"], "rate": "0.5"})
   assert built.sizes == (3,) and built.rate == 0.5

@@ -50,6 +50,11 @@ def _chapters() -> dict[str, report.Chapter]:
     ["answer", "score", "justification"],
     [["Franz Schubert", 1.5, "Austrian composer known for songs. " * 9]],
   )
+  pairs = report.Table(
+    "Reversed pairs taken for true ones",
+    ["cell", "argument 1", "argument 2", "margin"],
+    [["tree V=2047 d=100 SubSet", "v138", "v69", 0.4817]],
+  )
   forest = report.Forest(
     "Differences " * 20,
     "difference in MAP",
@@ -76,7 +81,7 @@ def _chapters() -> dict[str, report.Chapter]:
   ]  # fmt: skip
   return {
     "one": report.Chapter(
-      "A chapter", "What was run. " * 8, rows, [wide, answers],
+      "A chapter", "What was run. " * 8, rows, [wide, answers, pairs],
       [forest, lines], ["note " * 80, "u" * 300],
       "python -m experiments.one", seconds=1234.0, claims=claims,
       question="Is this a question of some length, or is it not?",
