@@ -20,7 +20,6 @@ from repr_jax.setexp.baselines import sgns
 _FEW = 7919  # features of a small problem; no other size is this
 _SOME = 7907  # and its entities
 _CELLS = 4  # counts of a batch for each of its distinct features
-_EXPAND = jax.jit(setexp.expand, static_argnums=3)
 
 
 def nvse(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
@@ -129,7 +128,7 @@ def _expand(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   best = min(100, size["entities"])
   ranking = shape.like(setexp.make_ranking())
   yield Program(
-    "expand queries", lambda: _EXPAND.lower(model, queries, ranking, best)
+    "expand queries", lambda: setexp.expand.lower(model, queries, ranking, best)
   )
 
 

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from jax.sharding import PartitionSpec
 
 from launch.shapes import Program, Shapes
-from repr_jax import kb
+from repr_jax import kb, multiview
 from repr_jax.evaluation import analogy
 from repr_jax.kb import rescal_als
-from repr_jax.multiview import gcca, sharding, streaming
+from repr_jax.multiview import sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import sharded, sparse
 from repr_jax.ops.svd_updates import IncrementalSVD
@@ -49,20 +49,22 @@ def mvlsa(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   )
   if mesh is not None:
     view = sharded.Sharded(view, (n, d), mesh, sharding.AXES)
-  factor = jax.jit(gcca.factor_view, static_argnums=1)
   weights = shape((n,), jnp.float32, axes)
   yield Program(
-    "factor a view", lambda: factor.lower(view, m, weights, shape.key())
+    "factor a view",
+    lambda: multiview.factor_view.lower(view, m, weights, shape.key()),
   )
   block = shape((n, m), jnp.float32, axes)
   if mesh is None:
     factors = [
-      gcca.ViewFactor(block, shape((m,)), shape((d, m)), shape((d,)), weights)
+      multiview.ViewFactor(
+        block, shape((m,)), shape((d, m)), shape((d,)), weights
+      )
       for _ in range(size["views"])
     ]
-    combine = jax.jit(gcca.combine, static_argnums=1)
     yield Program(
-      "combine the views", lambda: combine.lower(factors, k, shape.key())
+      "combine the views",
+      lambda: multiview.combine.lower(factors, k, shape.key()),
     )
   else:
     whole = shape((n, size["views"] * m), jnp.float32, axes)
@@ -74,7 +76,7 @@ def mvlsa(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   state = IncrementalSVD(left, shape((k,)), shape(()), shape(()))
   yield Program(
     "or merge a view as a stream",
-    lambda: jax.jit(streaming.stream_update).lower(state, block),
+    lambda: multiview.stream_update.lower(state, block),
   )
   if mesh is None:
     words, questions = analogy.block_sizes(shape.device.platform)

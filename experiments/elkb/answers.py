@@ -12,15 +12,14 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from experiments.elkb import data, evaluate
 from experiments.elkb.config import Config, load_model
+from repr_jax import kb
 from repr_jax.data import deduction
 from repr_jax.evaluation import calibration
-from repr_jax.kb import scores
 
 _FACTS = 300  # Facts whose queries fit, or test, the probabilities.
 _TEMPERATURES = np.geomspace(0.1, 10.0, 25)
@@ -158,7 +157,7 @@ class Answerer:
   def _one_query(self, query):
     """Scores of all entities, and probabilities, -1 for what is no new fact."""
     relation, entity, side = query
-    score_all = _HEADS if side == "head" else _TAILS
+    score_all = kb.score_all_heads if side == "head" else kb.score_all_tails
     params = self.trained.params
     values = np.asarray(
       score_all(
@@ -347,7 +346,7 @@ def _score_blocks(
   trained: evaluate.Trained, queries: np.ndarray, side: str, block: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
   """Queries (entity, relation) [b, 2] with the scores of all entities."""
-  score_all = _HEADS if side == "head" else _TAILS
+  score_all = kb.score_all_heads if side == "head" else kb.score_all_tails
   model, params = load_model(trained.model), trained.params
   for start in range(0, len(queries), block):
     rows = queries[start : start + block]
@@ -359,7 +358,3 @@ def _score_blocks(
       params.entities,
     )
     yield rows, np.array(values[: len(rows)], np.float64)
-
-
-_HEADS = jax.jit(scores.score_all_heads, static_argnums=0)
-_TAILS = jax.jit(scores.score_all_tails, static_argnums=0)

@@ -4,7 +4,6 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from experiments.mvlsa.config import Config
@@ -13,7 +12,6 @@ from repr_jax.data import lexicons
 from repr_jax.errors import InputError
 
 _NONE = np.zeros((0, 2), np.int32)
-_counterfit = jax.jit(multiview.counterfit)
 
 
 class Pairs(NamedTuple):
@@ -50,7 +48,7 @@ def fitted(vectors: np.ndarray, pairs: Pairs, steps: int) -> np.ndarray:
     pairs: of the lexicons.
     steps: of counter-fitting.
   """
-  moved = _counterfit(
+  moved = multiview.counterfit(
     np.asarray(vectors, np.float32), pairs.synonyms, pairs.antonyms, _NONE,
     iterations=steps,
   )  # fmt: skip

@@ -16,12 +16,12 @@ import numpy as np
 
 from experiments.mvlsa.config import Config
 from experiments.run import memory, progress, runlib
+from repr_jax import multiview
 from repr_jax.data import synthetic
 from repr_jax.data.views import counts as check
 from repr_jax.errors import InputError
 from repr_jax.multiview import (
   factoring,
-  gcca,
   host_views,
   sharding,
   streaming,
@@ -134,7 +134,9 @@ def _group(state, group, config: Config, n: int, entries: int, place):
       x, config.m, seen, key, tolerance=config.tolerance,
       max_cycles=config.svd_cycles,
     )  # fmt: skip
-    bases.append(_view_block(factor, place.scale_of(view), config.ridge))
+    bases.append(
+      multiview.view_block(factor, place.scale_of(view), config.ridge)
+    )
     del factor
   del x, drawn
   bases = jax.block_until_ready(place.spread(bases))
@@ -155,5 +157,4 @@ def _draw(view: int, config: Config, n: int, entries: int, place):
   return place.load(matrix, view), place.rows_of(seen, view)
 
 
-_view_block = jax.jit(gcca.view_block)
 _merge = jax.jit(streaming.stream_update, donate_argnums=0)

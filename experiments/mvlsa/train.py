@@ -107,6 +107,10 @@ def prepare(
   else:
     words = shared.words
   # Before the first line of the log, which would bind the work directory.
+  if config.study == "fit" and config.k > len(words):
+    raise InputError(
+      f"--k={config.k} is above the {len(words):,} words of the vocabulary"
+    )
   unscored = ""
   try:
     evaluate.check_known(sets, words.words)

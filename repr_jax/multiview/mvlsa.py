@@ -225,6 +225,8 @@ def fit(
       f"k = {k}, but only {int(kept.sum())} of {len(kept)} words are observed "
       f"in {min_support} views or more; lower k or min_support"
     )
+  if made is None:
+    gcca.check_rank(k, sum(min(m, x.width) for x in hosts), len(kept))
   settings: dict[str, Any] = {
     "center": center, "tolerance": tolerance, "max_cycles": max_cycles
   }  # fmt: skip

@@ -39,6 +39,7 @@ def problem(world, config):
   return train.prepare(config, evaluate.load_sets(str(world / "sets")))
 
 
+@pytest.mark.long
 def test_agreement_multiplies_the_weights_of_groups(problem, config):
   made = train.factors(problem)
   change = {"view_weights": "agreement", "group_weights": ("window:3",)}
@@ -132,6 +133,7 @@ def test_a_view_alone_is_a_fit_of_one_view(problem, config):
     np.testing.assert_allclose(alone * signs, fitted, atol=1e-4)
 
 
+@pytest.mark.long
 def test_lexicons_are_added_plainly(world, config, monkeypatch):
   monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
   (world / "same.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))

@@ -48,6 +48,15 @@ def problem(world, config):
   return train.prepare(config, evaluate.load_sets(str(world / "sets")))
 
 
+def test_more_dimensions_than_words_are_refused_before_a_view_is_read(
+  config, monkeypatch
+):
+  monkeypatch.setattr(train.data, "load", None)
+  many = dataclasses.replace(config, k=100_000)
+  with pytest.raises(InputError, match="--k=100000 is above the"):
+    train.prepare(many)
+
+
 def test_views_have_groups_and_are_counted_once(problem, config, monkeypatch):
   names = [view.name for view in problem.data.views]
   assert names == [
@@ -268,7 +277,8 @@ def test_bad_inputs_are_named(config, problem, change, message):
 
 
 def test_windows_are_symmetric_whatever_offsets_have_views(world):
-  config = Config(text=(str(world / "text.txt"),), store=str(world / "store"))
+  text, store = (str(world / "text.txt"),), str(world / "store")
+  config = Config(k=3, text=text, store=store)
   views = {view.name: view for view in train.prepare(config).data.views}
   assert list(views) == [
     "text_documents_30", "text_window_02", "text_window_05", "text_window_10"

@@ -150,6 +150,7 @@ def test_parts_of_scores_tell_what_misled(answered):
   assert shape == (*answered.probabilities["testa"].shape, 5)
 
 
+@pytest.mark.long
 def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   config, answered, source = laddered
   with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
@@ -169,6 +170,7 @@ def test_looked_up_candidates_and_the_saved_linker(laddered, tmp_path):
   }  # fmt: skip
 
 
+@pytest.mark.long
 def test_local_and_global_models_are_rungs(laddered, tmp_path):
   config, answered, _ = laddered
   plain = tmp_path / "plain.txt"

@@ -259,6 +259,7 @@ def test_names_are_completed():
   assert complete(names, "wash", 0) == '"Washington, D.C."'
 
 
+@pytest.mark.long
 def test_an_export_answers_alone(opened, config, tmp_path):
   opened.train_vectors()
   target = tmp_path / "export"

@@ -8,6 +8,9 @@ import pytest
 from repr_jax import kb
 from repr_jax.kb import negatives
 
+_corrupt = jax.jit(negatives.corrupt)
+_draw_any = jax.jit(negatives.draw_any, static_argnums=2)
+
 
 def _facts(rng, count, entities, relations):
   return np.stack(
@@ -37,7 +40,7 @@ def test_no_known_fact_is_missed_and_few_others_are_taken(size):
 def test_draws_are_unknown_and_even():
   facts = np.array([[0, 0, 1], [1, 1, 2], [2, 0, 0]], np.int32)
   known = negatives.known_facts(facts, 3, 2)
-  drawn = negatives.draw_any(known, jax.random.key(0), 6000)
+  drawn = _draw_any(known, jax.random.key(0), 6000)
   assert drawn.valid.mean() > 0.99
   triples = np.asarray(drawn.triples)[np.asarray(drawn.valid)]
   found, counts = np.unique(triples, axis=0, return_counts=True)
@@ -50,7 +53,7 @@ def test_corruption_keeps_the_rest_and_masks_what_it_cannot_do():
   rng = np.random.default_rng(1)
   facts = _facts(rng, 500, 30, 2)
   known = negatives.known_facts(facts, 30, 2)
-  drawn, put_in, is_tail = negatives.corrupt(
+  drawn, put_in, is_tail = _corrupt(
     known, jax.random.key(1), jnp.asarray(facts)
   )
   got = np.asarray(drawn.triples)
@@ -66,4 +69,4 @@ def test_corruption_keeps_the_rest_and_masks_what_it_cannot_do():
   assert not any(tuple(row) in listed for row in got[valid].tolist())
   everything = np.indices((4, 1, 4)).reshape(3, -1).T.astype(np.int32)
   full = negatives.known_facts(everything, 4, 1)
-  assert not negatives.draw_any(full, jax.random.key(0), 50).valid.any()
+  assert not _draw_any(full, jax.random.key(0), 50).valid.any()

@@ -10,6 +10,9 @@ from repr_jax.errors import InputError
 from repr_jax.kb import slices
 
 V, D = 57, 5
+_images = jax.jit(slices.images)
+_mixed_sum = jax.jit(slices.mixed_sum, static_argnums=3)
+_inner = jax.jit(slices.inner, static_argnums=3)
 
 
 def _bases(seed=0, rows=(57, 9, 1)):
@@ -52,15 +55,15 @@ def test_products_equal_dense_ones(batch):
     (data.by_column, [base.T for base in bases]),
   ):
     want = np.stack([matrix @ dense for matrix in matrices])
-    got = slices.images(tiles, dense)
+    got = _images(tiles, dense)
     np.testing.assert_allclose(_place(tiles, got, 3), want, atol=1e-4)
     np.testing.assert_allclose(
-      slices.mixed_sum(tiles, got, weights, V),
+      _mixed_sum(tiles, got, weights, V),
       np.einsum("bvi,bij->vj", want, weights),
       atol=1e-3,
     )
     np.testing.assert_allclose(
-      slices.inner(tiles, dense, got, 3),
+      _inner(tiles, dense, got, 3),
       np.einsum("vi,bvj->bij", dense, want),
       atol=1e-3,
     )

@@ -221,6 +221,10 @@ def test_dense_views_join_sparse_ones():
   )
 
 
+def _never(view, error):
+  raise AssertionError(f"view {view} was decomposed before the check")
+
+
 def test_bad_input():
   views = _views()
   empty = scipy.sparse.csr_array((_N, 4), dtype=np.float32)
@@ -230,8 +234,9 @@ def test_bad_input():
     mvlsa.fit([views[0], views[1][:-1]], 2)
   with pytest.raises(InputError, match="neither"):
     mvlsa.fit(views, 2, method="disk")
-  with pytest.raises(InputError, match="k = 40"):
-    mvlsa.fit(views, 40, m=5)
+  for method in ("memory", "stream"):
+    with pytest.raises(InputError, match="k = 40"):
+      mvlsa.fit(views, 40, m=5, method=method, report=_never)
   with pytest.raises(InputError, match="no view"):
     mvlsa.fit([], 2)
   broken = views[0].toarray()

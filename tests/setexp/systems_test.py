@@ -56,7 +56,7 @@ def test_batches_rows_and_parts_agree(system, counts, name):
     np.testing.assert_allclose(asked.score_batch([query])[0], own, rtol=1e-4)
     parts = asked.contributions(query, [7, 0, 3])
     totals = [float(x.total) for x in parts]
-    np.testing.assert_allclose(totals, own[[7, 0, 3]], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(totals, own[[7, 0, 3]], rtol=1e-5, atol=1e-5)
   assert asked.score_rows(queries[0], counts[:3]).shape == (3,)
   width = asked.rationale(queries[0]).shape
   assert width == (12,)
@@ -70,7 +70,7 @@ def test_an_ensemble_is_the_sum_of_standard_scores(system, counts):
   wanted = 0.3 * standard[0] + 0.7 * standard[1]
   np.testing.assert_allclose(fused.score_batch([query])[0], wanted, atol=1e-4)
   (parts,) = fused.contributions(query, [5])
-  assert float(parts.total) == pytest.approx(wanted[5], abs=1e-3)
+  assert float(parts.total) == pytest.approx(wanted[5], abs=1e-5)
 
 
 def test_unknown_systems_are_refused(counts):

@@ -169,15 +169,20 @@ def test_steps_equal_optax_when_all_rows_are_touched(double, optimizer):
   state = train.init_state(config, optimizer, params, statistics.inputs)
   plain = optimizer if isinstance(optimizer, tuple) else optimizer(0.02)
   memory = plain.init(params)
+
+  @jax.jit
+  def follow(params, memory, slopes):
+    change, memory = plain.update(slopes, memory, params)
+    return optax.apply_updates(params, change), memory
+
   for seed in range(4):
     noise = jax.random.normal(jax.random.key(seed), (1, 4, 3), jnp.float64)
     _, slopes = _dense_slopes(
       config, hyper, statistics.inputs, params, rows, noise
     )
-    change, memory = plain.update(slopes, memory, params)
-    params = optax.apply_updates(params, change)
+    params, memory = follow(params, memory, slopes)
     batch = setexp.dense_batch(rows)
-    state, _ = train.step(config, optimizer, state, batch, noise, hyper)
+    state, _ = _step(config, optimizer, state, batch, noise, hyper)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8),
     setexp.parameters(config, state),
@@ -234,10 +239,9 @@ def test_the_bound_is_vmapped_over_entities_and_runs():
       np.testing.assert_allclose(many.value[i, j], one.value, rtol=1e-5)
   # The batch of a training step has the same terms.
   params = jax.tree.map(lambda x: x[0], runs)
-  terms = train.batch_terms(
-    config, statistics.inputs, params, setexp.dense_batch(dense),
-    noise.swapaxes(0, 1),
-  )  # fmt: skip
+  batch, draws = setexp.dense_batch(dense), noise.swapaxes(0, 1)
+  batch_terms = jax.jit(train.batch_terms, static_argnums=0)
+  terms = batch_terms(config, statistics.inputs, params, batch, draws)
   np.testing.assert_allclose(many.value[0], terms.value, rtol=1e-5)
 
 

@@ -67,6 +67,7 @@ class Model:
     rows: levels of each entity, [X, L].
     totals: total weights whose base is kept, [m].
     bases: score of each entity as if no member had a feature, [m, X].
+    absent: what each absent feature adds to it, [m, F].
   """
 
   prior: conjugate.Prior
@@ -77,6 +78,7 @@ class Model:
   rows: Postings
   totals: Any
   bases: Any
+  absent: Any
 
 
 def fit(
@@ -137,16 +139,22 @@ def fit(
       posting_lib.from_scipy(by_entity.tocsr()),
       jnp.asarray(totals, np.float64),
       jnp.zeros((0, size)),
+      jnp.zeros((0, width)),
     )
     bases = [np.asarray(_base(model, jnp.float64(x))) for x in totals]
+    absent = [np.asarray(_absent(model, jnp.float64(x))) for x in totals]
 
   def single(x: jax.Array) -> jax.Array:
     return jnp.asarray(
       np.float32(x) if x.dtype == np.float64 else np.asarray(x)
     )
 
-  kept = np.reshape(bases, (len(totals), size))
-  return jax.tree.map(single, dataclasses.replace(model, bases=kept))
+  kept = dataclasses.replace(
+    model,
+    bases=np.reshape(bases, (len(totals), size)),
+    absent=np.reshape(absent, (len(totals), width)),
+  )
+  return jax.tree.map(single, kept)
 
 
 def score(model: Model, query: PaddedQuery) -> jax.Array:
@@ -187,11 +195,10 @@ def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
   """The log-ratio of rows that are not in the table, such as sentences, [s]."""
   rows = clean_rows(rows, model.prior.zero.shape[0])
   values = conjugate.transform(model.prior, rows.indices, rows.counts)
-  every = jnp.arange(model.prior.zero.shape[0])
   scores = jnp.zeros(rows.indices.shape[0], model.bases.dtype)
   for sign, statistics in _sides(model, query):
     added = conjugate.added(model.prior, statistics, rows.indices, values)
-    constant = conjugate.at_zero(model.prior, statistics, every).sum()
+    constant = _at_zero(model, statistics).sum()
     sums = jnp.where(rows.counts > 0, added, 0).sum(axis=-1)
     scores += sign * jnp.where(statistics.total > 0, constant + sums, 0)
   return _finite(scores)
@@ -229,9 +236,12 @@ def contributions(
   place = jnp.where(levels < model.features.shape[0], features, size)
   parts = jnp.zeros(size, model.bases.dtype)
   for sign, statistics in _sides(model, query):
-    own = conjugate.at_zero(model.prior, statistics, every)
-    own = own.at[place].add(
-      conjugate.added(model.prior, statistics, features, values), mode="drop"
+    own = (
+      _at_zero(model, statistics)
+      .at[place]
+      .add(
+        conjugate.added(model.prior, statistics, features, values), mode="drop"
+      )
     )
     parts += sign * jnp.where(statistics.total > 0, own, 0)
   return of_features(every, parts)
@@ -272,7 +282,7 @@ def _score_side(model, query, weights):
   entries = feature_scores.clean_entries(query.entries, weights, size)
   statistics = conjugate.statistics(prior, entries, weights)
   none = conjugate.empty_statistics(prior, statistics.total)
-  base = _known_base(model, statistics.total)
+  base = _kept(_base, model, statistics.total, model.bases)
   own = feature_scores.distinct_features(entries, size)
 
   def change(function, features, *values):
@@ -301,16 +311,36 @@ def _score_side(model, query, weights):
   return posting_lib.walk(model.postings.starts, own, add, start)
 
 
-def _known_base(model, total):
-  """The base of a total weight: kept, or by a pass over all levels, [X]."""
+def _at_zero(model, statistics):
+  """Parts of absent features, [F]: those without members, and the change.
+
+  The parts without members are many; kept ones have all their digits.
+  """
+  prior, every = model.prior, jnp.arange(model.prior.zero.shape[0])
+  none = conjugate.empty_statistics(prior, statistics.total)
+  with_members = conjugate.at_zero(prior, statistics, every)
+  change = with_members - conjugate.at_zero(prior, none, every)
+  return _kept(_absent, model, statistics.total, model.absent) + change
+
+
+def _kept(function, model, total, values):
+  """function(model, total), from the values of kept totals where it is one."""
   if not model.totals.shape[0]:
-    return _base(model, total)
+    return function(model, total)
   same = model.totals == total
   return lax.cond(
     jnp.any(same),
-    lambda: model.bases[jnp.argmax(same)],
-    lambda: _base(model, total),
+    lambda: values[jnp.argmax(same)],
+    lambda: function(model, total),
   )
+
+
+@jax.jit
+def _absent(model, total):
+  """Parts of absent features in a query of this total without any, [F]."""
+  none = conjugate.empty_statistics(model.prior, total)
+  every = jnp.arange(model.prior.zero.shape[0])
+  return conjugate.at_zero(model.prior, none, every)
 
 
 @jax.jit
@@ -318,11 +348,9 @@ def _base(model, total):
   """Scores for a query of this total weight without any feature, [X]."""
   none = conjugate.empty_statistics(model.prior, total)
   added = conjugate.added(model.prior, none, model.features, model.values)
-  every = jnp.arange(model.prior.zero.shape[0])
-  constant = conjugate.at_zero(model.prior, none, every).sum()
   sums = jnp.zeros(model.postings.width, added.dtype)
   sums = sums.at[model.postings.items].add(added[model.postings.values])
-  return constant + sums
+  return _absent(model, total).sum() + sums
 
 
 def _finite(scores):

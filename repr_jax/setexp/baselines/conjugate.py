@@ -7,6 +7,7 @@ Priors are made on the host; all else is pure JAX.
 """
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +19,9 @@ from jax import lax
 from repr_jax.errors import InputError
 from repr_jax.setexp.feature_scores import Entries
 
-_LOCATION, _STRENGTH, _SHAPE, _RATE = 0.0, 2.0, 2.0, 1.0
+# The location is 0.
+_STRENGTH, _SHAPE, _RATE = 2.0, 2.0, 1.0
+_RISING = math.lgamma(_SHAPE + 0.5) - math.lgamma(_SHAPE)
 _LARGE = 8.0  # Stirling's series has 7 digits from here on
 
 
@@ -50,12 +53,12 @@ class Statistics(NamedTuple):
   Attributes:
     total: sum of weights, [].
     first: sum of weight * transformed count, [F].
-    second: sum of weight * squared transformed count, [F].
+    within: sum of weight * squared distance to the members' mean, [F].
   """
 
   total: Any
   first: Any
-  second: Any
+  within: Any
 
 
 def make_prior(
@@ -142,20 +145,25 @@ def statistics(
   own = weights.astype(prior.zero.dtype)[entries.member]
   values, zero = transform(prior, inside, entries.count), prior.zero[inside]
   none = empty_statistics(prior, jnp.sum(weights).astype(prior.zero.dtype))
-  # Members without the feature have its value at zero.
-  return Statistics(
-    none.total,
-    none.first.at[entries.feature].add(own * (values - zero), mode="drop"),
-    none.second.at[entries.feature].add(
-      own * (values - zero) * (values + zero), mode="drop"
-    ),
-  )
+  # Members without the feature have its value at zero, so sums are over the
+  # distances to it; squares about the mean cannot cancel.
+  apart = values - zero
+
+  def add_up(parts):
+    return (
+      jnp.zeros_like(prior.zero).at[entries.feature].add(parts, mode="drop")
+    )
+
+  first, present = add_up(own * apart), add_up(own)
+  mean = first / jnp.where(none.total > 0, none.total, 1)
+  within = add_up(own * (apart - mean[inside]) ** 2)
+  within += jnp.maximum(none.total - present, 0) * mean**2
+  return Statistics(none.total, none.first + first, within)
 
 
 def empty_statistics(prior: Prior, total: jax.Array) -> Statistics:
   """Statistics of members that have no feature at all, total weight []."""
-  first = total * prior.zero
-  return Statistics(total, first, first * prior.zero)
+  return Statistics(total, total * prior.zero, jnp.zeros_like(prior.zero))
 
 
 def added(
@@ -172,8 +180,18 @@ def added(
   Returns:
     The difference for each, [n].
   """
-  at_value = _log_ratio(prior, members, features, values)
-  return at_value - at_zero(prior, members, features)
+  alpha, beta = prior.alpha[features], prior.beta[features]
+  total, first = members.total, jnp.maximum(members.first[features], 0)
+  # What h_j(t) and h_j(0) share is left out, not taken off.
+  if prior.form == "bernoulli":
+    one = jnp.log1p(first / alpha) - _log_absent(beta, total, first)
+    return jnp.where(values > 0, one, 0)
+  if prior.form == "poisson":
+    rising = _log_rising(alpha + first, values) - _log_rising(alpha, values)
+    return rising - values * jnp.log1p(total / (1 + beta))
+  zero = prior.zero[features]
+  after, _ = _student(members, features)
+  return _change(after, values, zero) - _change(_BEFORE, values, zero)
 
 
 def at_zero(
@@ -189,36 +207,27 @@ def at_zero(
   Returns:
     The part of each, [n].
   """
-  return _log_ratio(prior, members, features, None)
-
-
-def _log_ratio(prior, members, features, values):
-  """h_j(t) of transformed counts t; None for those of 0."""
-  total = members.total
-  first, second = members.first[features], members.second[features]
-  if prior.form == "gaussian":
-    values = prior.zero[features] if values is None else values
-    return _gaussian(total, first, second, values)
   alpha, beta = prior.alpha[features], prior.beta[features]
-  first = jnp.maximum(first, 0)
+  total, first = members.total, jnp.maximum(members.first[features], 0)
   if prior.form == "bernoulli":
-    # The sum can exceed the total by rounding alone.
-    has_not = jnp.log1p(jnp.maximum(total - first, 0.0) / beta)
-    ratio = has_not
-    if values is not None:
-      ratio = jnp.where(values > 0, jnp.log1p(first / alpha), has_not)
-    return ratio - jnp.log1p(total / (alpha + beta))
-  return _poisson(alpha, beta, total, first, values)
+    return _log_absent(beta, total, first) - jnp.log1p(total / (alpha + beta))
+  if prior.form == "poisson":
+    # Negative binomials.
+    more = alpha * jnp.log1p(total / (beta * (1 + beta + total)))
+    return more - first * jnp.log1p(1 / (beta + total))
+  zero, strength = prior.zero[features], _STRENGTH + total
+  after, more = _student(members, features)
+  # One number of all features, whose errors would add up.
+  shared = _log_rising(after.shape, 0.5) - _RISING
+  shared -= 0.5 * jnp.log1p(-total / (strength * (_STRENGTH + 1)))
+  own = _change(after, zero, after.location) - _change(_BEFORE, zero, 0.0)
+  return shared + own - 0.5 * jnp.log1p(more / _RATE)
 
 
-def _poisson(alpha, beta, total, first, values):
-  """Ratio of negative binomials; C(x + a - 1, x) by gamma functions."""
-  alpha2, beta2 = alpha + first, beta + total
-  constant = alpha * jnp.log1p(1 / beta) - alpha2 * jnp.log1p(1 / beta2)
-  if values is None:
-    return constant
-  rising = _log_rising(alpha2, values) - _log_rising(alpha, values)
-  return rising + constant - values * jnp.log((1 + beta2) / (1 + beta))
+def _log_absent(beta, total, first):
+  """log1p of the members without the feature over beta."""
+  # The sum can exceed the total by rounding alone.
+  return jnp.log1p(jnp.maximum(total - first, 0.0) / beta)
 
 
 def _log_rising(x, n):
@@ -238,30 +247,33 @@ def _series(x):
   return 1 / (12 * x) - 1 / (360 * x * x * x)
 
 
-def _gaussian(total, first, second, values):
-  """Ratio of Student densities, posterior over prior."""
-  mean = first / jnp.where(total > 0, total, 1)
+class _Student(NamedTuple):
+  """Student's t with 2 `shape` degrees of freedom."""
+
+  location: Any
+  shape: Any
+  width: Any  # degrees of freedom times the squared scale
+
+
+_BEFORE = _Student(0.0, _SHAPE, 2 * _RATE * (_STRENGTH + 1) / _STRENGTH)
+
+
+def _student(members, features):
+  """The predictive after the members, and what they add to the rate."""
+  total = members.total
+  mean = members.first[features] / jnp.where(total > 0, total, 1)
   strength = _STRENGTH + total
-  location = (_STRENGTH * _LOCATION + first) / strength
-  shape = _SHAPE + total / 2
-  within = jnp.maximum(second - total * mean**2, 0.0)
-  between = _STRENGTH * total / strength * (mean - _LOCATION) ** 2
-  rate = _RATE + (within + between) / 2
-  posterior = _log_student(values, location, rate, shape, strength)
-  prior = _log_student(
-    values, _LOCATION, _RATE, jnp.full_like(shape, _SHAPE), _STRENGTH
-  )
-  return posterior - prior
+  between = _STRENGTH * total / strength * mean**2
+  more = (members.within[features] + between) / 2
+  width = 2 * (_RATE + more) * (strength + 1) / strength
+  return _Student(total / strength * mean, _SHAPE + total / 2, width), more
 
 
-def _log_student(values, location, rate, shape, strength):
-  """Student's t with 2 shape degrees of freedom."""
-  square = rate * (strength + 1) / (shape * strength)
-  degrees = 2 * shape
-  constant = _log_rising(shape, jnp.full_like(shape, 0.5))
-  constant = constant - 0.5 * jnp.log(np.pi * degrees * square)
-  inside = (values - location) ** 2 / (degrees * square)
-  return constant - (shape + 0.5) * jnp.log1p(inside)
+def _change(student, value, start):
+  """Log density at a value less that at a start, without their difference."""
+  location, shape, width = student
+  more = (value - start) * ((value - location) + (start - location))
+  return -(shape + 0.5) * jnp.log1p(more / (width + (start - location) ** 2))
 
 
 def _moments(
