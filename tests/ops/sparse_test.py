@@ -1,6 +1,7 @@
 """Blocked sparse matrices against scipy."""
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -142,3 +143,14 @@ def test_entries_that_would_overflow_are_refused():
 def test_empty_matrix_is_refused():
   with pytest.raises(InputError, match="empty"):
     sparse.from_scipy(scipy.sparse.csr_matrix((5, 4)))
+
+
+def test_a_tpu_compiles_the_product_of_a_block_once():
+  def gathers(blocks):
+    x = sparse.from_scipy(_random(64, 40, 0.2, 0), blocks=blocks)
+    export = jax.export.export(
+      jax.jit(sparse.normal_matmat), platforms=["tpu"]
+    )(x, jnp.ones((40, 3)))
+    return export.mlir_module().count("stablehlo.gather")
+
+  assert gathers(8) == gathers(1) > 0
