@@ -227,7 +227,8 @@ class _Plan(NamedTuple):
 
 
 def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
-  width = block or min(max(8, 4 * -(-k // 16)), 128)
+  # Sparse products take eight columns at once.
+  width = block or min(8 * -(-k // 32), 128)
   guard = max(8, k // 10)
   blocks = max(4, -(-(basis or max(4 * k, k + guard + 8 * width)) // width))
   kept = min(k + guard, width * (blocks - 2))
