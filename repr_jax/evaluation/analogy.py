@@ -130,6 +130,7 @@ def _over_devices(mesh, find, array, terms, unit, asked):
   )
 
 
+@chosen_products
 def _best_words(method, block_words, n, array, offset, terms, unit, asked):
   """Greatest scores and their rows, [blocks, b], among some of n words.
 
