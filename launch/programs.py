@@ -90,7 +90,7 @@ EXPERIMENTS = {
   ),
   "ned": _Experiment(
     linking_programs.ned,
-    (),
+    linking_programs.AXES,
     {
       "entities": 50_000, "vocabulary": 50_000, "dim": 300, "documents": 8,
       "mentions": 32, "candidates": 30, "context": 100, "bag": 200,

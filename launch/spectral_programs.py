@@ -78,19 +78,18 @@ def mvlsa(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
     "or merge a view as a stream",
     lambda: multiview.stream_update.lower(state, block),
   )
-  if mesh is None:
-    words, questions = analogy.block_sizes(shape.device.platform)
-    yield Program(
-      "answer analogies",
-      lambda: analogy.solve_analogies.lower(
-        shape((size["vocabulary"], k)),
-        shape.ids(size["terms"]),
-        shape.ids(size["questions"], 3),
-        block_words=words,
-        block_questions=questions,
-      ),
-      shared=False,
-    )
+  words, questions = analogy.block_sizes(shape.device.platform)
+  yield Program(
+    "answer analogies",
+    lambda: analogy.solve_analogies.lower(
+      shape((meshes.padded_size(size["vocabulary"], shards), k), axes=axes),
+      shape.ids(size["terms"]),
+      shape.ids(size["questions"], 3),
+      block_words=words,
+      block_questions=questions,
+      mesh=mesh,
+    ),
+  )
 
 
 def rescal(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:

@@ -95,12 +95,12 @@ def training_data(size: str) -> Training:
 
 def _distinct_features(rng, entities, features, nonzeros):
   """Distinct features of each entity, sorted, mostly small ids, [X, n]."""
-  features = np.empty((entities, nonzeros), np.int32)
+  ids = np.empty((entities, nonzeros), np.int32)
   for i in range(entities):
     drawn = (features * rng.random(4 * nonzeros) ** 1.5).astype(np.int32)
     distinct = rng.permutation(np.unique(drawn))[:nonzeros]
-    features[i] = np.sort(distinct)
-  return features
+    ids[i] = np.sort(distinct)
+  return ids
 
 
 # What a contender keeps between calls; each has a process of its own.

@@ -11,6 +11,7 @@ from repr_jax import ops
 from repr_jax.data import testsets
 from repr_jax.errors import InputError
 from repr_jax.evaluation import analogy, significance, similarity, tables
+from repr_jax.ops import mesh as meshes
 
 Results = Mapping[str, similarity.Result]
 TestSet = testsets.SimilaritySet | testsets.AnalogySet | testsets.ChoiceSet
@@ -192,7 +193,9 @@ def evaluate(
     elif isinstance(test_set, testsets.ChoiceSet):
       result = similarity.evaluate_choices(*arguments, empty="warn")
     else:
-      result = analogy.evaluate_analogies(*arguments, empty="warn")
+      result = analogy.evaluate_analogies(
+        *arguments, empty="warn", mesh=meshes.own_devices()
+      )
     if np.isfinite(result.value):
       results[test_set.name] = result
   if not results:

@@ -10,6 +10,7 @@ from experiments.run.word_vectors import Words
 from repr_jax.data.entities.bags import Bags
 from repr_jax.errors import InputError
 from repr_jax.linking import entity_vectors, posterior_means
+from repr_jax.ops import mesh as meshes
 from repr_jax.setexp import autoencoder
 
 
@@ -37,7 +38,7 @@ def learn(
       if len(words):
         start = entity_vectors.fit_max_margin(
           known.vectors, offsets, words, counts, key=key, steps=config.steps,
-          start=start,
+          start=start, mesh=meshes.own_devices(),
         )  # fmt: skip
         yield name, np.asarray(start)
     return

@@ -17,10 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
 from repr_jax import errors
 from repr_jax.data import testsets
 from repr_jax.evaluation import similarity
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import normalize
 from repr_jax.ops.precision import chosen_products
 
@@ -57,7 +59,7 @@ def block_sizes(platform: str) -> tuple[int, int]:
 
 
 @functools.partial(
-  jax.jit, static_argnames=("method", "block_words", "block_questions")
+  jax.jit, static_argnames=("method", "block_words", "block_questions", "mesh")
 )
 @chosen_products
 def solve_analogies(
@@ -68,6 +70,7 @@ def solve_analogies(
   method: str = "add",
   block_words: int | None = None,
   block_questions: int | None = None,
+  mesh: Mesh | None = None,
 ) -> jax.Array:
   """Answers analogy questions over the whole vocabulary.
 
@@ -84,6 +87,7 @@ def solve_analogies(
       and 8,192 elsewhere.
     block_questions: questions scored at a time; None for 64 on a CPU and 512
       elsewhere.
+    mesh: devices that share the vocabulary, each its own rows; None for one.
 
   Returns:
     Row of the answer to each question, int32 [q]: never one of its own three
@@ -95,12 +99,53 @@ def solve_analogies(
   array = jnp.asarray(array, jnp.result_type(array, jnp.float32))
   n, (q, _) = array.shape[0], questions.shape
   default = block_sizes(jax.default_backend())
-  block_words = min(block_words or default[0], n)
   block_questions = block_questions or default[1]
   unit = normalize.unit_rows(array[terms])
   asked = jnp.pad(questions, ((0, -q % block_questions), (0, 0)))
   asked = asked.reshape(-1, block_questions, 3)
+  find = functools.partial(_best_words, method, block_words or default[0], n)
+  if mesh is None:
+    _, answers = find(array, jnp.int32(0), terms, unit, asked)
+  else:
+    answers = _over_devices(mesh, find, array, terms, unit, asked)
+  # The compiled maximum of many numbers may pass over a NaN.
+  answers = jnp.where(jnp.isfinite(array).all(), answers, -1)
+  return answers.reshape(-1)[:q].astype(jnp.int32)
 
+
+def _over_devices(mesh, find, array, terms, unit, asked):
+  """Answers [blocks, b] by `find`, each device among its own words."""
+  axes = mesh.axis_names
+  words = jnp.pad(array, ((0, -len(array) % mesh.size), (0, 0)))
+
+  def local(words, *others):
+    offset = lax.axis_index(axes).astype(jnp.int32) * len(words)
+    top, at = lax.all_gather(find(words, offset, *others), axes)
+    first = jnp.argmax(top, axis=0)[None]
+    return jnp.take_along_axis(at, first, axis=0)[0]
+
+  parts, whole = PartitionSpec(axes), PartitionSpec()
+  return meshes.shard_map(local, mesh, (parts, whole, whole, whole), whole)(
+    words, terms, unit, asked
+  )
+
+
+@chosen_products
+def _best_words(method, block_words, n, array, offset, terms, unit, asked):
+  """Greatest scores and their rows, [blocks, b], among some of n words.
+
+  Args:
+    method: "add" or "mul".
+    block_words: words compared at a time.
+    n: rows from here on are padding.
+    array: vectors of these words, [w, d].
+    offset: row of the first of them, int32 scalar.
+    terms: rows of the words that questions use, int32 [t].
+    unit: their unit vectors, [t, d].
+    asked: positions in `terms` of a, b, c, int32 [blocks, b, 3].
+  """
+  size = array.shape[0]
+  block_words = min(block_words, size)
   # A wide block is compared tile by tile before the numbers of a tile are.
   tiles: tuple[int, ...] = (1, block_words)
   if block_words >= _WIDE[0] and block_words % math.prod(_TILE) == 0:
@@ -108,16 +153,16 @@ def solve_analogies(
 
   def score_words(best, start):
     # The last block overlaps the one before rather than run past the end.
-    first = jnp.minimum(start, n - block_words)
-    rows = first + jnp.arange(block_words, dtype=jnp.int32)
+    first = jnp.minimum(start, size - block_words)
+    rows = offset + first + jnp.arange(block_words, dtype=jnp.int32)
     block = normalize.unit_rows(
       lax.dynamic_slice_in_dim(array, first, block_words)
     )
     plus, minus = _tables(unit @ block.T, method)
-    # A question's own words never answer it.
-    own = terms[:, None] == rows
-    plus = jnp.where(own, -jnp.inf, plus).reshape(len(terms), *tiles)
-    minus = jnp.where(own, jnp.inf, minus).reshape(len(terms), *tiles)
+    # A question's own words never answer it, nor does padding.
+    never = (terms[:, None] == rows) | (rows >= n)
+    plus = jnp.where(never, -jnp.inf, plus).reshape(len(terms), *tiles)
+    minus = jnp.where(never, jnp.inf, minus).reshape(len(terms), *tiles)
     rows = rows.reshape(tiles)
 
     def score_questions(_, ids):
@@ -138,11 +183,8 @@ def solve_analogies(
     jnp.full(shape, -jnp.inf, array.dtype),
     jnp.full(shape, -1, jnp.int32),
   )
-  starts = jnp.arange(0, n, block_words, dtype=jnp.int32)
-  (_, answers), _ = lax.scan(score_words, nothing, starts)
-  # The compiled maximum of many numbers may pass over a NaN.
-  answers = jnp.where(jnp.isfinite(array).all(), answers, -1)
-  return answers.reshape(-1)[:q].astype(jnp.int32)
+  starts = jnp.arange(0, size, block_words, dtype=jnp.int32)
+  return lax.scan(score_words, nothing, starts)[0]
 
 
 def evaluate_analogies(
@@ -155,6 +197,7 @@ def evaluate_analogies(
   empty: str = "error",
   block_words: int | None = None,
   block_questions: int | None = None,
+  mesh: Mesh | None = None,
 ) -> AnalogyResult:
   """Accuracy on analogy questions.
 
@@ -170,6 +213,7 @@ def evaluate_analogies(
       and 8,192 elsewhere.
     block_questions: questions scored at a time; None for 64 on a CPU and 512
       elsewhere.
+    mesh: devices that share the vocabulary, each its own rows; None for one.
 
   Returns:
     The result, with answers and the accuracy of each section.
@@ -198,6 +242,7 @@ def evaluate_analogies(
       method=method,
       block_words=block_words,
       block_questions=block_questions,
+      mesh=mesh,
     )
     scores[known] = answers[known] == rows[known, 3]
     blank = ~np.asarray(array[terms]).any(axis=1)

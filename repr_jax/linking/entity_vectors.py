@@ -19,8 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
 from repr_jax.errors import InputError
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import normalize
 from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.baselines import sgns
@@ -214,6 +216,7 @@ def fit_max_margin(
   learning_rate: float | np.ndarray = 0.3,
   start: np.ndarray | jax.Array | None = None,
   block: int | None = None,
+  mesh: Mesh | None = None,
 ) -> jax.Array:
   """Max-margin vectors of all entities in one program (thesis 6.2.2).
 
@@ -238,6 +241,8 @@ def fit_max_margin(
     block: entities side by side. By default 64 on a CPU, so that what they
       gather stays in cache, and 1,024 on other devices, where a step of few
       entities costs as much as one of many.
+    mesh: devices that share the entities; None for one. The vectors are the
+      same.
 
   Returns:
     Vectors of length 1, [n, d], or [r, n, d] of r runs. An entity without
@@ -291,7 +296,7 @@ def fit_max_margin(
   rates = jnp.asarray(np.repeat(np.stack(of_runs, 1), n, axis=0), table.dtype)
   return fit_bags(
     config, steps, block, normalize.unit_rows(table), bags, noise, begin,
-    rates, keys,
+    rates, keys, mesh,
   ).reshape(whole)  # fmt: skip
 
 
@@ -343,7 +348,7 @@ def _draw(config, bag, noise, key):
   return jnp.concatenate([bag.words.at[own].get(mode="clip"), other])
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 9))
 def fit_bags(
   config: MarginConfig,
   steps: int,
@@ -354,6 +359,7 @@ def fit_bags(
   start: jax.Array,
   rates: jax.Array,
   keys: jax.Array,
+  mesh: Mesh | None = None,
 ) -> jax.Array:
   """Steps of all entities: blocks in turn, whose words stay in cache.
 
@@ -367,11 +373,52 @@ def fit_bags(
     start: where entities start, [n, d].
     rates: margin and learning rate of each entity, [n, 2].
     keys: random keys, [n].
+    mesh: devices that share the entities (static); None for one.
 
   Returns:
     Vectors of length 1, [n, d].
   """
+  if mesh is None:
+    return _fit_blocks(
+      config,
+      steps,
+      block,
+      start,
+      bags.begin,
+      bags.size,
+      rates,
+      keys,
+      bags.words,
+      table,
+      noise,
+    )
+  n = len(start)
+  own, whole = PartitionSpec(mesh.axis_names), PartitionSpec()
+  # Entities are independent: devices have nothing to tell each other.
+  fit = meshes.shard_map(
+    functools.partial(_fit_blocks, config, steps, block),
+    mesh,
+    (own,) * 5 + (whole,) * 3,
+    own,
+  )
+  size = meshes.padded_size(n, mesh.size)
+  items = (start, bags.begin, bags.size, rates, keys)
+  items = jax.tree.map(lambda x: _lengthened(x, size), items)
+  return fit(*items, bags.words, table, noise)[:n]
+
+
+def _lengthened(x: jax.Array, size: int) -> jax.Array:
+  """Rows [n, ...], then the first again until there are as many as asked."""
+  more = jnp.broadcast_to(x[:1], (size - len(x), *x.shape[1:]))
+  return jnp.concatenate([x, more])
+
+
+def _fit_blocks(
+  config, steps, block, start, begins, sizes, rates, keys, words, table, noise
+):
+  """`fit_bags` on one device."""
   n, d = start.shape
+  block = min(block, n)
   blocks = -(-n // block)
   one: Any = (0, 0, None)
   one = Bag(*one)
@@ -380,7 +427,7 @@ def fit_bags(
 
   def run(item):
     state, begins, sizes, keys, rates = item
-    bag = Bag(begins, sizes, bags.words)
+    bag = Bag(begins, sizes, words)
 
     def step(state, ids):
       return update(state, table, bag, ids, *rates.T)[0], None
@@ -391,13 +438,10 @@ def fit_bags(
     return lax.scan(step, state, ids)[0].vector
 
   def parts(x):
-    fill = jnp.concatenate(
-      [x, jnp.broadcast_to(x[:1], (blocks * block - n, *x.shape[1:]))]
-    )
-    return fill.reshape(blocks, block, *x.shape[1:])
+    return _lengthened(x, blocks * block).reshape(blocks, block, *x.shape[1:])
 
   state = MarginState(start, jnp.zeros_like(start))
-  items = jax.tree.map(parts, (state, bags.begin, bags.size, keys, rates))
+  items = jax.tree.map(parts, (state, begins, sizes, keys, rates))
   return lax.map(run, items).reshape(blocks * block, d)[:n]
 
 

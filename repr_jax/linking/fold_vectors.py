@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from repr_jax.data.documents import packing
 from repr_jax.data.entities.bags import Bags, Ragged
 from repr_jax.linking import entity_vectors, posterior_means
+from repr_jax.ops import mesh as meshes
 from repr_jax.ops import normalize
 from repr_jax.setexp import autoencoder, fitting, from_scipy, train
 
@@ -151,7 +152,14 @@ def _max_margin(bags, words, counts, settings, key) -> Vectors:
     offsets, own = bag
     return np.asarray(
       entity_vectors.fit_max_margin(
-        words, offsets, own, counts, key=key, steps=settings.steps, start=start
+        words,
+        offsets,
+        own,
+        counts,
+        key=key,
+        steps=settings.steps,
+        start=start,
+        mesh=meshes.own_devices(),
       )
     )
 

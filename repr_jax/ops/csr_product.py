@@ -30,6 +30,10 @@ from jax import Array, lax
 
 _TARGET = "cpu_csr_sparse_dense_ffi"
 _WIDTH = 512  # numbers that a running sum takes at once
+# Columns that the CPU's routine takes at once. It takes the rest one by one,
+# and 7 of them cost as much as 56: 9.4M entries times 76 columns and back take
+# 0.29 CPU seconds, times 80 0.18.
+_COLUMNS = 8
 
 
 def _register() -> bool:
@@ -98,13 +102,15 @@ def csr_product(
 
 
 def _routine(values, indices, indptr, dense):
+  width = dense.shape[1]
+  dense = jnp.pad(dense, ((0, 0), (0, -width % _COLUMNS)))
   shape = (indptr.shape[0] - 1, dense.shape[1])
   call = jax.ffi.ffi_call(
     _TARGET,
     jax.ShapeDtypeStruct(shape, dense.dtype),
     vmap_method="sequential",
   )
-  return call(values, indptr, indices, dense)
+  return call(values, indptr, indices, dense)[:, :width]
 
 
 def _segments(values, indices, indptr, dense):

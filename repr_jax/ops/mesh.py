@@ -88,6 +88,12 @@ def make_mesh(
   return Mesh(np.array(available, object).reshape(shape), tuple(axes))
 
 
+def own_devices() -> Mesh | None:
+  """The devices of this process on one axis, "devices"; None if it has one."""
+  own = jax.local_devices()
+  return Mesh(np.array(own, object), ("devices",)) if len(own) > 1 else None
+
+
 def axis_size(mesh: Mesh, axes: str | Sequence[str]) -> int:
   """Devices along one axis of a mesh, or along several together."""
   names = [axes] if isinstance(axes, str) else axes

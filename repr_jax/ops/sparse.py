@@ -26,7 +26,7 @@ from repr_jax.errors import InputError
 from repr_jax.ops.csr_product import csr_product, row_of_entries
 
 _LARGEST = 1e13  # a square times a million entries is finite in float32
-_LANES = 4  # blocks that one scan step handles side by side
+_LANES = 4  # blocks that a CPU handles side by side
 
 
 @jax.tree_util.register_dataclass
@@ -226,14 +226,12 @@ def matmat(x: Sparse, q: Array) -> Array:
   """
   chex.assert_rank(q, 2)
   n = x.shape[0]
-  rows = x.indptr.shape[1] - 1
 
-  def step(carry, lanes):
-    products = [csr_product(v, i, p, q) for v, i, p in _each(lanes)]
-    return carry, jnp.stack(products)
+  def step(carry, block):
+    return carry, csr_product(*block, q)
 
-  _, y = lax.scan(step, None, _in_lanes((x.values, x.indices, x.indptr)))
-  return _from_blocks(y.reshape(-1, rows, q.shape[1]), n)
+  _, y = _scan(step, jnp.zeros(()), (x.values, x.indices, x.indptr))
+  return _from_blocks(y, n)
 
 
 def rmatmat(x: Sparse, p: Array) -> Array:
@@ -257,17 +255,13 @@ def rmatmat(x: Sparse, p: Array) -> Array:
   p_blocks = _to_blocks(p, x.indptr.shape[0], rows)
   d = x.shape[1]
 
-  def step(total, lanes):
-    fields, dense = lanes
-    parts = [
-      csr_product(v, i, ptr, dense[lane])
-      for lane, (v, i, ptr) in enumerate(_each(fields))
-    ]
-    return total + sum(parts), None
+  def step(total, block):
+    fields, dense = block
+    return total + csr_product(*fields, dense), None
 
   fields = (x.t_values, x.t_indices, x.t_indptr)
   zero = jnp.zeros((d, p.shape[1]), p.dtype)
-  return lax.scan(step, zero, _in_lanes((fields, p_blocks)))[0]
+  return _scan(step, zero, (fields, p_blocks))[0]
 
 
 def normal_matmat(x: Sparse, q: Array) -> Array:
@@ -289,20 +283,15 @@ def normal_matmat(x: Sparse, q: Array) -> Array:
   chex.assert_rank(q, 2)
   d = x.shape[1]
 
-  def step(total, lanes):
-    forward, backward = lanes
-    for (v, i, p), (tv, ti, tp) in zip(_each(forward), _each(backward)):
-      y = csr_product(v, i, p, q)
-      total = total + csr_product(tv, ti, tp, y)
-    return total, None
+  def step(total, block):
+    forward, backward = block
+    return total + csr_product(*backward, csr_product(*forward, q)), None
 
   fields = (
     (x.values, x.indices, x.indptr),
     (x.t_values, x.t_indices, x.t_indptr),
   )
-  return lax.scan(step, jnp.zeros((d, q.shape[1]), q.dtype), _in_lanes(fields))[
-    0
-  ]
+  return _scan(step, jnp.zeros((d, q.shape[1]), q.dtype), fields)[0]
 
 
 def map_values(x: Sparse, function: Callable[[Array], Array]) -> Sparse:
@@ -440,18 +429,17 @@ def _first_bad(values: np.ndarray) -> int:
   return int(np.flatnonzero(~np.isfinite(values))[0])
 
 
-def _in_lanes(tree):
-  """Splits the leading block axis into (steps, lanes)."""
-  blocks = jax.tree.leaves(tree)[0].shape[0]
+def _scan(step, carry, fields):
+  """`lax.scan` over blocks. On a CPU a few of them run side by side; elsewhere
+  one does, so that a product is compiled once."""
+  blocks = jax.tree.leaves(fields)[0].shape[0]
   lanes = next(c for c in range(min(_LANES, blocks), 0, -1) if blocks % c == 0)
-  return jax.tree.map(
-    lambda a: a.reshape(blocks // lanes, lanes, *a.shape[1:]), tree
+  return lax.platform_dependent(
+    carry,
+    fields,
+    cpu=lambda c, f: lax.scan(step, c, f, unroll=lanes),
+    default=lambda c, f: lax.scan(step, c, f),
   )
-
-
-def _each(fields):
-  """The lanes of a scan step as a list of field tuples."""
-  return [tuple(f[lane] for f in fields) for lane in range(len(fields[0]))]
 
 
 def _to_blocks(p: Array, blocks: int, rows: int) -> Array:

@@ -227,7 +227,8 @@ class _Plan(NamedTuple):
 
 
 def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
-  width = block or min(max(8, 4 * -(-k // 16)), 128)
+  # Sparse products take eight columns at once.
+  width = block or min(8 * -(-k // 32), 128)
   guard = max(8, k // 10)
   blocks = max(4, -(-(basis or max(4 * k, k + guard + 8 * width)) // width))
   kept = min(k + guard, width * (blocks - 2))
@@ -251,25 +252,27 @@ def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
     residuals=jnp.full(k, jnp.inf, op.dtype),
     products=jnp.zeros((), jnp.int32),
   )
-  first = _fill(op, first, k, block, plan.first)
 
   def unfinished(state):
     _, estimate = _errors(state, k, plan)
     more = state.products < cycles * size
-    return (jnp.max(estimate) > tolerance) & more
+    far = (jnp.max(estimate) > tolerance) & more
+    return far | (state.products == 0)
 
   def proceed(state):
-    full = state.filled + plan.more * block > size
+    # One loop for the first look and all later ones: compiled once.
+    blocks = jnp.where(state.products == 0, plan.first, plan.more)
+    full = state.filled + blocks * block > size
     state = lax.cond(
       full, lambda s: _restart(s, plan.kept, block), lambda s: s, state
     )
-    return _fill(op, state, k, block, plan.more)
+    return _fill(op, state, k, block, blocks)
 
   return lax.while_loop(unfinished, proceed, first)
 
 
 @exact_products
-def _fill(op, state: _Basis, k: int, block: int, blocks: int) -> _Basis:
+def _fill(op, state: _Basis, k: int, block: int, blocks: Array) -> _Basis:
   """Adds blocks to the basis, then solves the problem within it."""
   size = state.t.shape[0]
 

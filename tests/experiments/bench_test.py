@@ -100,3 +100,11 @@ def test_environment_has_machine_and_versions():
   around = harness.environment()
   assert around["cores"] >= 1
   assert "jax" in around["versions"]
+
+
+@pytest.mark.parametrize("suite", suites.names())
+def test_the_data_of_every_case_can_be_made(suite):
+  chosen = suites.choose(suite, "small", None, False)
+  assert chosen
+  for case in chosen:
+    case.setup()

@@ -19,13 +19,14 @@ def test_every_size_is_named_and_set():
   ("experiment", "mesh", "count"),
   [
     ("mvlsa", None, 4),
-    ("mvlsa", "rows:1", 3),
+    ("mvlsa", "rows:1", 4),
     ("nvse", None, 3),
     ("nvse", "batch:1,features:1", 1),
     ("elkb", None, 4),
     ("elkb", "batch:1", 4),
     ("rescal", None, 1),
     ("ned", None, 3),
+    ("ned", "entities:1", 1),
     ("cmr", None, 3),
   ],
 )

@@ -1,6 +1,7 @@
 """Blocked sparse matrices against scipy."""
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -142,3 +143,27 @@ def test_entries_that_would_overflow_are_refused():
 def test_empty_matrix_is_refused():
   with pytest.raises(InputError, match="empty"):
     sparse.from_scipy(scipy.sparse.csr_matrix((5, 4)))
+
+
+def test_a_tpu_compiles_the_product_of_a_block_once():
+  def gathers(blocks):
+    x = sparse.from_scipy(_random(64, 40, 0.2, 0), blocks=blocks)
+    export = jax.export.export(
+      jax.jit(sparse.normal_matmat), platforms=["tpu"]
+    )(x, jnp.ones((40, 3)))
+    return export.mlir_module().count("stablehlo.gather")
+
+  assert gathers(8) == gathers(1) > 0
+
+
+@pytest.mark.parametrize("width", [1, 8, 11])
+def test_the_cpu_multiplies_whole_groups_of_columns(width):
+  x = sparse.from_scipy(_random(30, 5, 0.5, 0))
+  q = jnp.ones((5, width))
+  text = jax.jit(sparse.matmat).lower(x, q).as_text()
+  calls = [line for line in text.splitlines() if "csr_sparse_dense" in line]
+  group = f"tensor<5x{8 * -(-width // 8)}xf32>"
+  assert calls and all(group in line for line in calls)
+  np.testing.assert_allclose(
+    sparse.matmat(x, q), sparse.to_scipy(x) @ np.asarray(q), rtol=1e-5
+  )

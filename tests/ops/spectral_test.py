@@ -187,3 +187,10 @@ def test_extreme_scales_are_finite(scale):
   x = jnp.asarray(_with_spectrum(300, 150, values))
   svd, _ = _SVD(x, 5, jax.random.key(0), tolerance=1e-4)
   np.testing.assert_allclose(svd.s, values[:5], rtol=1e-3)
+
+
+def test_the_iteration_is_compiled_once():
+  x, key = jnp.ones((300, 200)), jax.random.key(0)
+  text = _SVD.lower(x, 5, key).as_text()
+  # One eigenproblem within the basis, one of the image.
+  assert text.count("syevd") == 2
