@@ -375,11 +375,8 @@ def graph_parts(
     shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
     total = shares.sum(axis=2, keepdims=True)
     shares = shares / np.where(total > 0, total, 1)
-    graph = [
-      np.asarray(door(part, shares[low : low + len(part.gold)]))
-      for low, part in linking.fit_ranker.blocks(group.evidence)
-    ]
-    parts.append((prior, np.log(np.concatenate(graph) + 1e-4)))
+    graph = linking.fit_ranker.in_blocks(door, group.evidence, shares)
+    parts.append((prior, np.log(graph + 1e-4)))
   return parts
 
 

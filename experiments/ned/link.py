@@ -186,8 +186,8 @@ def _support(linked: Linked) -> dict[int, list[tuple[str, float]]]:
   }
   for group in linked.groups:
     there = np.maximum(group.mentions, 0)
-    table = np.asarray(
-      _messages(group.evidence, linked.probabilities[there].astype(np.float32))
+    table = linking.fit_ranker.in_blocks(
+      _messages, group.evidence, linked.probabilities[there].astype(np.float32)
     )
     for numbers, messages in zip(group.mentions, table):
       for row, number in enumerate(numbers.tolist()):

@@ -86,7 +86,9 @@ def pack_evidence(
   groups = []
   for shape in sorted(rows):
     mentions, arrays = zip(*rows[shape])
-    most = max(len(one.edges) for one in arrays)
+    # Powers of two, so that few programs are compiled.
+    most = max(16, *(len(one.edges) for one in arrays))
+    most = 1 << (most - 1).bit_length()
     padded = [
       one._replace(
         edges=np.pad(
