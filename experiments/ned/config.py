@@ -364,7 +364,7 @@ class Config:
     256, "Mentions in a batch, padding included.", minimum=1, only=_TRAIN
   )
   widths: tuple[int, ...] = config.flag(
-    (8, 16, 32, 64),
+    (8, 16, 24, 32, 40, 48, 56, 64),
     "Numbers of mentions that documents are padded to.",
     only=_TRAIN,
   )
