@@ -18,7 +18,11 @@ from repr_jax.data.documents import (
   title_kinds,
 )
 from repr_jax.data.documents.candidate_files import Document
-from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
+from repr_jax.data.documents.evidence import (
+  TOP,
+  EvidenceGroup,
+  pack_evidence,
+)
 from repr_jax.errors import InputError
 from repr_jax.linking import context_kinds
 
@@ -190,6 +194,7 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     block = min(config.ranker_block, most) if name == "train" else 0
     splits[name] = make_split(documents[name], source, more[name], block)
     made = splits[name]
+    link_model.warn(made.documents, TOP)
     progress.say(
       f"ned: {name}: {len(made.documents):,} documents, {len(made.gold):,} "
       f"linked mentions, entity a candidate for {(made.gold >= 0).mean():.2%}"

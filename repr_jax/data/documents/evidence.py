@@ -10,6 +10,7 @@ from repr_jax.data.documents.candidate_files import Document
 from repr_jax.data.documents.candidates import normalize
 from repr_jax.errors import InputError
 
+TOP = 50  # candidates of a mention
 # Mentions and distinct candidates that documents are padded to.
 SHAPES = ((16, 128), (32, 256), (64, 512), (128, 1024), (128, 2048))
 
@@ -55,7 +56,7 @@ def pack_evidence(
   documents: Sequence[Document],
   features: Sequence[Sequence[np.ndarray]],
   shapes: Sequence[tuple[int, int]] = SHAPES,
-  top: int = 50,
+  top: int = TOP,
 ) -> list[EvidenceGroup]:
   """Pads documents to the smallest of a few shapes that holds them.
 
