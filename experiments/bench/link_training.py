@@ -21,7 +21,7 @@ from repr_jax.data.documents import packing
 
 _SIZES = {"small": (12, 4, 9, 3, 12), "full": (200, 4, 64, 7, 100)}
 _DIM, _HIDDEN, _ENTITIES, _WORDS = 100, 100, 2_000, 5_000
-_WIDTHS = (8, 16, 32, 64)
+_WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64)
 _MENTIONS, _RATE, _MARGIN = 256, 1e-3, 0.01
 _LOW = -1e9
 

@@ -38,7 +38,11 @@ class Config:
     only=_LADDER,
   )
   seeds: int = config.flag(
-    3, "Rankers that are trained and averaged.", minimum=1, only=_LADDER
+    3,
+    "Rankers that are trained and averaged; and trainings of each model of "
+    "--fields.",
+    minimum=1,
+    only=_LADDER,
   )
   ranker_hidden: int = config.flag(
     48, "Width of the ranker; 0 for a linear one.", minimum=0, only=_LADDER
@@ -360,7 +364,7 @@ class Config:
     256, "Mentions in a batch, padding included.", minimum=1, only=_TRAIN
   )
   widths: tuple[int, ...] = config.flag(
-    (8, 16, 32, 64),
+    (8, 16, 24, 32, 40, 48, 56, 64),
     "Numbers of mentions that documents are padded to.",
     only=_TRAIN,
   )

@@ -18,7 +18,11 @@ from repr_jax.data.documents import (
   title_kinds,
 )
 from repr_jax.data.documents.candidate_files import Document
-from repr_jax.data.documents.evidence import EvidenceGroup, pack_evidence
+from repr_jax.data.documents.evidence import (
+  TOP,
+  EvidenceGroup,
+  pack_evidence,
+)
 from repr_jax.errors import InputError
 from repr_jax.linking import context_kinds
 
@@ -190,6 +194,7 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     block = min(config.ranker_block, most) if name == "train" else 0
     splits[name] = make_split(documents[name], source, more[name], block)
     made = splits[name]
+    link_model.warn(made.documents, TOP)
     progress.say(
       f"ned: {name}: {len(made.documents):,} documents, {len(made.gold):,} "
       f"linked mentions, entity a candidate for {(made.gold >= 0).mean():.2%}"
@@ -375,11 +380,8 @@ def graph_parts(
     shares = np.exp(prior - prior.max(axis=2, keepdims=True, initial=-1e9))
     total = shares.sum(axis=2, keepdims=True)
     shares = shares / np.where(total > 0, total, 1)
-    graph = [
-      np.asarray(door(part, shares[low : low + len(part.gold)]))
-      for low, part in linking.fit_ranker.blocks(group.evidence)
-    ]
-    parts.append((prior, np.log(np.concatenate(graph) + 1e-4)))
+    graph = linking.fit_ranker.in_blocks(door, group.evidence, shares)
+    parts.append((prior, np.log(graph + 1e-4)))
   return parts
 
 

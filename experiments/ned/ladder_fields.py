@@ -52,7 +52,7 @@ def add_fields(run: runlib.Run, config: Config, answered: Ladder) -> Ladder:
   Returns:
     The ladder with answers of the local model and of the global one for each
     objective, and of the global one that starts from kinds of titles and
-    PageRank instead of p(e|m).
+    PageRank instead of p(e|m); each trained with --seeds seeds.
   """
   inner = Config(
     seed=config.seed, epochs=config.field_epochs, dim=config.field_dim
@@ -105,27 +105,35 @@ def add_fields(run: runlib.Run, config: Config, answered: Ladder) -> Ladder:
       name = f"global field, {label} vectors, on kinds and PageRank"
       systems.append((name, True, graph))
     for name, coherence, (packs, orders) in systems:
-      figures, params = train.train(
-        run, name, first, None, coherence, vectors, packs, inner,
-        inner.threshold, inner.seed,
-      )  # fmt: skip
-      first += inner.epochs
-      progress.say(f"ned: {name}: {figures['validation']:.2%} of testa right")
-      tables = Tables(jnp.asarray(vectors.last), jnp.asarray(vectors.words))
-      answers[name] = {}
-      for split in ("testa", "testb"):
-        groups = packs.validation if split == "testa" else packs.tests[split]
-        got = train.ask(
-          inner.model_config(coherence), params, tables, groups,
-          len(orders[split]), inner.batch_size,
+      for seed in range(config.seed, config.seed + config.seeds):
+        system = f"{name}, seed {seed}"
+        figures, params = train.train(
+          run, system, first, None, coherence, vectors, packs, inner,
+          inner.threshold, seed,
         )  # fmt: skip
-        answers[name][split] = np.asarray(
-          [
-            order[place] if place >= 0 else -1
-            for order, place in zip(orders[split], got.predicted.tolist())
-          ]
+        first += inner.epochs
+        progress.say(f"ned: {system}: {figures['validation']:.2%} of testa")
+        answers[system] = _answers(
+          inner, inner.model_config(coherence), params, vectors, packs, orders
         )
   return answered._replace(answers=answers)
+
+
+def _answers(inner, model, params, vectors, packs, orders):
+  """Places of a model's answers in testa and testb; -1 for none."""
+  tables = Tables(jnp.asarray(vectors.last), jnp.asarray(vectors.words))
+  answers = {}
+  for split, own in orders.items():
+    if split == "train":
+      continue
+    groups = packs.validation if split == "testa" else packs.tests[split]
+    got = train.ask(
+      model, params, tables, groups, len(own), inner.batch_size
+    ).predicted.tolist()
+    answers[split] = np.asarray(
+      [order[place] if place >= 0 else -1 for order, place in zip(own, got)]
+    )
+  return answers
 
 
 def read_text(path: str, titles: Mapping[str, int]) -> Iterator[LinkedDocument]:

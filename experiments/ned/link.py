@@ -1,6 +1,5 @@
 """Links plain text: one line for each mention, with reasons."""
 
-import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,6 @@ import numpy as np
 from experiments.ned import link_model
 from experiments.ned.config import Config
 from experiments.ned.link_model import GROUPS, Linked, LinkModel
-from experiments.run import progress
 from repr_jax import linking
 from repr_jax.data.documents import (
   candidate_features,
@@ -67,7 +65,7 @@ def documents(
     if not text.strip():
       raise InputError("is empty", path=path)
     given.append(from_text(model, pathlib.Path(path).name, text))
-  _warn(given)
+  link_model.warn(given)
   return given
 
 
@@ -84,29 +82,6 @@ def from_text(model: LinkModel, name: str, text: str) -> Document:
   return entity_base.base_document(
     model.base, name, text, spans, link_model.TOP
   )
-
-
-def _warn(documents: Sequence[Document]) -> None:
-  """Warns of documents and mentions that cannot be linked well."""
-  empty = [d.id for d in documents if not d.mentions]
-  if empty:
-    progress.say(f"ned: {len(empty):,} documents have no mention: {empty[0]!r}")
-  mentions = [m for d in documents for m in d.mentions]
-  bare = [m.surface for m in mentions if not m.candidates]
-  if bare:
-    progress.say(
-      f"ned: {len(bare):,} of {len(mentions):,} mentions have no candidates "
-      f"and are NIL: {bare[0]!r}"
-    )
-  crossed = sum(
-    a.end > b.start
-    for d in documents
-    for a, b in itertools.pairwise(d.mentions)
-  )
-  if crossed:
-    progress.say(
-      f"ned: {crossed:,} mentions overlap the one before; each is linked"
-    )
 
 
 def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
@@ -186,8 +161,8 @@ def _support(linked: Linked) -> dict[int, list[tuple[str, float]]]:
   }
   for group in linked.groups:
     there = np.maximum(group.mentions, 0)
-    table = np.asarray(
-      _messages(group.evidence, linked.probabilities[there].astype(np.float32))
+    table = linking.fit_ranker.in_blocks(
+      _messages, group.evidence, linked.probabilities[there].astype(np.float32)
     )
     for numbers, messages in zip(group.mentions, table):
       for row, number in enumerate(numbers.tolist()):

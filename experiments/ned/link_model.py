@@ -14,6 +14,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from experiments.run import progress
 from repr_jax import kb as kb_lib
 from repr_jax import linking
 from repr_jax.data.documents import (
@@ -165,6 +166,38 @@ def without(
   if not shapes:
     own = own._replace(shapes=np.where(own.shapes >= 0, 0, -1))
   return group._replace(evidence=own)
+
+
+def warn(documents: Sequence[Document], top: int = TOP) -> None:
+  """Warns of documents and mentions that cannot be linked well.
+
+  Args:
+    documents: the documents.
+    top: the most candidates of a mention that are read.
+  """
+  mentions = [m for d in documents for m in d.mentions]
+  crossed = sum(
+    a.end > b.start
+    for d in documents
+    for a, b in itertools.pairwise(d.mentions)
+  )
+  for names, message in (
+    ([d.id for d in documents if not d.mentions], "documents have no mention"),
+    (
+      [m.surface for m in mentions if not m.candidates],
+      f"of {len(mentions):,} mentions have no candidates and get no entity",
+    ),
+    (
+      [m.surface for m in mentions if len(m.candidates) > top],
+      f"mentions have more than {top} candidates, of which the first are read",
+    ),
+  ):
+    if names:
+      progress.say(f"ned: {len(names):,} {message}: {names[0]!r}")
+  if crossed:
+    progress.say(
+      f"ned: {crossed:,} mentions overlap the one before; each is linked"
+    )
 
 
 def link(model: LinkModel, documents: Sequence[Document]) -> Linked:

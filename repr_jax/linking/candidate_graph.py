@@ -6,6 +6,8 @@ candidates so far; vmap it over padded documents. A mention is supported by
 the mentions with another text only, and each text counts once.
 """
 
+from typing import NamedTuple
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -34,23 +36,80 @@ NAMES = (
 _FLOOR = 1e-5
 
 
-def adjacency(evidence: Evidence) -> jax.Array:
-  """Links between the candidates of one document.
+class Links(NamedTuple):
+  """Links of one document as pairs of candidates, each in both orders.
+
+  Products with them cost as much as there are links; an adjacency matrix of
+  all candidates would cost many times that.
+
+  Attributes:
+    first: of each pair, rising, int [2 e]; u for padding.
+    second: the other one, int [2 e].
+    either: 1 for pairs that are linked, 0 for padding and repeats, [2 e].
+    outward: 1 where the first links to the second, [2 e].
+    inward: 1 where the second links to the first, [2 e].
+    degrees: distinct neighbors of each candidate, [u].
+  """
+
+  first: jax.Array
+  second: jax.Array
+  either: jax.Array
+  outward: jax.Array
+  inward: jax.Array
+  degrees: jax.Array
+
+  def sums(self, weights: jax.Array, values: jax.Array) -> jax.Array:
+    """Weighted sums of the values of each candidate's neighbors.
+
+    Args:
+      weights: of the pairs, [2 e].
+      values: of the candidates, [u, ...].
+
+    Returns:
+      The sums, [u, ...].
+    """
+    count = len(self.degrees)
+    rows = values[jnp.minimum(self.second, count - 1)]
+    rows = rows * weights.reshape(-1, *[1] * (values.ndim - 1))
+    return jax.ops.segment_sum(rows, self.first, count, indices_are_sorted=True)
+
+  def walk(self) -> jax.Array:
+    """Weights of the pairs in a step of a random walk to the first, [2 e]."""
+    source = self.degrees[jnp.minimum(self.second, len(self.degrees) - 1)]
+    return self.either / jnp.maximum(source, 1)
+
+
+def links_of(evidence: Evidence) -> Links:
+  """Links between the candidates of one document, without repeats.
 
   Args:
-    evidence: arrays of one document; edges [e, 2].
-
-  Returns:
-    1 where the first candidate links to the second, [u, u]; 0 elsewhere and
-    on the diagonal.
+    evidence: arrays of one document; edges [e, 2], degrees [u].
   """
-  count = evidence.degrees.shape[-1]
-  first, second = jnp.asarray(evidence.edges).T
-  fits = (first >= 0) & (second >= 0) & (first != second)
-  first = jnp.where(fits, first, count)
-  dtype = jnp.asarray(evidence.degrees).dtype
-  links = jnp.zeros((count, count), dtype)
-  return links.at[first, jnp.where(fits, second, count)].set(1, mode="drop")
+  degrees = jnp.asarray(evidence.degrees)
+  count = len(degrees)
+  edges = jnp.asarray(evidence.edges)
+  fits = ((edges >= 0) & (edges < count)).all(axis=1)
+  fits &= edges[:, 0] != edges[:, 1]
+  first, second = jnp.where(fits[:, None], edges, count).T
+  backward = jnp.repeat(jnp.arange(2), len(first))
+  first, second, backward = jax.lax.sort(
+    (
+      jnp.concatenate([first, second]),
+      jnp.concatenate([second, first]),
+      backward,
+    ),
+    num_keys=3,
+  )
+  # Equal pairs stand side by side, first those that link outward.
+  new = (jnp.diff(first, prepend=-1) != 0) | (jnp.diff(second, prepend=-1) != 0)
+  turned = new | (jnp.diff(backward, prepend=-1) != 0)
+  there = first < count
+  either, outward, inward = (
+    (there & x).astype(degrees.dtype)
+    for x in (new, new & (backward == 0), turned & (backward == 1))
+  )
+  near = jax.ops.segment_sum(either, first, count, indices_are_sorted=True)
+  return Links(first, second, either, outward, inward, near)
 
 
 @chosen_products
@@ -71,16 +130,31 @@ def others(
   Returns:
     b, [m, count].
   """
+  return _apart(evidence, probabilities.dtype) @ _mass(
+    evidence, probabilities, ids, count
+  )
+
+
+def _same(evidence):
+  """Which mentions have the same text, bool [m, m]."""
   groups = jnp.asarray(evidence.groups)
-  known = groups >= 0
-  same = (groups[:, None] == groups) & known[:, None] & known
+  return (groups[:, None] == groups) & (groups >= 0)
+
+
+def _apart(evidence, dtype):
+  """1 for mentions with different texts, [m, m]."""
+  known = jnp.asarray(evidence.groups) >= 0
+  both = known[:, None] & known
+  return (both & ~_same(evidence)).astype(dtype)
+
+
+def _mass(evidence, probabilities, ids, count):
+  """Mass of each mention on each id, of which its text has 1, [m, count]."""
   mass = jnp.where(ids >= 0, probabilities, 0)
   rows = jnp.arange(ids.shape[0])[:, None]
   table = jnp.zeros((ids.shape[0], count), mass.dtype)
   table = table.at[rows, jnp.where(ids >= 0, ids, count)].add(mass, mode="drop")
-  table = table / jnp.maximum(same.sum(axis=1, keepdims=True), 1)
-  apart = ~same & known[:, None] & known
-  return apart.astype(mass.dtype) @ table
+  return table / jnp.maximum(_same(evidence).sum(axis=1, keepdims=True), 1)
 
 
 def pagerank(
@@ -114,12 +188,11 @@ def pagerank(
   Returns:
     PageRank [m, c]; 0 in masked places.
   """
-  links = adjacency(evidence)
-  ranks = _ranks(evidence, jnp.maximum(links, links.T), probabilities, restart)
-  return _at_candidates(evidence, ranks[0])
+  links = links_of(evidence)
+  mass = _node_mass(evidence, probabilities)
+  return _at_candidates(evidence, _ranks(links, mass, restart)[0])
 
 
-@chosen_products
 def coherence(evidence: Evidence, probabilities: jax.Array) -> jax.Array:
   """Mean probability of the other mentions' candidates that are linked.
 
@@ -141,11 +214,9 @@ def coherence(evidence: Evidence, probabilities: jax.Array) -> jax.Array:
   Returns:
     Coherence [m, c], from 0 to 1; 0 in masked places.
   """
-  links = adjacency(evidence)
-  mass = others(
-    evidence, probabilities, jnp.asarray(evidence.nodes), links.shape[0]
-  )
-  total = mass @ jnp.maximum(links, links.T) / _count(evidence, mass.dtype)
+  links = links_of(evidence)
+  mass = _node_mass(evidence, probabilities)
+  total = links.sums(links.either, mass) / _count(evidence, mass.dtype)
   return _at_candidates(evidence, total)
 
 
@@ -172,16 +243,14 @@ def messages(evidence: Evidence, probabilities: jax.Array) -> jax.Array:
     Entry [i, j, a]: what mention j adds to candidate a of mention i; the sum
     over j is the coherence. [m, m, c].
   """
-  count = jnp.asarray(evidence.nodes).shape[0]
+  nodes, links = jnp.asarray(evidence.nodes), links_of(evidence)
+  mass = _mass(evidence, probabilities, nodes, len(links.degrees))
+  near = links.sums(links.either, mass.T)[jnp.maximum(nodes, 0)]  # [m, c, m]
+  near = jnp.where(nodes[..., None] >= 0, near, 0).swapaxes(1, 2)
+  apart = _apart(evidence, mass.dtype) / _count(evidence, mass.dtype)
+  return near * apart[..., None]
 
-  def one(place):
-    alone = jnp.where(jnp.arange(count)[:, None] == place, probabilities, 0)
-    return coherence(evidence, alone)
 
-  return jnp.swapaxes(jax.vmap(one)(jnp.arange(count)), 0, 1)
-
-
-@chosen_products
 def graph_features(
   evidence: Evidence,
   probabilities: jax.Array,
@@ -214,21 +283,22 @@ def graph_features(
   nodes, shapes = jnp.asarray(evidence.nodes), jnp.asarray(evidence.shapes)
   mask = nodes >= 0
   probabilities = jnp.where(mask, probabilities, 0)
-  links = adjacency(evidence)
-  either = jnp.maximum(links, links.T)
-  mass = others(evidence, probabilities, nodes, links.shape[0])
+  links = links_of(evidence)
+  mass = _node_mass(evidence, probabilities)
   number = _count(evidence, mass.dtype)
-  closed = either + jnp.eye(links.shape[0], dtype=either.dtype)
-  closed = closed / jnp.linalg.norm(closed, axis=1, keepdims=True)
-  common = (mass @ closed) @ closed.T - mass
-  ranks, step = _ranks(evidence, either, probabilities, restart)
+  # Cosines of closed rows: each candidate is its own neighbor too.
+  norms = jnp.sqrt(links.degrees + 1)[:, None]
+  reached = mass / norms
+  reached = links.sums(links.either, reached) + reached
+  reached = (links.sums(links.either, reached) + reached) / norms
+  ranks, step = _ranks(links, mass, restart)
 
   def at(values):
     return _at_candidates(evidence, values)
 
-  linked, rank = at(mass @ either) / number, at(ranks)
+  linked = at(links.sums(links.either, mass)) / number
+  rank, shared = at(ranks), at(reached - mass) / number
   log_rank = jnp.log(rank + _FLOOR)
-  shared = at(common) / number
   # A title that is the mention, shape 0, says nothing of the others'.
   kinds = jnp.where(mask & (shapes > 0), shapes, -1)
   size = shapes.shape[0] * shapes.shape[1] + 1
@@ -236,7 +306,7 @@ def graph_features(
     others(evidence, probabilities, kinds, size), jnp.maximum(kinds, 0), axis=1
   )
   alike = jnp.where(kinds >= 0, alike, 0)
-  degrees = jnp.broadcast_to(either.sum(axis=1), mass.shape)
+  degrees = jnp.broadcast_to(links.degrees[:, None], mass.shape)
 
   def against(values):
     most = jnp.where(mask, values, -jnp.inf).max(axis=1, keepdims=True)
@@ -244,8 +314,8 @@ def graph_features(
 
   table = [
     linked,
-    at(mass @ links.T) / number,
-    at(mass @ links) / number,
+    at(links.sums(links.outward, mass)) / number,
+    at(links.sums(links.inward, mass)) / number,
     shared,
     jnp.log1p(linked * number),
     log_rank,
@@ -263,36 +333,40 @@ def graph_features(
   return jnp.where(mask[..., None], jnp.stack(table, axis=-1), 0)
 
 
-@chosen_products
-def _ranks(evidence, either, probabilities, restart):
-  """PageRank and the first step of it, [m, u]."""
-  nodes = jnp.asarray(evidence.nodes)
-  mass = others(evidence, probabilities, nodes, either.shape[0])
-  total = mass.sum(axis=1, keepdims=True)
+def _node_mass(evidence, probabilities):
+  """Mass of the other mentions on each distinct candidate, [u, m]."""
+  nodes, count = jnp.asarray(evidence.nodes), len(evidence.degrees)
+  return others(evidence, probabilities, nodes, count).T
+
+
+def _ranks(links, mass, restart):
+  """PageRank and the first step of it, [u, m]."""
+  total = mass.sum(axis=0)
   start = mass / jnp.where(total > 0, total, 1)
-  walk = either / jnp.maximum(either.sum(axis=1, keepdims=True), 1)
+  walk = links.walk()
 
   def join(walked):
     return restart * start + (1 - restart) * walked
 
-  first = start @ walk
+  first = links.sums(walk, start)
   ranks, _ = jax.lax.scan(
-    lambda ranks, _: (join(ranks @ walk), None), join(first), length=9
+    lambda ranks, _: (join(links.sums(walk, ranks)), None),
+    join(first),
+    length=9,
   )
   return ranks, first
 
 
 def _count(evidence, dtype):
   """Texts of other mentions, at least 1."""
-  groups = jnp.asarray(evidence.groups)
-  known = groups >= 0
-  same = (groups[:, None] == groups) & known[:, None] & known
-  share = jnp.where(known, 1 / jnp.maximum(same.sum(axis=1), 1), 0)
+  known = jnp.asarray(evidence.groups) >= 0
+  size = jnp.maximum(_same(evidence).sum(axis=1), 1)
+  share = jnp.where(known, 1 / size, 0)
   return jnp.maximum(share.sum() - 1, 1).astype(dtype)
 
 
 def _at_candidates(evidence, values):
-  """Values [m, u] of the nodes at each mention's candidates, [m, c]."""
+  """Values [u, m] of the nodes at each mention's candidates, [m, c]."""
   nodes = jnp.asarray(evidence.nodes)
-  taken = jnp.take_along_axis(values, jnp.maximum(nodes, 0), axis=1)
+  taken = values[jnp.maximum(nodes, 0), jnp.arange(len(nodes))[:, None]]
   return jnp.where(nodes >= 0, taken, 0)

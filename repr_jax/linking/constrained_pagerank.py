@@ -53,15 +53,15 @@ def best_pagerank(
   nodes = jnp.asarray(evidence.nodes)
   mask = nodes >= 0
   chances = jnp.where(mask, probabilities, 0)
-  links = candidate_graph.adjacency(evidence)
-  either = jnp.maximum(links, links.T)
-  walk = either / jnp.maximum(either.sum(axis=1, keepdims=True), 1)
-  start = jnp.eye(links.shape[0], dtype=links.dtype)
+  links = candidate_graph.links_of(evidence)
+  walk = links.walk()
+  start = jnp.eye(len(links.degrees), dtype=links.degrees.dtype)
 
   def step(ranks, _):
-    return restart * start + (1 - restart) * (ranks @ walk), None
+    walked = links.sums(walk, ranks)
+    return restart * start + (1 - restart) * walked, None
 
-  ranks = jax.lax.scan(step, start, length=_ROUNDS)[0]
+  ranks = jax.lax.scan(step, start, length=_ROUNDS)[0].T
 
   def best(own_nodes, own_chances):
     arriving = ranks[jnp.maximum(own_nodes, 0)] * own_chances[:, None]

@@ -1,7 +1,7 @@
 """Fitting of the two rankers of `rank_document` on packed documents; host."""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +19,7 @@ from repr_jax.linking.candidate_ranker import (
 )
 
 _BATCH = 256  # mentions
-_CELLS = 1 << 22  # entries of adjacency matrices in one call
+_CELLS = 1 << 22  # numbers of the widest arrays in one call
 _WIDTHS = (8, 24)  # candidates to pad to; longer lists: the largest number
 
 
@@ -143,13 +143,12 @@ def decide(
     np.zeros((count, top), np.float32),
     np.zeros((count, top, depth), np.float32),
   ]
+  rank = functools.partial(_rank, *rankers)
   for group in groups:
-    for low, part in blocks(group.evidence):
-      answer = _rank(rankers.first, rankers.second, part)
-      numbers = group.mentions[low : low + len(part.gold)]
-      there = numbers >= 0
-      for field, value in zip(made, answer):
-        field[numbers[there]] = np.asarray(value)[there]
+    there = group.mentions >= 0
+    answer = in_blocks(rank, group.evidence)
+    for field, value in zip(made, answer):
+      field[group.mentions[there]] = value[there]
   return Decision(*made)
 
 
@@ -168,24 +167,45 @@ def _one_pass(first: RankerParams, evidence: Evidence) -> jax.Array:
 
 def _graph(first: RankerParams, evidence: Evidence) -> np.ndarray:
   """Graph features by the probabilities of the first pass."""
-  return np.concatenate(
-    [np.asarray(_one_pass(first, part)) for _, part in blocks(evidence)]
-  )
+  return in_blocks(functools.partial(_one_pass, first), evidence)
 
 
-def blocks(evidence: Evidence) -> Iterator[tuple[int, Evidence]]:
-  """Parts of documents for calls of bounded memory.
+def in_blocks(
+  call: Callable[..., Any], evidence: Evidence, *more: np.ndarray
+) -> Any:
+  """Calls a function of many documents on parts of them, of bounded memory.
+
+  Parts are padded to powers of two, so that few programs are compiled.
 
   Args:
+    call: takes documents and further arrays; its results have documents in
+      the first axis.
     evidence: arrays of n documents.
+    *more: further arrays, [n, ...].
 
-  Yields:
-    The number of the first document of a part, and its arrays.
+  Returns:
+    The results for all documents, arrays of the host.
   """
-  nodes = evidence.degrees.shape[1]
-  size = max(1, _CELLS // nodes**2)
-  for low in range(0, len(evidence.gold), size):
-    yield low, Evidence(*(field[low : low + size] for field in evidence))
+  n, width, top, depth = evidence.features.shape
+  nodes, edges = evidence.degrees.shape[1], evidence.edges.shape[1]
+  graph = len(candidate_graph.NAMES)
+  cells = width * (nodes + 2 * edges + top * (depth + graph))
+  size = 1 << (max(_CELLS // cells, 1).bit_length() - 1)
+  parts = []
+  for low in range(0, n, size):
+    count = min(size, n - low)
+    room = (1 << (count - 1).bit_length()) - count
+    own = [
+      np.pad(
+        x[low : low + count], [(0, room)] + [(0, 0)] * (x.ndim - 1),
+        constant_values=-1 if x.dtype.kind == "i" else 0,
+      )
+      for x in map(np.asarray, (*evidence, *more))
+    ]  # fmt: skip
+    fields = len(evidence)
+    answer = call(Evidence(*own[:fields]), *own[fields:])
+    parts.append(jax.tree.map(np.asarray, answer))
+  return jax.tree.map(lambda *x: np.concatenate(x)[:n], *parts)
 
 
 def _mentions(evidence: Evidence, features: np.ndarray):

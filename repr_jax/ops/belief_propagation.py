@@ -92,8 +92,8 @@ def _messages_forward(iterations, unary, pairwise, damping, received):
 
   def step(messages, _):
     new, winners = _best(_heard(unary, messages), pairwise)
-    mixed = _mix(received, new, messages, damping)
-    return mixed, (messages, new, winners)
+    mixed, share, chances = _mix(received, new, messages, damping)
+    return mixed, (share, chances, winners)
 
   last, saved = jax.lax.scan(step, first, None, length=iterations)
   return last, (unary, damping, received, saved)
@@ -104,13 +104,17 @@ def _messages_backward(iterations, kept, slope):
 
   def step(slopes, saved):
     slope, to_unary, to_damping = slopes
-    messages, new, winners = saved
-    _, pull = jax.vjp(functools.partial(_mix, received), new, messages, damping)
-    to_new, to_messages, more = pull(slope)
+    share, chances, winners = saved
+    slope = jnp.where(received, slope, 0)
+    to_log = share * slope
+    to_old = slope - to_log
+    to_new = to_log - chances * to_log.sum(axis=0)
+    more = jnp.where(damping > 0, to_old.sum() / damping, 0)
+    more -= jnp.where(damping < 1, to_log.sum() / (1 - damping), 0)
     to_heard = _per_state(winners, to_new)
-    _, pull = jax.vjp(_heard, unary, messages)
+    _, pull = jax.vjp(_heard, unary, jnp.zeros_like(slope))
     own, earlier = pull(to_heard)
-    return (to_messages + earlier, to_unary + own, to_damping + more), to_new
+    return (to_old + earlier, to_unary + own, to_damping + more), to_new
 
   start = slope, jnp.zeros_like(unary), jnp.zeros_like(damping)
   (_, to_unary, to_damping), to_new = jax.lax.scan(
@@ -172,13 +176,26 @@ def _per_state(winners, slope):
 
 
 def _mix(received, new, old, damping):
-  """Normalized messages, averaged with those of the round before."""
-  new = _normalize(new, received) + jnp.log1p(-damping)
+  """Normalized messages, averaged with those of the round before.
+
+  Returns:
+    The mixed messages, the share of the new ones in them and the new ones'
+    probabilities: what their derivatives need, so that the backward pass
+    computes no logarithm or exponential. [c, m, m]
+  """
+  new = jnp.where(received, new, jnp.finfo(new.dtype).min)
+  new = new - new.max(axis=0)
+  shares = jnp.where(received, jnp.exp(new), 0)
+  total = shares.sum(axis=0)
+  total = jnp.where(total > 0, total, 1)
+  new = new - jnp.log(total) + jnp.log1p(-damping)
   old = old + jnp.log(damping)
   # logaddexp, which is twice as slow.
-  high = jax.lax.stop_gradient(jnp.maximum(old, new))
-  mixed = high + jnp.log(jnp.exp(old - high) + jnp.exp(new - high))
-  return jnp.where(received, mixed, 0)
+  gap = new - old
+  small = jnp.exp(-jnp.abs(gap))
+  mixed = jnp.maximum(old, new) + jnp.log(1 + small)
+  share = jnp.where(gap > 0, 1, small) / (1 + small)
+  return jnp.where(received, mixed, 0), share, shares / total
 
 
 def _normalize(scores, mask):

@@ -181,8 +181,14 @@ def test_local_and_global_models_are_rungs(laddered, tmp_path):
   with runlib.Run("ned", directory=tmp_path / "run", config={}) as run:
     made = ladder_fields.add_fields(run, config, answered)
   added = [x for x in made.answers if x not in answered.answers]
-  assert [x.partition(",")[0] for x in added] == [
-    "local attention", "global field", "global field",
+  vectors = "null vectors"
+  assert added == [
+    f"{name}, seed {seed}"
+    for name in (
+      f"local attention, {vectors}", f"global field, {vectors}",
+      f"global field, {vectors}, on kinds and PageRank",
+    )
+    for seed in (0, 1)
   ]  # fmt: skip
   for system in added:
     for name in ("testa", "testb"):
@@ -190,7 +196,7 @@ def test_local_and_global_models_are_rungs(laddered, tmp_path):
       assert answers.shape == answered.splits[name].gold.shape
       assert (answers >= 0).all()
   # A prior by links between candidates decides, whatever the vectors say.
-  assert _right(made, added[-1]) == 1
+  assert [_right(made, x) for x in added[-2:]] == [1, 1]
 
 
 def test_titles_in_plain_text_are_mentions(tmp_path):

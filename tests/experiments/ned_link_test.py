@@ -255,6 +255,17 @@ def test_given_mentions_may_overlap_or_lack_candidates(model, tmp_path, capsys):
   assert "1 mentions overlap" in said
 
 
+def test_a_mention_with_too_many_candidates_is_told(model, capsys):
+  many = entity_base.base_document(model.base, "d", "Bonn", [(0, 4, None)])
+  assert len(many.mentions[0].candidates) == 2
+  link_model.warn([many], 2)
+  assert not capsys.readouterr().err
+  link_model.warn([many, many._replace(mentions=())], 1)
+  said = capsys.readouterr().err
+  assert "1 mentions have more than 1 candidates" in said
+  assert "1 documents have no mention" in said
+
+
 def test_a_line_of_100_000_characters_is_linked(model, tmp_path):
   text = "x " * 50_000 + "so Bonn lies on the Rhine"
   records = _records(model, tmp_path, text)

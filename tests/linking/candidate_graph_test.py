@@ -77,6 +77,31 @@ def test_pagerank_solves_its_linear_equations(seed):
     np.testing.assert_allclose(got[i][there], ranks[row[there]], atol=2e-4)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_directed_links_count_once_each(seed):
+  evidence, probabilities = _evidence(seed)
+  edges = evidence.edges[:6]
+  # Repeats, both directions, a loop, padding and a candidate that is unknown.
+  more = [edges[0], edges[1][::-1], [3, 3], [-1, 2], [2, -1], [8, 1], [1, 8]]
+  given = evidence._replace(edges=np.concatenate([edges, more]))
+  pairs = {(a, b) for a, b in [*edges, more[1]] if min(a, b) >= 0}
+  table = linking.graph_features(given, probabilities)
+  places = [
+    candidate_graph.NAMES.index(f"coherence by links {x}")
+    for x in ("in either direction", "to others", "from others")
+  ] + [candidate_graph.NAMES.index("log neighbors")]
+  for i, row in enumerate(evidence.nodes):
+    mass = _mass(evidence, probabilities, i)
+    for a, node in enumerate(row):
+      to = {y for x, y in pairs if x == node}
+      of = {x for x, y in pairs if y == node}
+      expected = [sum(mass[x] for x in own) / 2 for own in (to | of, to, of)]
+      expected.append(np.log1p(len(to | of)))
+      if node < 0:
+        expected = [0] * 4
+      np.testing.assert_allclose(table[i, a, places], expected, atol=1e-6)
+
+
 def test_messages_add_up_to_the_coherence():
   evidence, probabilities = _evidence(5)
   parts = linking.messages(evidence, probabilities)

@@ -12,6 +12,7 @@ from repr_jax.data.documents.candidate_files import (
   Mention,
 )
 from repr_jax.errors import InputError
+from repr_jax.linking import fit_ranker
 
 
 def _documents(count, seed):
@@ -62,6 +63,24 @@ def test_mentions_without_candidates_have_no_answer(rankers):
   assert (decision.best[2::3] == -1).all()
   assert not decision.probabilities[2::3].any()
   np.testing.assert_allclose(decision.probabilities[1::3].sum(1), 1, rtol=1e-5)
+
+
+def test_blocks_have_few_sizes_and_hold_all_documents(monkeypatch):
+  (group,) = _documents(7, 4)
+  own = group.evidence
+  cells = 4 * (8 + 2 * own.edges.shape[1] + 3 * (2 + 16))
+  monkeypatch.setattr(fit_ranker, "_CELLS", 5 * cells)
+  sizes = []
+
+  def call(part, more):
+    sizes.append(len(part.gold))
+    assert (part.nodes[np.asarray(more) == 0] == -1).all()
+    return {"nodes": part.nodes, "more": more + 1}
+
+  made = fit_ranker.in_blocks(call, own, np.arange(1.0, 8))
+  assert sizes == [4, 4]
+  np.testing.assert_array_equal(made["nodes"], own.nodes)
+  np.testing.assert_array_equal(made["more"], np.arange(2.0, 9))
 
 
 def test_the_decision_is_that_of_the_door(rankers):

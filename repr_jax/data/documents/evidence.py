@@ -10,6 +10,7 @@ from repr_jax.data.documents.candidate_files import Document
 from repr_jax.data.documents.candidates import normalize
 from repr_jax.errors import InputError
 
+TOP = 50  # candidates of a mention
 # Mentions and distinct candidates that documents are padded to.
 SHAPES = ((16, 128), (32, 256), (64, 512), (128, 1024), (128, 2048))
 
@@ -55,7 +56,7 @@ def pack_evidence(
   documents: Sequence[Document],
   features: Sequence[Sequence[np.ndarray]],
   shapes: Sequence[tuple[int, int]] = SHAPES,
-  top: int = 50,
+  top: int = TOP,
 ) -> list[EvidenceGroup]:
   """Pads documents to the smallest of a few shapes that holds them.
 
@@ -86,7 +87,9 @@ def pack_evidence(
   groups = []
   for shape in sorted(rows):
     mentions, arrays = zip(*rows[shape])
-    most = max(len(one.edges) for one in arrays)
+    # Powers of two, so that few programs are compiled.
+    most = max(16, *(len(one.edges) for one in arrays))
+    most = 1 << (most - 1).bit_length()
     padded = [
       one._replace(
         edges=np.pad(

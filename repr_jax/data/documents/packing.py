@@ -52,7 +52,7 @@ def pack(
   *,
   top: int = 30,
   context: int = 100,
-  widths: Sequence[int] = (8, 16, 32, 64),
+  widths: Sequence[int] = (8, 16, 24, 32, 40, 48, 56, 64),
 ) -> list[Group]:
   """Pads documents to the smallest of a few widths that holds them.
 

@@ -46,7 +46,8 @@ def test_arrays_of_a_document():
   one = evidence.Evidence(*(field[0] for field in group.evidence))
   assert one.nodes.tolist() == [[0, 1, -1], [2, -1, -1], [0, 1, -1], [-1] * 3]
   # A link to an entity that is no candidate, or to itself, is no edge.
-  assert one.edges.tolist() == [[0, 2], [2, 1]]
+  assert one.edges[:2].tolist() == [[0, 2], [2, 1]]
+  assert one.edges[2:].tolist() == [[-1, -1]] * 14
   assert one.groups.tolist() == [0, 1, 0, -1]
   assert one.shapes[0, 0] == 0
   assert one.shapes[0, 1] == one.shapes[1, 0] > 0
@@ -59,6 +60,22 @@ def test_documents_of_one_shape_are_stacked():
   small, large = _pack([_document("a"), _document("b", 4), _document("c")])
   assert small.mentions.tolist() == [[0, 1], [7, 8]]
   assert large.mentions.tolist() == [[3, 4, 6, -1]]
+
+
+def test_links_are_padded_to_powers_of_two():
+  for linked in (0, 5, 6):
+    listed = [
+      Mention(i, i + 1, f"x{i}", None, (
+        Candidate(i, f"t{i}", 0, 0, tuple(range(linked))),
+      ))
+      for i in range(linked or 1)
+    ]  # fmt: skip
+    document = Document("d", "x" * 9, tuple(listed))
+    (group,) = _pack([document], shapes=((8, 8),))
+    links = linked * max(linked - 1, 0)
+    edges = group.evidence.edges[0]
+    assert len(edges) == (16 if links <= 16 else 32)
+    assert (edges >= 0).all(axis=1).sum() == links
 
 
 def test_a_document_with_many_mentions_is_cut():
