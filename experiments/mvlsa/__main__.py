@@ -100,9 +100,11 @@ def _tabulate_tests(run: runlib.Run, study: evaluate.Study) -> None:
     label = f"{test.system} over {test.over}"
     run.row(f"{label}, {test.name}", "p (Williams)", test.p_value)
     shown = f"{test.gain:+.1f}, r {test.correlation:.2f}, p {test.p_value:.2g}"
+    if test.p_value >= 0.05 and test.needed < 1e6:
+      shown += f", {test.pairs:,} of {test.needed:,.0f} pairs"
     by_set.setdefault(label, {})[test.name] = shown
   names = list(dict.fromkeys(test.name for test in study.tests))
-  columns = [tables.Column("Gain, r_s, p (Williams)")]
+  columns = [tables.Column("Gain, r_s, p (Williams); pairs had of needed")]
   columns += [tables.Column(name, align="right") for name in names]
   rows = [
     [label, *(cells.get(name, "-") for name in names)]

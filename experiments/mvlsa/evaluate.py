@@ -36,6 +36,9 @@ class Paired(NamedTuple):
     gain: correlation of the first less that of the other, times 100.
     correlation: Spearman's, between the systems (r_s of the thesis' table).
     p_value: one-tailed, that the first is no better.
+    pairs: of the set that both scored.
+    needed: pairs with which a gain of this size has p < .05 in 80 % of sets;
+      infinite without a gain.
   """
 
   name: str
@@ -44,6 +47,8 @@ class Paired(NamedTuple):
   gain: float
   correlation: float
   p_value: float
+  pairs: int
+  needed: float
 
 
 class Study(NamedTuple):
@@ -320,5 +325,8 @@ def paired(
     between = similarity.system_correlation(one, two)
     _, p = significance.williams_test(theirs, ours, between, int(both.sum()))
     gain = 100 * (ours - theirs)
-    tests.append(Paired(name, system, over, gain, between, p))
+    needed = significance.williams_pairs(theirs, ours, between)
+    tests.append(
+      Paired(name, system, over, gain, between, p, int(both.sum()), needed)
+    )
   return tests

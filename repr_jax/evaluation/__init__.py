@@ -10,7 +10,8 @@
 `held_out_ranks`, `first_places`, `pair_agreement` |
 | entities | `evaluate_linking`, `evaluate_relatedness` |
 | significance | `paired_bootstrap`, `paired_permutation`, `williams_test`, \
-`mrds_accuracy`, `mrds_correlation`, `beta_inferiority`, `spearman_interval` |
+`williams_pairs`, `mrds_accuracy`, `mrds_correlation`, `beta_inferiority`, \
+`spearman_interval` |
 | tables | `compare`, `grid` |
 """
 
@@ -54,6 +55,7 @@ from repr_jax.evaluation.significance import (
   paired_bootstrap,
   paired_permutation,
   spearman_interval,
+  williams_pairs,
   williams_test,
 )
 from repr_jax.evaluation.similarity import (
@@ -109,5 +111,6 @@ __all__ = [
   "spearman",
   "spearman_interval",
   "system_correlation",
+  "williams_pairs",
   "williams_test",
 ]

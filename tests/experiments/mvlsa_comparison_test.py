@@ -170,6 +170,43 @@ def test_lexicons_are_added_plainly(world, config, monkeypatch):
   np.testing.assert_allclose(fit.vectors, moved, atol=1e-5)
 
 
+def test_vectors_and_lexicons_are_compared_without_text(world, config):
+  (world / "syn.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))
+  (world / "ant.txt").write_text("cat car\n")
+  rng, paths = np.random.default_rng(1), []
+  for name in ("one", "two"):
+    rows = [
+      f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(i, 1, 3))}\n"
+      for i, topic in enumerate(_TOPICS) for word in topic
+    ]  # fmt: skip
+    paths.append(str(world / f"{name}.txt"))
+    (world / f"{name}.txt").write_text("".join(rows))
+  change = {
+    "study": "comparison",
+    "text": (),
+    "vectors": tuple(paths),
+    "synonyms": (str(world / "syn.txt"),),
+    "antonyms": (str(world / "ant.txt"),),
+  }
+  config = dataclasses.replace(config, **change)
+  sets = evaluate.load_sets(str(world / "sets"))
+  problem = train.prepare(config, sets)
+  study = studies.run("comparison", problem)
+  assert not {"LSA", "text views", "all fused", "best baseline"} & set(
+    study.systems
+  )
+  tests = {(test.system, test.over): test for test in study.tests}
+  for over in ("all views", "best view", "vectors_one"):
+    test = tests["all views counter-fitted", over]
+    assert test.pairs == study.systems[over]["TOPIC"].scored
+    sizes = (x["TOPIC"].value / 100 for x in (
+      study.systems[over], study.systems["all views counter-fitted"]
+    ))  # fmt: skip
+    needed = significance.williams_pairs(*sizes, test.correlation)
+    assert test.needed == pytest.approx(needed)
+  assert {c["system"] for c in studies.cells(study, problem)} >= {"all views"}
+
+
 def test_the_sets_are_listed_with_their_mrds(world, tmp_path, capsys):
   sets = evaluate.load_sets(str(world / "sets"))
   with runlib.Run("mvlsa", directory=tmp_path, config={}) as run:

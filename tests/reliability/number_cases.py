@@ -450,6 +450,10 @@ def _significance(rows: int) -> dict[str, Case]:
       lambda **r: evaluation.williams_test(**r, n=30),
       {"r_at": 0.5, "r_bt": 0.6, "r_ab": 0.7},
     ),
+    "evaluation.williams_pairs": Case(
+      lambda **r: evaluation.williams_pairs(**r),
+      {"r_at": 0.5, "r_bt": 0.6, "r_ab": 0.7},
+    ),
     "evaluation.mrds_correlation": Case(
       lambda p0, r: evaluation.mrds_correlation(30, p0, r),
       {"p0": 0.05, "r": 0.9},
