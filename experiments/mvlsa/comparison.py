@@ -78,10 +78,11 @@ def run(problem: Problem) -> Study:
     )
     if gain.system in results and gain.over in results
   ]
-  tests = []
-  for system, over in _tested(results):
-    tests += evaluate.paired(results, problem.sets, system, over)
-  return Study("comparison", results, gains, (), *kept, notes, tests)
+  tests, pooled = [], []
+  for pair in _tested(results):
+    tests += evaluate.paired(results, problem.sets, *pair)
+    pooled += evaluate.pooled(results, problem.sets, *pair)
+  return Study("comparison", results, gains, (), *kept, notes, tests, pooled)
 
 
 def _baselines(

@@ -2,7 +2,7 @@
 
 import pathlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from repr_jax import ops
 from repr_jax.data import testsets
 from repr_jax.errors import InputError
 from repr_jax.evaluation import analogy, significance, similarity, tables
+from repr_jax.evaluation.pooled import ScoredSet, pooled_gain
 
 Results = Mapping[str, similarity.Result]
 TestSet = testsets.SimilaritySet | testsets.AnalogySet | testsets.ChoiceSet
@@ -51,6 +52,21 @@ class Paired(NamedTuple):
   needed: float
 
 
+class Pooled(NamedTuple):
+  """The mean gain of one system over another on all similarity sets.
+
+  Attributes:
+    system: the first system.
+    over: the other.
+    gain: mean of correlations times 100, with its interval and two-sided p by
+      a bootstrap over pairs of words (`evaluation.pooled_gain`).
+  """
+
+  system: str
+  over: str
+  gain: significance.Difference
+
+
 class Study(NamedTuple):
   """The systems of a table.
 
@@ -63,6 +79,7 @@ class Study(NamedTuple):
     shares: explained share by view of that system.
     notes: remarks for the reader.
     tests: paired tests of two systems on a set.
+    pooled: paired tests of two systems on all similarity sets.
   """
 
   name: str
@@ -73,6 +90,7 @@ class Study(NamedTuple):
   shares: Mapping[str, float] | None = None
   notes: Sequence[str] = ()
   tests: Sequence[Paired] = ()
+  pooled: Sequence[Pooled] = ()
 
 
 def load_sets(
@@ -308,16 +326,8 @@ def paired(
     over: name of the other.
   """
   tests = []
-  for test_set in sets:
-    name = test_set.name
-    if not isinstance(test_set, testsets.SimilaritySet):
-      continue
-    if name not in systems[system] or name not in systems[over]:
-      continue
-    one, two = systems[system][name], systems[over][name]
+  for test_set, one, two in _common(systems, sets, system, over):
     both = ~(np.isnan(one.scores) | np.isnan(two.scores))
-    if both.sum() <= 3:
-      continue
     truth = np.asarray(test_set.scores)[both]
     ours, theirs = (
       similarity.spearman(x.scores[both], truth) for x in (one, two)
@@ -327,6 +337,59 @@ def paired(
     gain = 100 * (ours - theirs)
     needed = significance.williams_pairs(theirs, ours, between)
     tests.append(
-      Paired(name, system, over, gain, between, p, int(both.sum()), needed)
+      Paired(
+        test_set.name, system, over, gain, between, p, int(both.sum()), needed
+      )
     )
   return tests
+
+
+def pooled(
+  systems: Mapping[str, Results],
+  sets: Sequence[TestSet],
+  system: str,
+  over: str,
+) -> list[Pooled]:
+  """The mean gain over all similarity sets; none for fewer than two sets.
+
+  Args:
+    systems: results of each system by set.
+    sets: the test sets; sets of accuracies are left out.
+    system: name of the first.
+    over: name of the other.
+  """
+  scored = []
+  for test_set, one, two in _common(systems, sets, system, over):
+    both = ~(np.isnan(one.scores) | np.isnan(two.scores))
+    items = [tuple(sorted(p)) for p, b in zip(test_set.pairs, both) if b]
+    arrays = np.asarray(test_set.scores), two.scores, one.scores
+    scored.append(ScoredSet(items, *(x[both] for x in arrays)))
+  if len(scored) < 2:
+    return []
+  gain = pooled_gain(scored, np.random.default_rng(0))
+  value, lower, upper = (100 * x for x in gain[:3])
+  return [
+    Pooled(
+      system, over, significance.Difference(value, lower, upper, gain.p_value)
+    )
+  ]
+
+
+def _common(
+  systems: Mapping[str, Results],
+  sets: Sequence[TestSet],
+  system: str,
+  over: str,
+) -> Iterator[
+  tuple[testsets.SimilaritySet, similarity.Result, similarity.Result]
+]:
+  """Similarity sets of which both systems scored more than three pairs."""
+  for test_set in sets:
+    name = test_set.name
+    if not isinstance(test_set, testsets.SimilaritySet):
+      continue
+    if name not in systems[system] or name not in systems[over]:
+      continue
+    one, two = systems[system][name], systems[over][name]
+    if (~(np.isnan(one.scores) | np.isnan(two.scores))).sum() > 3:
+      yield test_set, one, two

@@ -11,7 +11,7 @@
 | entities | `evaluate_linking`, `evaluate_relatedness` |
 | significance | `paired_bootstrap`, `paired_permutation`, `williams_test`, \
 `williams_pairs`, `mrds_accuracy`, `mrds_correlation`, `beta_inferiority`, \
-`spearman_interval` |
+`spearman_interval`, `pooled_gain` |
 | tables | `compare`, `grid` |
 """
 
@@ -33,6 +33,7 @@ from repr_jax.evaluation.judgments import (
   rank_summary,
 )
 from repr_jax.evaluation.linking import accuracy_by, evaluate_linking
+from repr_jax.evaluation.pooled import ScoredSet, pooled_gain
 from repr_jax.evaluation.relatedness import evaluate_relatedness
 from repr_jax.evaluation.retrieval import (
   average_precision,
@@ -75,6 +76,7 @@ __all__ = [
   "GoldQuery",
   "Result",
   "Row",
+  "ScoredSet",
   "accuracy_by",
   "average_precision",
   "beta_inferiority",
@@ -101,6 +103,7 @@ __all__ = [
   "pair_agreement",
   "paired_bootstrap",
   "paired_permutation",
+  "pooled_gain",
   "precision",
   "r_precision",
   "rank_documents",

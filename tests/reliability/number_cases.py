@@ -443,6 +443,12 @@ def _significance(rows: int) -> dict[str, Case]:
       lambda a, b: evaluation.paired_permutation(a, b, rng, samples=20).value,
       {"a": x, "b": y},
     ),
+    "evaluation.pooled_gain": Case(
+      lambda **arrays: evaluation.pooled_gain(
+        [evaluation.ScoredSet(range(len(x)), **arrays)], rng, samples=20
+      ),
+      {"truth": x, "a": x, "b": y},
+    ),
     "evaluation.spearman_interval": Case(
       lambda value: evaluation.spearman_interval(value, 30), {"value": 0.5}
     ),
