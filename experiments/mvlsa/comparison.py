@@ -62,6 +62,9 @@ def run(problem: Problem) -> Study:
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
     if label == "all views":
       results |= _with_lexicons(problem, label, vectors)
+      if config.synonyms:
+        steps = config.lexicon_steps
+        vectors = lexicon_fit.fitted(vectors, problem.lexicons, steps)
       names = train.weighted(made, config)
       kept = vectors, train.shares(fitted, names)
       if config.view_weights != "given":

@@ -211,6 +211,12 @@ def test_vectors_and_lexicons_are_compared_without_text(
     needed = significance.williams_pairs(*sizes, test.correlation)
     assert test.needed == pytest.approx(needed)
   assert {c["system"] for c in studies.cells(study, problem)} >= {"all views"}
+  # The vectors that are kept are those that a fit writes.
+  kept, fitted = (problem.score(v)["TOPIC"].value for v in (
+    study.vectors, studies.fit(problem).vectors
+  ))  # fmt: skip
+  assert kept == study.systems["all views counter-fitted"]["TOPIC"].value
+  assert kept == pytest.approx(fitted, abs=0.1)
   pair = ("all views", "vectors_one")
   (pooled,) = [p for p in study.pooled if (p.system, p.over) == pair]
   gains = [t.gain for t in study.tests if (t.system, t.over) == pair]
