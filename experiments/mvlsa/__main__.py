@@ -26,6 +26,7 @@ from typing import Any
 from experiments.mvlsa import (
   data,
   evaluate,
+  paired_table,
   plots,
   price,
   query,
@@ -90,27 +91,7 @@ def tabulate(
   print(tables.to_text(columns, rows, marked=marked))
   print(_LEGEND)
   if study.tests:
-    _tabulate_tests(run, study)
-
-
-def _tabulate_tests(run: runlib.Run, study: evaluate.Study) -> None:
-  """Writes and prints gain, r_s and p of each pair of systems by set."""
-  by_set: dict[str, dict[str, str]] = {}
-  for test in study.tests:
-    label = f"{test.system} over {test.over}"
-    run.row(f"{label}, {test.name}", "p (Williams)", test.p_value)
-    shown = f"{test.gain:+.1f}, r {test.correlation:.2f}, p {test.p_value:.2g}"
-    by_set.setdefault(label, {})[test.name] = shown
-  names = list(dict.fromkeys(test.name for test in study.tests))
-  columns = [tables.Column("Gain, r_s, p (Williams)")]
-  columns += [tables.Column(name, align="right") for name in names]
-  rows = [
-    [label, *(cells.get(name, "-") for name in names)]
-    for label, cells in by_set.items()
-  ]
-  with files.atomic_write(run.directory / "tests.md") as out:
-    out.write(tables.to_markdown(columns, rows) + "\n")
-  print(tables.to_text(columns, rows))
+    paired_table.run(run, study)
 
 
 def _sets(config: Config) -> list[evaluate.TestSet]:

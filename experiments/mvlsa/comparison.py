@@ -17,6 +17,7 @@ from experiments.mvlsa.config import Config
 from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Factors, Problem
 from repr_jax import multiview
+from repr_jax.data.views.collection import View
 from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
 from repr_jax.multiview import gcca
@@ -25,45 +26,35 @@ _TEXT = ("text", "window", "document")
 
 
 def run(problem: Problem) -> Study:
-  """Baselines, their fusion, text views, all views, and all of it fused.
+  """All views against baselines of the text, single views and lexicons.
 
   Args:
-    problem: views and test sets.
+    problem: views and test sets. Without text there are no baselines.
 
   Returns:
-    The study, with Williams' test of all views against each other system.
+    The study, with Williams' tests of all views against each other system.
   """
   config = problem.config
-  tried: dict[str, tuple[Results, np.ndarray]] = {}
-  for name, vectors in baselines.systems(problem):
-    tried[name] = (problem.score(vectors), vectors)
-    problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
-  results: dict[str, Results] = {}
-  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
-  fused, notes = [], []
-  for system in ("LSA", "PPMI-SVD", "skip-gram"):
-    names = [name for name in tried if name.startswith(system)]
-    best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
-    notes.append(f"{system} at its best of {len(names)} on {judged}: {best}.")
-    results[system] = tried[best][0]
-    fused.append(baselines.as_view(system, tried[best][1]))
+  results, fused, notes = _baselines(problem)
+  singles = list(results)
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
+  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
   notes.append(f"The best single view on {judged}: {view}.")
   if train.SPELLING in own:
     alone = _alone(own[train.SPELLING], config)
     results["spelling alone"] = problem.score(alone)
   results |= _given_vectors(problem, own, view)
   notes += problem.lexicons.notes
-  others = train.factors(problem, views=fused)
+  others = train.factors(problem, views=fused) if fused else {}
   text = {n: f for n, f in own.items() if data.group(n) in _TEXT}
   contexts = {n: f for n, f in own.items() if n != train.SPELLING}
   for label, made in {
-    "baselines fused": others,
-    "text views": text,
+    **({"baselines fused": others} if others else {}),
+    **({"text views": text} if text else {}),
     **({"without spelling": contexts} if train.SPELLING in own else {}),
     "all views": own,
-    "all fused": {**own, **others},
+    **({"all fused": {**own, **others}} if others else {}),
   }.items():
     fitted = train.fit(made, config, problem.labels)
     vectors = train.vectors(fitted, config)
@@ -71,40 +62,83 @@ def run(problem: Problem) -> Study:
     problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
     if label == "all views":
       results |= _with_lexicons(problem, label, vectors)
+      if config.synonyms:
+        steps = config.lexicon_steps
+        vectors = lexicon_fit.fitted(vectors, problem.lexicons, steps)
       names = train.weighted(made, config)
       kept = vectors, train.shares(fitted, names)
       if config.view_weights != "given":
         notes.append(weights.remark(names, fitted.view_weights))
-  strongest = _best_of(results, ("LSA", "PPMI-SVD", "skip-gram"))
-  results = {**results, "best baseline": strongest}
+  if singles:
+    results["best baseline"] = _best_of(results, singles)
   gains = [
-    tables.Gain("views gain", "all views", "text views"),
-    tables.Gain("gain over best baseline", "all views", "best baseline"),
-    tables.Gain("gain over best view", "all views", "best view"),
-    tables.Gain("fusion gain", "all fused", "all views"),
+    gain
+    for gain in (
+      tables.Gain("views gain", "all views", "text views"),
+      tables.Gain("gain over best baseline", "all views", "best baseline"),
+      tables.Gain("gain over best view", "all views", "best view"),
+      tables.Gain("fusion gain", "all fused", "all views"),
+    )
+    if gain.system in results and gain.over in results
   ]
-  tests = []
-  for system, over in _tested(results):
-    tests += evaluate.paired(results, problem.sets, system, over)
-  return Study("comparison", results, gains, (), *kept, notes, tests)
+  tests, pooled = [], []
+  for pair in _tested(results):
+    tests += evaluate.paired(results, problem.sets, *pair)
+    pooled += evaluate.pooled(results, problem.sets, *pair)
+  return Study("comparison", results, gains, (), *kept, notes, tests, pooled)
+
+
+def _baselines(
+  problem: Problem,
+) -> tuple[dict[str, Results], list[View], list[str]]:
+  """LSA, PPMI-SVD and skip-gram at their best settings, if there is text.
+
+  Returns:
+    Their results, their vectors as views, and a remark on each setting.
+  """
+  tried: dict[str, tuple[Results, np.ndarray]] = {}
+  for name, vectors in baselines.systems(problem) if problem.data.text else ():
+    tried[name] = (problem.score(vectors), vectors)
+    problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
+  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
+  results, views, notes = {}, [], []
+  for system in ("LSA", "PPMI-SVD", "skip-gram") if tried else ():
+    names = [name for name in tried if name.startswith(system)]
+    best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
+    notes.append(f"{system} at its best of {len(names)} on {judged}: {best}.")
+    results[system] = tried[best][0]
+    views.append(baselines.as_view(system, tried[best][1]))
+  return results, views, notes
 
 
 def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
-  """The pairs of systems that are tested."""
+  """The pairs of systems that are tested.
+
+  With lexicons all views are tested against other systems with them, and
+  against those that have none.
+  """
   left_out = ("all views", "all fused", "best baseline", "text views")
-  pairs = [
-    ("all views", name)
+  plain = [
+    name
     for name in results
     if name not in left_out and not name.endswith("fitted")
   ]
+  pairs = [("all views", name) for name in plain]
+  for how in ("retrofitted", "counter-fitted"):
+    fitted = f"all views {how}"
+    if fitted in results:
+      pairs += [(fitted, name) for name in ("all views", *plain)]
+      pairs += [
+        (fitted, name)
+        for name in results
+        if name.endswith(f" {how}") and name != fitted
+      ]
   pairs += [
-    (f"all views {how}", f"{name} {how}")
-    for how in ("retrofitted", "counter-fitted")
-    for name in results
-    if f"{name} {how}" in results and name != "all views"
+    ("text views", name)
+    for name in ("best view", "skip-gram")
+    if {"text views", name} <= set(results)
   ]
-  pairs += [("text views", name) for name in ("best view", "skip-gram")]
-  return [*pairs, ("all fused", "all views")]
+  return pairs + [("all fused", "all views")] * ("all fused" in results)
 
 
 def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:

@@ -2,7 +2,7 @@
 
 import pathlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from repr_jax import ops
 from repr_jax.data import testsets
 from repr_jax.errors import InputError
 from repr_jax.evaluation import analogy, significance, similarity, tables
+from repr_jax.evaluation.pooled import ScoredSet, pooled_gain
 from repr_jax.ops import mesh as meshes
 
 Results = Mapping[str, similarity.Result]
@@ -37,6 +38,9 @@ class Paired(NamedTuple):
     gain: correlation of the first less that of the other, times 100.
     correlation: Spearman's, between the systems (r_s of the thesis' table).
     p_value: one-tailed, that the first is no better.
+    pairs: of the set that both scored.
+    needed: pairs with which a gain of this size has p < .05 in 80 % of sets;
+      infinite without a gain.
   """
 
   name: str
@@ -45,6 +49,23 @@ class Paired(NamedTuple):
   gain: float
   correlation: float
   p_value: float
+  pairs: int
+  needed: float
+
+
+class Pooled(NamedTuple):
+  """The mean gain of one system over another on all similarity sets.
+
+  Attributes:
+    system: the first system.
+    over: the other.
+    gain: mean of correlations times 100, with its interval and two-sided p by
+      a bootstrap over pairs of words (`evaluation.pooled_gain`).
+  """
+
+  system: str
+  over: str
+  gain: significance.Difference
 
 
 class Study(NamedTuple):
@@ -59,6 +80,7 @@ class Study(NamedTuple):
     shares: explained share by view of that system.
     notes: remarks for the reader.
     tests: paired tests of two systems on a set.
+    pooled: paired tests of two systems on all similarity sets.
   """
 
   name: str
@@ -69,6 +91,7 @@ class Study(NamedTuple):
   shares: Mapping[str, float] | None = None
   notes: Sequence[str] = ()
   tests: Sequence[Paired] = ()
+  pooled: Sequence[Pooled] = ()
 
 
 def load_sets(
@@ -306,16 +329,8 @@ def paired(
     over: name of the other.
   """
   tests = []
-  for test_set in sets:
-    name = test_set.name
-    if not isinstance(test_set, testsets.SimilaritySet):
-      continue
-    if name not in systems[system] or name not in systems[over]:
-      continue
-    one, two = systems[system][name], systems[over][name]
+  for test_set, one, two in _common(systems, sets, system, over):
     both = ~(np.isnan(one.scores) | np.isnan(two.scores))
-    if both.sum() <= 3:
-      continue
     truth = np.asarray(test_set.scores)[both]
     ours, theirs = (
       similarity.spearman(x.scores[both], truth) for x in (one, two)
@@ -323,5 +338,61 @@ def paired(
     between = similarity.system_correlation(one, two)
     _, p = significance.williams_test(theirs, ours, between, int(both.sum()))
     gain = 100 * (ours - theirs)
-    tests.append(Paired(name, system, over, gain, between, p))
+    needed = significance.williams_pairs(theirs, ours, between)
+    tests.append(
+      Paired(
+        test_set.name, system, over, gain, between, p, int(both.sum()), needed
+      )
+    )
   return tests
+
+
+def pooled(
+  systems: Mapping[str, Results],
+  sets: Sequence[TestSet],
+  system: str,
+  over: str,
+) -> list[Pooled]:
+  """The mean gain over all similarity sets; none for fewer than two sets.
+
+  Args:
+    systems: results of each system by set.
+    sets: the test sets; sets of accuracies are left out.
+    system: name of the first.
+    over: name of the other.
+  """
+  scored = []
+  for test_set, one, two in _common(systems, sets, system, over):
+    both = ~(np.isnan(one.scores) | np.isnan(two.scores))
+    items = [tuple(sorted(p)) for p, b in zip(test_set.pairs, both) if b]
+    arrays = np.asarray(test_set.scores), two.scores, one.scores
+    scored.append(ScoredSet(items, *(x[both] for x in arrays)))
+  if len(scored) < 2:
+    return []
+  gain = pooled_gain(scored, np.random.default_rng(0))
+  value, lower, upper = (100 * x for x in gain[:3])
+  return [
+    Pooled(
+      system, over, significance.Difference(value, lower, upper, gain.p_value)
+    )
+  ]
+
+
+def _common(
+  systems: Mapping[str, Results],
+  sets: Sequence[TestSet],
+  system: str,
+  over: str,
+) -> Iterator[
+  tuple[testsets.SimilaritySet, similarity.Result, similarity.Result]
+]:
+  """Similarity sets of which both systems scored more than three pairs."""
+  for test_set in sets:
+    name = test_set.name
+    if not isinstance(test_set, testsets.SimilaritySet):
+      continue
+    if name not in systems[system] or name not in systems[over]:
+      continue
+    one, two = systems[system][name], systems[over][name]
+    if (~(np.isnan(one.scores) | np.isnan(two.scores))).sum() > 3:
+      yield test_set, one, two

@@ -10,7 +10,8 @@
 `held_out_ranks`, `first_places`, `pair_agreement` |
 | entities | `evaluate_linking`, `evaluate_relatedness` |
 | significance | `paired_bootstrap`, `paired_permutation`, `williams_test`, \
-`mrds_accuracy`, `mrds_correlation`, `beta_inferiority`, `spearman_interval` |
+`williams_pairs`, `mrds_accuracy`, `mrds_correlation`, `beta_inferiority`, \
+`spearman_interval`, `pooled_gain` |
 | tables | `compare`, `grid` |
 """
 
@@ -32,6 +33,7 @@ from repr_jax.evaluation.judgments import (
   rank_summary,
 )
 from repr_jax.evaluation.linking import accuracy_by, evaluate_linking
+from repr_jax.evaluation.pooled import ScoredSet, pooled_gain
 from repr_jax.evaluation.relatedness import evaluate_relatedness
 from repr_jax.evaluation.retrieval import (
   average_precision,
@@ -54,6 +56,7 @@ from repr_jax.evaluation.significance import (
   paired_bootstrap,
   paired_permutation,
   spearman_interval,
+  williams_pairs,
   williams_test,
 )
 from repr_jax.evaluation.similarity import (
@@ -73,6 +76,7 @@ __all__ = [
   "GoldQuery",
   "Result",
   "Row",
+  "ScoredSet",
   "accuracy_by",
   "average_precision",
   "beta_inferiority",
@@ -99,6 +103,7 @@ __all__ = [
   "pair_agreement",
   "paired_bootstrap",
   "paired_permutation",
+  "pooled_gain",
   "precision",
   "r_precision",
   "rank_documents",
@@ -109,5 +114,6 @@ __all__ = [
   "spearman",
   "spearman_interval",
   "system_correlation",
+  "williams_pairs",
   "williams_test",
 ]

@@ -10,6 +10,7 @@ Correlations and accuracies are fractions here; tables show them times 100.
 
 import functools
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,48 @@ def williams_test(
     raise ValueError(f"the test needs more than 3 items, not {n}")
   t = _williams_t(np.float64(r_at), np.float64(r_bt), np.float64(r_ab), n)
   return float(t), float(special.stdtr(n - lost, -t))
+
+
+def williams_pairs(
+  r_at: float,
+  r_bt: float,
+  r_ab: float,
+  *,
+  p0: float = 0.05,
+  power: float = 0.8,
+) -> float:
+  """Items that a test set needs so that Williams' test sees a gain.
+
+  The smallest n with t(n) >= z_(1 - p0) + z_power, where t is that of these
+  correlations and z are quantiles of the normal distribution.
+
+  Args:
+    r_at: correlation of system a with the truth.
+    r_bt: correlation of system b with the truth.
+    r_ab: correlation between the systems.
+    p0: threshold of the one-tailed p.
+    power: chance of p < p0 on another set of n items.
+
+  Returns:
+    n, at least 4; infinite if b is no better than a, or if more than a
+    billion are needed; NaN if no three variables can have these correlations.
+  """
+  if not (0 < p0 < power < 1):
+    raise ValueError(f"needs 0 < p0 < power < 1: {p0}, {power}")
+  wanted = special.ndtri(1 - p0) + special.ndtri(power)
+
+  def t(n: int) -> float:
+    return float(_williams_t(np.float64(r_at), np.float64(r_bt), r_ab, n))
+
+  low, high = 3, 10**9
+  if math.isnan(t(high)):
+    return math.nan
+  if t(high) < wanted:
+    return math.inf
+  while high - low > 1:
+    middle = (low + high) // 2
+    low, high = (low, middle) if t(middle) >= wanted else (middle, high)
+  return float(high)
 
 
 def _williams_t(r_at: Any, r_bt: Any, r_ab: float, n: int) -> Any:

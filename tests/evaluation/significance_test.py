@@ -142,9 +142,32 @@ def test_williams_holds_its_level():
   assert 0.03 < rejected / 2000 < 0.07
 
 
+def test_a_set_of_the_needed_size_sees_the_gain():
+  n = significance.williams_pairs(0.5, 0.6, 0.7)
+  rng = np.random.default_rng(2)
+  covariance = np.array([[1, 0.7, 0.5], [0.7, 1, 0.6], [0.5, 0.6, 1]])
+  draws = rng.multivariate_normal(np.zeros(3), covariance, (2000, int(n)))
+  seen = 0
+  for sample in draws:
+    r = np.corrcoef(sample.T)
+    p = significance.williams_test(r[0, 2], r[1, 2], r[0, 1], int(n))[1]
+    seen += p < 0.05
+  assert 0.77 < seen / 2000 < 0.83
+
+
+def test_needed_sizes_grow_as_gains_shrink():
+  pairs = significance.williams_pairs
+  sizes = [pairs(0.5, 0.5 + gain, 0.9) for gain in (0.1, 0.05, 0.02)]
+  assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+  assert pairs(0.5, 0.55, 0.9, power=0.95) > sizes[1]
+  assert pairs(0.5, 0.55, 0.9, p0=0.01) > sizes[1]
+  assert pairs(0.5, 0.5, 0.9) == math.inf == pairs(0.6, 0.5, 0.9)
+
+
 def test_impossible_correlations_are_nan():
   t, p = significance.williams_test(0.0, 0.99, 0.99, 100)
   assert math.isnan(t) and math.isnan(p)
+  assert math.isnan(significance.williams_pairs(0.0, 0.99, 0.99))
 
 
 def test_permutation_exact_and_sampled():
@@ -199,6 +222,7 @@ def test_no_difference_is_not_significant():
     lambda: significance.mrds_accuracy(9, theta="best"),
     lambda: significance.beta_inferiority(5, 11, 10),
     lambda: significance.williams_test(0.1, 0.2, 0.3, 3),
+    lambda: significance.williams_pairs(0.1, 0.2, 0.3, p0=0.9),
     lambda: significance.paired_bootstrap(
       np.ones(3), np.ones(4), np.random.default_rng(0)
     ),

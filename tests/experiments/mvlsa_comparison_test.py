@@ -11,6 +11,7 @@ from experiments.mvlsa import (
   comparison,
   data,
   evaluate,
+  paired_table,
   set_table,
   studies,
   train,
@@ -170,6 +171,67 @@ def test_lexicons_are_added_plainly(world, config, monkeypatch):
     iterations=3,
   )  # fmt: skip
   np.testing.assert_allclose(fit.vectors, moved, atol=1e-5)
+
+
+def test_vectors_and_lexicons_are_compared_without_text(
+  world, config, tmp_path
+):
+  (world / "syn.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))
+  (world / "ant.txt").write_text("cat car\n")
+  rng, paths = np.random.default_rng(1), []
+  for name in ("one", "two"):
+    rows = [
+      f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(i, 1, 3))}\n"
+      for i, topic in enumerate(_TOPICS) for word in topic
+    ]  # fmt: skip
+    paths.append(str(world / f"{name}.txt"))
+    (world / f"{name}.txt").write_text("".join(rows))
+  change = {
+    "study": "comparison",
+    "text": (),
+    "vectors": tuple(paths),
+    "synonyms": (str(world / "syn.txt"),),
+    "antonyms": (str(world / "ant.txt"),),
+  }
+  config = dataclasses.replace(config, **change)
+  (whole,) = evaluate.load_sets(str(world / "sets"))
+  half = dataclasses.replace(
+    whole, name="HALF", pairs=whole.pairs[::2], scores=whole.scores[::2]
+  )
+  problem = train.prepare(config, [whole, half])
+  study = studies.run("comparison", problem)
+  assert not {"LSA", "text views", "all fused", "best baseline"} & set(
+    study.systems
+  )
+  tests = {(t.system, t.over): t for t in study.tests if t.name == "TOPIC"}
+  for over in ("all views", "best view", "vectors_one"):
+    test = tests["all views counter-fitted", over]
+    assert test.pairs == study.systems[over]["TOPIC"].scored
+    sizes = (x["TOPIC"].value / 100 for x in (
+      study.systems[over], study.systems["all views counter-fitted"]
+    ))  # fmt: skip
+    needed = significance.williams_pairs(*sizes, test.correlation)
+    assert test.needed == pytest.approx(needed)
+  assert {c["system"] for c in studies.cells(study, problem)} >= {"all views"}
+  # The vectors that are kept are those that a fit writes.
+  kept, fitted = (problem.score(v)["TOPIC"].value for v in (
+    study.vectors, studies.fit(problem).vectors
+  ))  # fmt: skip
+  assert kept == study.systems["all views counter-fitted"]["TOPIC"].value
+  assert kept == pytest.approx(fitted, abs=0.1)
+  pair = ("all views", "vectors_one")
+  (pooled,) = [p for p in study.pooled if (p.system, p.over) == pair]
+  gains = [t.gain for t in study.tests if (t.system, t.over) == pair]
+  assert pooled.gain.value == pytest.approx(np.mean(gains))
+  with runlib.Run("mvlsa", directory=tmp_path, config={}) as run:
+    paired_table.run(run, study)
+  header, _, *rows = (tmp_path / "tests.md").read_text().splitlines()
+  assert header.rstrip(" |").endswith("mean [95 % interval]")
+  (row,) = [x for x in rows if x.startswith("| all views over vectors_one |")]
+  assert f"{pooled.gain.value:+.1f} [{pooled.gain.lower:.1f}, " in row
+  unsure = [t for t in study.tests if t.p_value >= 0.05 and t.needed < 1e6]
+  text = (tmp_path / "tests.md").read_text()
+  assert all(f"{t.pairs:,} of {t.needed:,.0f} pairs" in text for t in unsure)
 
 
 def test_the_sets_are_listed_with_their_mrds(world, tmp_path, capsys):

@@ -443,11 +443,21 @@ def _significance(rows: int) -> dict[str, Case]:
       lambda a, b: evaluation.paired_permutation(a, b, rng, samples=20).value,
       {"a": x, "b": y},
     ),
+    "evaluation.pooled_gain": Case(
+      lambda **arrays: evaluation.pooled_gain(
+        [evaluation.ScoredSet(range(len(x)), **arrays)], rng, samples=20
+      ),
+      {"truth": x, "a": x, "b": y},
+    ),
     "evaluation.spearman_interval": Case(
       lambda value: evaluation.spearman_interval(value, 30), {"value": 0.5}
     ),
     "evaluation.williams_test": Case(
       lambda **r: evaluation.williams_test(**r, n=30),
+      {"r_at": 0.5, "r_bt": 0.6, "r_ab": 0.7},
+    ),
+    "evaluation.williams_pairs": Case(
+      lambda **r: evaluation.williams_pairs(**r),
       {"r_at": 0.5, "r_bt": 0.6, "r_ab": 0.7},
     ),
     "evaluation.mrds_correlation": Case(
