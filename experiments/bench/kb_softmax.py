@@ -81,7 +81,15 @@ def _prepared(facts: Facts) -> tuple[Any, Any, Any]:
 
 def _train_pykeen(facts: Facts) -> float:
   """The same by PyKEEN's loop with all entities as targets."""
-  loop, factory = harness.kept("softmax", lambda: _prepared_pykeen(facts))
+  import torch
+  from pykeen.training import LCWATrainingLoop
+
+  factory, model = harness.kept("softmax", lambda: _prepared_pykeen(facts))
+  # A loop that has trained its epoch would not train again.
+  optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+  loop = LCWATrainingLoop(
+    model=model, triples_factory=factory, optimizer=optimizer
+  )
   losses = loop.train(
     triples_factory=factory,
     num_epochs=1,
@@ -98,7 +106,6 @@ def _prepared_pykeen(facts: Facts) -> tuple[Any, Any]:
   import torch
   from pykeen.losses import CrossEntropyLoss
   from pykeen.models import ComplEx
-  from pykeen.training import LCWATrainingLoop
   from pykeen.triples import CoreTriplesFactory
 
   factory = CoreTriplesFactory(
@@ -114,8 +121,4 @@ def _prepared_pykeen(facts: Facts) -> tuple[Any, Any]:
     regularizer=None,
     random_seed=0,
   )
-  optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
-  loop = LCWATrainingLoop(
-    model=model, triples_factory=factory, optimizer=optimizer
-  )
-  return loop, factory
+  return factory, model
