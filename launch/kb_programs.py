@@ -70,7 +70,7 @@ def elkb(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
       jax.eval_shape(optimizer.init, params),
     )
     start = candidate_training.CandidateState(
-      params, memory, shape(()), shape(()), shape(())
+      params, memory, *(shape(()) for _ in range(4))
     )
     train = functools.partial(
       candidate_training.train.lower,

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.bench import harness, kb_ranking
+from experiments.bench import harness, kb_ranking, kb_softmax
 from repr_jax.data.rules import Rule
 from repr_jax.kb import (
   negatives,
@@ -152,7 +152,7 @@ def cases(size: str) -> list[harness.Case]:
       (10, "inverses"),
     )
   ]
-  return training + kb_ranking.cases(size)
+  return [*training, kb_softmax.case(size), *kb_ranking.cases(size)]
 
 
 _CACHE: dict[tuple[str, str], tuple] = {}

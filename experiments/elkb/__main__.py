@@ -66,7 +66,15 @@ from repr_jax.kb import scores
 from repr_jax.ops import mesh as meshes
 
 # Flags in which runs of one program may differ; see `run_vmapped`.
-VMAP_OVER = ("seed", "learning_rate", "penalty", "scale")
+VMAP_OVER = (
+  "seed",
+  "learning_rate",
+  "penalty",
+  "dropout",
+  "relation_dropout",
+  "relation_weight",
+  "scale",
+)
 
 _VOLATILE = (
   "ask", "top", "json", "block", "mesh", "combine_with", "types", "discover",

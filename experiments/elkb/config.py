@@ -197,6 +197,13 @@ class Config:
     maximum=0.9,
     only=_CANDIDATES,
   )
+  relation_weight: float = config.flag(
+    0.0,
+    "Weight of the loss of each fact's relation among all relations, beside "
+    "that of its entities.",
+    minimum=0,
+    only=_FULL_SOFTMAX,
+  )
   num_negatives: int = config.flag(
     200, "Unknown facts for each fact in an epoch.", minimum=1, only=_SGD
   )

@@ -121,6 +121,10 @@ def prepare(
       f"--batch_size={config.batch_size} is larger than the {count} {kind}: "
       f"give --batch_size={max(1, min(count // 5, 100))}, say"
     )
+  if config.relation_weight and not config.group_answers:
+    raise errors.InputError(
+      "--relation_weight is for questions: give --group_answers=16, say"
+    )
   params = scores.init_params(
     config.score_model,
     jax.random.key(config.seed),
@@ -148,6 +152,21 @@ def prepare(
 
 def _place(tree: Any, mesh: Mesh) -> Any:
   return jax.tree.map(lambda x: meshes.place(x, mesh), tree)
+
+
+def extras(config: Config) -> dict[str, bool]:
+  """Parts of the softmax that only some runs have, as its config names them.
+
+  Args:
+    config: how to train.
+
+  Returns:
+    Whether the run has each.
+  """
+  return {
+    "dropout": max(config.dropout, config.relation_dropout) > 0,
+    "predict_relations": config.relation_weight > 0,
+  }
 
 
 def make_optimizer(
@@ -418,8 +437,8 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     config.regularizer,
     config.batch_size,
     config.num_candidates,
-    max(config.dropout, config.relation_dropout) > 0,
     mesh=mesh,
+    **extras(config),
   )
   optimizer = make_optimizer(config.optimizer, config.learning_rate)
 
@@ -439,6 +458,7 @@ def _candidate_softmax(config, compiled, params, sizes, mesh):
     config.penalty,
     config.dropout,
     config.relation_dropout,
+    config.relation_weight,
   )
   return (
     state,

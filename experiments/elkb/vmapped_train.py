@@ -36,7 +36,10 @@ def train(
   Returns:
     The best tables of each run that did not fail, by the run's index.
   """
-  trees = {i: (x.training.inputs, x.training.state) for i, x in members.items()}
+  trees = {
+    i: (x.training.inputs, x.training.state, kb_train.extras(x.training.config))
+    for i, x in members.items()
+  }
   best: dict[int, scores.Params] = {}
   for places in vmapped_training.alike(trees):
     learners = {}

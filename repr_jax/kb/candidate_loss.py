@@ -50,6 +50,9 @@ class CandidateConfig:
     num_candidates: entities drawn for each batch of a pass; 0 for all.
     dropout: whether passes drop numbers of the questions, at the rates that
       the state has; takes models whose score is a product.
+    predict_relations: whether the loss of questions also has that of each
+      fact's relation among all relations, at the weight that the state has;
+      takes models whose score is a product.
     dtype: of the tables.
     mesh: devices that share each batch or, where each fact meets all
       entities, the entities; all axes together. Tables are cut by entity
@@ -65,6 +68,7 @@ class CandidateConfig:
   batch_size: int = 1000
   num_candidates: int = 0
   dropout: bool = False
+  predict_relations: bool = False
   dtype: Any = jnp.float32
   mesh: Mesh | None = None
 
@@ -85,6 +89,7 @@ class CandidateConfig:
     for name, asked in (
       ("dropout", self.dropout),
       ("dura", self.regularizer == "dura"),
+      ("predict_relations", self.predict_relations),
     ):
       if asked and by_distance:
         raise InputError(

@@ -39,6 +39,8 @@ class CandidateState(NamedTuple):
     dropout: share of the numbers of a question's entity and of its query
       vector that a step drops, scalar; read where the step has a key.
     relation_dropout: the same of a question's relation, scalar.
+    relation_weight: weight of the loss of relations, scalar; read where the
+      config has `predict_relations`.
   """
 
   params: scores.Params
@@ -46,6 +48,7 @@ class CandidateState(NamedTuple):
   penalty: jax.Array
   dropout: jax.Array
   relation_dropout: jax.Array
+  relation_weight: jax.Array
 
 
 def init(
@@ -57,6 +60,7 @@ def init(
   scale: jax.Array | float = 0.01,
   dropout: jax.Array | float = 0.0,
   relation_dropout: jax.Array | float = 0.0,
+  relation_weight: jax.Array | float = 1.0,
 ) -> CandidateState:
   """A random start that meets the rules.
 
@@ -69,13 +73,20 @@ def init(
     scale: standard deviation of the numbers before projection, scalar.
     dropout: share of numbers that a step drops, scalar.
     relation_dropout: the same of relations, scalar.
+    relation_weight: weight of the loss of relations, scalar.
 
   Returns:
     The state.
   """
   params = rule_start.start_params(config, constraints, key, scale)
   return from_params(
-    config, optimizer, params, penalty, dropout, relation_dropout
+    config,
+    optimizer,
+    params,
+    penalty,
+    dropout,
+    relation_dropout,
+    relation_weight,
   )
 
 
@@ -86,6 +97,7 @@ def from_params(
   penalty: jax.Array | float = 0.01,
   dropout: jax.Array | float = 0.0,
   relation_dropout: jax.Array | float = 0.0,
+  relation_weight: jax.Array | float = 1.0,
 ) -> CandidateState:
   """The state before the first step, for tables that meet the rules.
 
@@ -96,12 +108,14 @@ def from_params(
     penalty: weight of the penalty, scalar.
     dropout: share of numbers that a step drops, scalar.
     relation_dropout: the same of relations, scalar.
+    relation_weight: weight of the loss of relations, scalar.
 
   Returns:
     The state.
   """
   scalars = (
-    jnp.asarray(x, config.dtype) for x in (penalty, dropout, relation_dropout)
+    jnp.asarray(x, config.dtype)
+    for x in (penalty, dropout, relation_dropout, relation_weight)
   )
   return CandidateState(params, optimizer.init(params), *scalars)
 
@@ -142,9 +156,9 @@ def candidate_softmax(
     known: known facts, which BPR leaves out as candidates.
 
   Returns:
-    `init(key, penalty=0.01, scale=0.01, dropout=0.0, relation_dropout=0.0) ->
-    CandidateState` and `update(state, batch, key=None) -> (state, mean loss)`,
-    both jitted; the key draws what dropout drops.
+    `init(key, penalty=0.01, scale=0.01, dropout=0.0, relation_dropout=0.0,
+    relation_weight=1.0) -> CandidateState` and `update(state, batch, key=None)
+    -> (state, mean loss)`, both jitted; the key draws what dropout drops.
   """
   rule_start.check_model(config.model, constraints)
   if config.loss == "bpr" and known is None:
@@ -188,8 +202,14 @@ def update(
     if config.loss != "softmax":
       raise InputError(f"questions take loss softmax, not {config.loss}")
     loss, slope = jax.value_and_grad(
-      lambda p: query_loss(config, p, batch, state.penalty, noise)
+      lambda p: query_loss(
+        config, p, batch, state.penalty, noise, state.relation_weight
+      )
     )(state.params)
+  elif config.predict_relations:
+    raise InputError(
+      "predict_relations takes questions: group the facts by group_queries"
+    )
   elif batch.candidates is not None:
     return _step_rows(
       config, optimizer, constraints, known, state, batch, noise

@@ -216,7 +216,7 @@ def update(
   before = params = state.params
   # Every device has all ids, and gives the rows that it has.
   every = meshes.constrain(pairs.entities, config.mesh)
-  rows = jax.lax.optimization_barrier(params.entities[every])
+  rows = tuple(jax.lax.optimization_barrier(params.entities[every]))
   objective = functools.partial(_loss, config, pairs)
   once = config.gradients == "once"
   loss, slopes = jax.value_and_grad(
@@ -235,12 +235,15 @@ def update(
     slope = jax.grad(objective, argnums=1)(
       params.relations[pairs.relations], rows
     )
-  keep = pairs.valid[None, :, None]
-  change = -state.learning_rate * (slope + 2 * state.penalty * rows * keep)
+  keep = 2 * state.penalty * pairs.valid[:, None]
+  changes = jax.lax.optimization_barrier(
+    [-state.learning_rate * (x + keep * y) for x, y in zip(slope, rows)]
+  )
   # Every device makes all changes: rows of a batch move, not whole tables.
-  change = meshes.constrain(jax.lax.optimization_barrier(change), config.mesh)
-  ids = every.reshape(-1)
-  entities = params.entities.at[ids].add(change.reshape(ids.size, -1))
+  changes = meshes.constrain(changes, config.mesh)
+  entities, ids = params.entities, every.reshape(-1)
+  for places, change in zip(every, changes, strict=True):  # fits in caches
+    entities = entities.at[places].add(change)
   if constraints is not None and constraints.region is not None:
     touched = rule_projection.project_rows(constraints, entities[ids])
     entities = entities.at[ids].set(touched)

@@ -9,8 +9,12 @@ FB15k-237 has 544,230 pairs of a fact and a side, but 149,689 questions. The
 loss is that of `candidate_loss` with all entities as candidates, at the cost of
 one row of scores per question. Its gradient reads the matrix of exp(score) once
 for the entities and once for the queries, and writes no other matrix.
+
+With `predict_relations`, the loss of a fact also has that of its relation among
+all relations (Chen et al. 2021), a reciprocal model's inverses among them.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -104,6 +108,7 @@ def query_loss(
   batch: QueryBatch,
   penalty: jax.Array | float,
   noise: Noise | None = None,
+  relation_weight: jax.Array | float = 1.0,
 ) -> jax.Array:
   """Mean loss of a batch over its answers, with the penalty.
 
@@ -113,6 +118,8 @@ def query_loss(
     batch: questions [Q] and answers [Q, A].
     penalty: its weight, scalar.
     noise: dropout of the questions; None for none.
+    relation_weight: weight of the loss of relations, scalar; read where the
+      config has `predict_relations`.
 
   Returns:
     Scalar.
@@ -127,6 +134,9 @@ def query_loss(
   truth = _values(config.model, query, answers)
   counts = valid.sum(axis=1)
   total = counts @ _log_sum(config.model, query, table) - (truth * valid).sum()
+  if config.predict_relations:
+    lost = _relation_loss(config.model, params.relations, batch, given, answers)
+    total += relation_weight * (lost * valid).sum()
   of_answers = (row_penalty(config, answers).sum(axis=2) * valid).sum()
   if config.regularizer == "dura":
     # A fact's mean is over two questions, its penalty a sum over both.
@@ -135,6 +145,33 @@ def query_loss(
     cost = counts @ (row_penalty(config, given).sum(axis=1) + links)
     cost += of_answers
   return (total + penalty * cost) / jnp.maximum(counts.sum(), 1)
+
+
+@chosen_products
+def _relation_loss(model, table, batch, given, answers):
+  """Cross-entropy of each fact's relation among all, [Q, A].
+
+  The score is affine in the relation, so that its slope gives the scores of all
+  relations by one product; what it adds to all of them cancels.
+  """
+  side = (batch.sides == 0)[:, None, None]
+  given = jnp.broadcast_to(given[:, None], answers.shape)
+  if model.base is None:
+    ids = batch.relations
+    heads = jnp.where(side, answers, given)
+    tails = jnp.where(side, given, answers)
+  else:
+    # A relation's second row asks for heads, as the inverse relation.
+    model, table = model.base, table.reshape(2 * table.shape[0], -1)
+    ids = 2 * batch.relations + (batch.sides == 0)
+    heads, tails = given, answers
+  zero = jnp.zeros(table.shape[1], table.dtype)
+  slope = jax.grad(functools.partial(scores.score, model))
+  slopes = jax.vmap(jax.vmap(functools.partial(slope, zero)))(heads, tails)
+  logits = slopes @ table.T
+  return jax.nn.logsumexp(logits, axis=2) - jnp.take_along_axis(
+    logits, ids[:, None, None], axis=2
+  ).squeeze(2)
 
 
 @chosen_products

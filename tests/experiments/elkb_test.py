@@ -193,6 +193,10 @@ def test_pairs_trainer_under_rules(tmp_path, order):
     ({"combine_with": "/nowhere"}, "no finished run"),
     ({"batch_size": 10_000}, "larger than .* give --batch_size="),
     ({"dim": 7}, "complex takes an even dim"),
+    (
+      {"num_candidates": 0, "relation_weight": 1.0},
+      "give --group_answers=16",
+    ),
     ({"model": "Z"}, "unknown score model 'Z'; there are A, R"),
     ({"model": "nowhere:X"}, "--model: cannot import 'nowhere:X'"),
     ({"model": "json:JSONDecoder"}, "not a ScoreModel"),
@@ -287,6 +291,7 @@ def test_numbers_that_cannot_be_are_refused(name, value):
     (["--trainer=candidate_softmax", "--order=stay"], "--order is not read"),
     (["--model=complex", "--region=ball"], "--region=ball is for --model=B"),
     (["--optimizer=adam"], "is not read with --trainer=projected_sgd"),
+    (["--relation_weight=1"], "--relation_weight is not read with"),
     (["--json"], "--json is not read without --ask"),
     (["--columns=t,h,r"], "--columns is not read without --train"),
     (["--train=x", "--below=y"], "--below is not read with --train=x"),

@@ -1,5 +1,7 @@
 """Full softmax by questions against the loss of single facts."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -110,3 +112,53 @@ def test_passes_learn_and_refuse_other_losses():
     candidate_training.train_pass(
       large, optimizer, None, None, groups, state, jax.random.key(0)
     )
+
+
+@pytest.mark.parametrize(
+  "model", ["complex", reciprocal("complex"), "R", "A", "B", "blocks"]
+)
+def test_relations_are_predicted_among_all(model):
+  config = CandidateConfig(7, 3, model, 4, predict_relations=True)
+  plain = dataclasses.replace(config, predict_relations=False)
+  facts = _facts()
+  facts[::3, 1] = 2
+  params = kb.init_params(config.model, jax.random.key(1), 7, 3, 4, 0.7)
+  batch = query_loss.group_queries(facts, 3)
+  both = query_loss.query_loss(config, params, batch, 0.3, None, 2.0)
+  ours = both - query_loss.query_loss(plain, params, batch, 0.3)
+
+  # Fact by fact: a reciprocal model has inverses among its relations.
+  base = config.model.base or config.model
+  rows, losses = params.relations, []
+  if config.model.base is not None:
+    rows = jnp.concatenate(jnp.split(rows, 2, axis=1))
+  score = jax.vmap(lambda r, h, t: kb.score(base, r, h, t), (0, None, None))
+  for head, relation, tail in facts:
+    head, tail = params.entities[head], params.entities[tail]
+    for turned in (False, True):
+      ends, right = (head, tail), relation
+      if turned and config.model.base is not None:
+        ends, right = (tail, head), relation + 3
+      logits = score(rows, *ends)
+      losses.append(jax.nn.logsumexp(logits) - logits[right])
+  np.testing.assert_allclose(ours, 2 * np.mean(losses), rtol=1e-4)
+
+
+def test_the_weight_of_relations_is_part_of_the_state():
+  facts = _facts()
+  config = CandidateConfig(
+    7, 2, "complex", 4, batch_size=8, predict_relations=True
+  )
+  optimizer = optax.sgd(0.1)
+  init, update = kb.candidate_softmax(config, optimizer)
+  batch = query_loss.group_queries(facts, 4)
+  losses = [
+    update(init(jax.random.key(0), scale=1.0, relation_weight=x), batch)[1]
+    for x in (0.0, 0.5, 1.0)
+  ]
+  np.testing.assert_allclose(losses[2] - losses[1], losses[1] - losses[0], 1e-4)
+  assert losses[1] - losses[0] > 0.1
+  with pytest.raises(InputError, match="group_queries"):
+    update(init(jax.random.key(0)), CandidateBatch(facts))
+  with pytest.raises(InputError, match="distance"):
+    CandidateConfig(7, 2, "T", 4, predict_relations=True)

@@ -108,6 +108,15 @@ def test_the_thesis_trainer_in_one_program(tmp_path, facts):
   _assert_same(tmp_path / "all" / "1", tmp_path / "alone")
 
 
+def test_runs_with_and_without_parts_of_the_loss(tmp_path, facts):
+  common = {**facts, **_MANY, "num_candidates": 0, "group_answers": 4}
+  changes = [{}, {"relation_weight": 2.0}, {"dropout": 0.3}]
+  assert _run_group(tmp_path / "all", common, changes) == [None] * 3
+  for i, change in enumerate(changes):
+    _alone(tmp_path / f"alone{i}", {**common, **change})
+    _assert_same(tmp_path / "all" / str(i), tmp_path / f"alone{i}")
+
+
 def test_runs_at_different_checkpoints_go_on_together(
   tmp_path, facts, alone, monkeypatch
 ):

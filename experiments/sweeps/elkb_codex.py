@@ -1,0 +1,26 @@
+"""Penalty, dropout and weight of relations for CoDEx-S, on validation facts.
+
+python -m launch.sweep --sweep=experiments/sweeps/elkb_codex.py
+python -m launch.collect runs/sweeps/elkb_codex --figures="validation"
+
+Validation facts stand in the place of test facts, so that no test fact is read.
+One program trains all runs that have the same parts of the loss.
+"""
+
+import os
+
+EXPERIMENT = "experiments.elkb"
+PRESET = "elkb_codex"
+
+_FOLDER = os.environ.get("REPR_JAX_DATA", "../shared/data") + "/codex_s"
+
+
+def sweep(add):
+  """Adds the grid: 12 runs."""
+  add.grid(
+    penalty=(0.0015, 0.003, 0.01),
+    dropout=(0.0, 0.05),
+    relation_weight=(0.0, 0.25),
+    test=f"{_FOLDER}/valid.txt",
+    test_negatives=f"{_FOLDER}/valid_negatives.txt",
+  )
