@@ -114,16 +114,18 @@ def define(kind: type, skip: Sequence[str] = ()) -> None:
   """
   types_of = typing.get_type_hints(kind)
   fields = {field.name: field for field in dataclasses.fields(kind)}
-  common = _common(fields)
+  common, absent = _common(fields), _absent(fields)
   for field in fields.values():
     told = field.metadata.get(_KEY)
     if told is None or field.name in skip:
       continue
-    text = told.help + _only_text(told.only, fields, common)
+    text = told.help + _only_text(told.only, fields, common, absent)
     if field.name in common:
       text += _common_text(field.name, common[field.name])
-    else:
-      text += _free_text(told.only, fields, common)
+    elif field.name in absent:
+      text += _absent_text(field.name, absent[field.name])
+    elif field.name not in absent.values():
+      text += _free_text(told.only, fields, common, absent)
     base, repeated = _base(types_of[field.name])
     default: Any = field.default
     if repeated:
@@ -288,11 +290,13 @@ def _only_text(
   only: Mapping[str, Any],
   fields: Mapping[str, Any],
   common: Mapping[str, tuple[str, ...]] | None = None,
+  absent: Mapping[str, str] | None = None,
 ) -> str:
   """For `--help`: the modes that read a flag, as "Only with".
 
   If the default mode reads it and at most half of the modes do not, these
-  are named instead, as "Not with"; those in `common` are left out.
+  are named instead, as "Not with". So is the default mode, if three or more
+  other modes read the flag. What `common` and `absent` say is left out.
   """
   parts, without = [], []
   for other, allowed in only.items():
@@ -303,12 +307,15 @@ def _only_text(
       parts.append(f"{allowed.words} in --{other}")
       continue
     if allowed is None:
-      parts.append(f"no --{other}")
+      if (absent or {}).get(other, other) in only:
+        parts.append(f"no --{other}")
       continue
     left = _left(other, allowed, fields)
     options = allowed if isinstance(allowed, tuple) else (allowed,)
     if left and left == (common or {}).get(other):
       continue
+    if not left and len(options) > 2:
+      left = _left_default(other, options, fields)
     if 0 < len(left) <= len(options):
       without.append(f"--{other}={' or '.join(left)}")
     else:
@@ -330,6 +337,15 @@ def _left(
   return tuple(x for x in choices if x not in options)
 
 
+def _left_default(
+  other: str, options: Sequence[Any], fields: Mapping[str, Any]
+) -> tuple[str, ...]:
+  """The default mode, if it is the only one that does not read a flag."""
+  choices = fields[other].metadata[_KEY].choices
+  left = tuple(x for x in choices if x not in options)
+  return left if left == (fields[other].default,) else ()
+
+
 def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
   """Modes by their flag that more than half of all flags are not read in."""
   told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
@@ -342,16 +358,43 @@ def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
   return {x: left for (x, left), n in counts.items() if 2 * n > len(told)}
 
 
+def _absent(fields: Mapping[str, Any]) -> dict[str, str]:
+  """Flags without which alone over a third of all flags are read.
+
+  Each comes with the flag that the conditions of the other flags name most.
+  """
+  told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
+  counts = collections.Counter(
+    x for only in told for x, allowed in only.items() if allowed is None
+  )
+  named = {
+    x: collections.Counter(y for only in told if x not in only for y in only)
+    for x, n in counts.items()
+    if 3 * n > len(told)
+  }
+  return {x: ys.most_common(1)[0][0] for x, ys in named.items() if ys}
+
+
+def _absent_text(name: str, mode: str) -> str:
+  return (
+    f" Flags whose help names neither --{mode} nor --{name} are not read with "
+    f"--{name}; --preset, --seed and --workdir are."
+  )
+
+
 def _free_text(
   only: Mapping[str, Any],
   fields: Mapping[str, Any],
   common: Mapping[str, tuple[str, ...]],
+  absent: Mapping[str, str],
 ) -> str:
-  """For `--help`: that a flag is read in all of the modes of `common`."""
+  """For `--help`: that a flag is read in all modes of `common` and `absent`."""
   if any(x in common and not _left(x, only[x], fields) for x in only):
     return ""  # a flag of another mode
   free = [f"--{x}" for x in common if x not in only]
-  return f" With any {' and '.join(free)}." if free else ""
+  text = f" With any {' and '.join(free)}." if free else ""
+  also = [f"--{x}" for x, mode in absent.items() if not {x, mode} & set(only)]
+  return text + (f" Also with {' and '.join(also)}." if also else "")
 
 
 def _common_text(name: str, left: Sequence[str]) -> str:

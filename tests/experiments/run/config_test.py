@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import killing
 import pytest
 from absl import flags
 
@@ -133,6 +134,42 @@ def test_the_help_names_a_mode_once_that_most_flags_are_not_read_in():
   assert {told[f"most_{x}"] for x in "abcd"} == {"One."}
   assert told["asked"] == "Asked. Only with --mode=ask."
   assert told["always"] == "Always. With any --mode."
+
+
+def test_the_help_names_a_flag_once_without_which_many_flags_are_read():
+  def own(**other):
+    return config.flag(1, "Own.", only={"model": None, **other})
+
+  @dataclasses.dataclass(frozen=True)
+  class Program:
+    mode: str = config.flag("fit", "Mode.", choices=("fit", "ask", "b", "c"))
+    model: str | None = config.flag(None, "Model.", only={"mode": "ask"})
+    own_a: int = own()
+    own_b: int = own(scale="log")
+    own_c: int = own(mode="ask")
+    own_d: int = own()
+    asked: int = config.flag(1, "Asked.", only={"mode": ("ask", "b", "c")})
+    scale: str = config.flag("log", "Scale.", choices=("log", "one"))
+
+  config.define(Program)
+  told = {name: flags.FLAGS[name].help for name in Program.__annotations__}
+  for name in told:
+    delattr(flags.FLAGS, name)
+  words = "Flags whose help names neither --mode nor --model are not read with"
+  assert f" {words} --model; --preset," in told["model"]
+  assert told["own_a"] == told["own_d"] == "Own."
+  assert told["own_b"] == "Own. Not with --scale=one."
+  assert told["own_c"] == "Own. Only with no --model and --mode=ask."
+  assert told["asked"] == "Asked. Not with --mode=fit."
+  assert told["scale"] == "<log|one>: Scale. Also with --model."
+
+
+def test_the_help_of_nvse_tells_once_what_a_trained_model_does_not_read():
+  help_of = killing.call("experiments.nvse", "--help").stdout
+  text = " ".join(help_of.split())
+  assert text.count("no --model") == 1  # --lsa_plain, which names --mode
+  assert "names neither --mode nor --model" in text
+  assert "to rank by. " in text and text.count("Also with --model.") == 5
 
 
 def test_values_by_name_are_converted_and_checked():
