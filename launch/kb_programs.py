@@ -27,7 +27,7 @@ def elkb(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
     shape: makes shapes.
 
   Yields:
-    The programs. A program of training makes one step, over one batch.
+    The programs. A training program takes one step on one batch.
   """
   e, r, d, b = (size[x] for x in ("entities", "relations", "dim", "batch_size"))
   mesh = shape.mesh

@@ -125,7 +125,7 @@ def programs(
 
   Returns:
     The programs. Raises `InputError` for sizes that the experiment does not
-    have, and for a mesh that does not fit the devices.
+    have, or for a mesh that does not fit the devices.
   """
   chosen = EXPERIMENTS[experiment]
   given = {name: value for name, value in sizes.items() if value is not None}

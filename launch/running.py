@@ -27,7 +27,7 @@ class Failure(NamedTuple):
 
 
 class Sweep:
-  """A sweep at work: its jobs in an executor.
+  """A running sweep: its jobs in an executor.
 
   Attributes:
     failures: runs that have failed.

@@ -49,8 +49,8 @@ def find(name: str) -> Topology:
     name: such as v5e:2x2, h100x8 or cpu:8.
 
   Returns:
-    The devices. Raises `InputError` for an unknown name, and where the compiler
-    is not installed; the message says what to install.
+    The devices. Raises `InputError` for an unknown name, or if the compiler is
+    not installed; the message says what to install.
   """
   tpu = re.fullmatch(r"v5e:(\d+)x(\d+)", name)
   gpu = re.fullmatch(r"h100x(\d+)", name)

@@ -1,4 +1,4 @@
-"""Cases of the tests that try many, in the everyday and the long tier.
+"""Splits the cases of large tests between the everyday and the long tier.
 
 `python -m pytest` runs the everyday tier, `python -m pytest -m long` the long
 one: tests marked `long`, and those marked `counted` with larger counts. An

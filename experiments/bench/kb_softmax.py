@@ -1,9 +1,10 @@
-"""ComplEx by full softmax, ours and PyKEEN, at FB15k-237's shape.
+"""ComplEx by full softmax at FB15k-237's shape: our code and PyKEEN.
 
-`experiments.bench.kb` shows this case in its suite. Both train on the same
-questions (an entity and a relation or its inverse), 256 in a step, each against
-all 14,541 entities, with Adagrad and 128 complex numbers per entity. Ours also
-has the N3 penalty. A call at full size is a tenth of an epoch.
+This case belongs to the suite `experiments.bench.kb`. Both packages train on
+the same questions (an entity with a relation or its inverse), 256 in a step.
+Each question is scored against all 14,541 entities, which have 128 complex
+numbers each. The optimizer is Adagrad. Our code also has the N3 penalty. A call
+at full size is a tenth of an epoch.
 """
 
 import functools
@@ -25,7 +26,7 @@ _BATCH = 256
 
 
 class Facts(NamedTuple):
-  """Facts [n, 3] with the numbers of entities and relations."""
+  """Facts [n, 3], the number of entities and the number of relations."""
 
   array: np.ndarray
   entities: int
@@ -33,7 +34,7 @@ class Facts(NamedTuple):
 
 
 def case(size: str) -> harness.Case:
-  """An epoch of full softmax; at full size a tenth of it."""
+  """The benchmark of an epoch, at full size of a tenth of an epoch."""
   return harness.Case(
     "full softmax of ComplEx",
     functools.partial(_facts, size),
@@ -53,9 +54,9 @@ def _facts(size: str) -> Facts:
 
 
 def _train(facts: Facts) -> float:
-  """One pass over the questions; the mean loss."""
+  """Trains for one pass over the questions; returns the mean loss."""
   step, inputs, state = harness.kept("softmax", lambda: _prepared(facts))
-  # The pass takes its state over, so that each call has a copy.
+  # A pass consumes its state, so each call makes a copy.
   state = jax.tree.map(jnp.copy, state)
   _, loss = step(None, None, inputs, state, jax.random.key(1))
   return float(loss)
@@ -80,7 +81,7 @@ def _prepared(facts: Facts) -> tuple[Any, Any, Any]:
 
 
 def _train_pykeen(facts: Facts) -> float:
-  """The same by PyKEEN's loop with all entities as targets."""
+  """Does the same by PyKEEN's loop, with all entities as targets."""
   import torch
   from pykeen.training import LCWATrainingLoop
 

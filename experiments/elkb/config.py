@@ -199,8 +199,8 @@ class Config:
   )
   relation_weight: float = config.flag(
     0.0,
-    "Weight of the loss of each fact's relation among all relations, beside "
-    "that of its entities.",
+    "Weight of the loss that predicts each fact's relation. It is added to the "
+    "loss that predicts the entities.",
     minimum=0,
     only=_FULL_SOFTMAX,
   )

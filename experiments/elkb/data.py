@@ -369,7 +369,7 @@ def _wordnet_rules(relations: list[str]) -> list[rule_files.Rule]:
 
 
 def _hold_out(array, entities, relations, count) -> triples.Splits:
-  """Removes facts whose entities and relations all keep other facts."""
+  """Holds out facts so that each entity and relation keeps a fact."""
   held = triples.hold_out(
     triples.Triples(array, entities, relations), 2 * count
   )

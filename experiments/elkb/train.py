@@ -123,7 +123,7 @@ def prepare(
     )
   if config.relation_weight and not config.group_answers:
     raise errors.InputError(
-      "--relation_weight is for questions: give --group_answers=16, say"
+      "--relation_weight needs --group_answers; for example, give 16"
     )
   params = scores.init_params(
     config.score_model,
@@ -155,13 +155,13 @@ def _place(tree: Any, mesh: Mesh) -> Any:
 
 
 def extras(config: Config) -> dict[str, bool]:
-  """Parts of the softmax that only some runs have, as its config names them.
+  """Optional parts of the softmax, by their names in its config.
 
   Args:
     config: how to train.
 
   Returns:
-    Whether the run has each.
+    For each part, whether the run has it.
   """
   return {
     "dropout": max(config.dropout, config.relation_dropout) > 0,

@@ -26,13 +26,13 @@ _TEXT = ("text", "window", "document")
 
 
 def run(problem: Problem) -> Study:
-  """All views against baselines of the text, single views and lexicons.
+  """Compares all views with text baselines, single views and lexicons.
 
   Args:
     problem: views and test sets. Without text there are no baselines.
 
   Returns:
-    The study, with Williams' tests of all views against each other system.
+    The study, with Williams' tests of all views against every other system.
   """
   config = problem.config
   results, fused, notes = _baselines(problem)
@@ -91,10 +91,12 @@ def run(problem: Problem) -> Study:
 def _baselines(
   problem: Problem,
 ) -> tuple[dict[str, Results], list[View], list[str]]:
-  """LSA, PPMI-SVD and skip-gram at their best settings, if there is text.
+  """Scores LSA, PPMI-SVD and skip-gram at their best settings.
+
+  Without text there are none.
 
   Returns:
-    Their results, their vectors as views, and a remark on each setting.
+    Their results, their vectors as views, and a note on each setting.
   """
   tried: dict[str, tuple[Results, np.ndarray]] = {}
   for name, vectors in baselines.systems(problem) if problem.data.text else ():
@@ -112,10 +114,10 @@ def _baselines(
 
 
 def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
-  """The pairs of systems that are tested.
+  """Pairs of systems that are tested against each other.
 
-  With lexicons all views are tested against other systems with them, and
-  against those that have none.
+  If there are lexicons, all views with lexicons are tested against the other
+  systems, both with lexicons and without.
   """
   left_out = ("all views", "all fused", "best baseline", "text views")
   plain = [

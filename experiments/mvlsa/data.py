@@ -206,7 +206,7 @@ def choose(
 ) -> list[View]:
   """The views of the fit: all but those that are dropped or too small.
 
-  Offsets that only windows need are counted, but are not views of the fit.
+  Some offsets are counted only because windows need them; these are dropped.
 
   Args:
     config: what was asked for.

@@ -353,7 +353,7 @@ def pooled(
   system: str,
   over: str,
 ) -> list[Pooled]:
-  """The mean gain over all similarity sets; none for fewer than two sets.
+  """The mean gain over all similarity sets; empty for fewer than two sets.
 
   Args:
     systems: results of each system by set.

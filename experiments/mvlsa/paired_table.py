@@ -10,12 +10,12 @@ _MEAN = "mean [95 % interval]"
 def run(run: runlib.Run, study: evaluate.Study) -> None:
   """Writes and prints gain, r_s and p of each pair of systems by set.
 
-  A gain that is not significant has the pairs that the set has and those that
-  it would need.
+  For a gain that is not significant, the table also has the number of pairs of
+  the set and the number that the gain needs.
 
   Args:
-    run: that gets the rows and tests.md.
-    study: with paired tests.
+    run: the run to which rows and tests.md are written.
+    study: the study, with paired tests.
   """
   by_set: dict[str, dict[str, str]] = {}
   for test in study.tests:
@@ -34,7 +34,7 @@ def run(run: runlib.Run, study: evaluate.Study) -> None:
       f"p {gain.p_value:.2g}"
     )
   names += [_MEAN] * bool(study.pooled)
-  columns = [tables.Column("Gain, r_s, p (Williams); pairs had of needed")]
+  columns = [tables.Column("Gain, r_s, p (Williams); pairs, of pairs needed")]
   columns += [tables.Column(name, align="right") for name in names]
   rows = [
     [label, *(cells.get(name, "-") for name in names)]

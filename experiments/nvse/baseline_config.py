@@ -36,15 +36,15 @@ class BaselineConfig:
   )
   word2vecf_power: float = config.flag(
     0.75,
-    "Exponent of the contexts' frequencies for negatives of word2vecf.",
+    "Exponent of context frequencies when word2vecf draws negatives.",
     minimum=0,
     only=ASKED,
   )
   setexpan_contexts: str = config.flag(
     "auto",
-    "Features of SetExpan: skip_grams, the words around a mention (as in its "
-    "paper); features, those of all systems; auto, skip_grams if more than "
-    "half of the entities have some.",
+    "Features of SetExpan. skip_grams: the words around a mention, as in its "
+    "paper. features: those of all systems. auto: skip_grams if more than half "
+    "of the entities have some.",
     choices=("auto", "skip_grams", "features"),
     only=ASKED,
   )
@@ -71,14 +71,14 @@ class BaselineConfig:
   )
   word2vecf_contexts: str = config.flag(
     "words",
-    "Contexts of word2vecf: words, the tokens of sentences (thesis), or all, "
+    "Contexts of word2vecf. words: the tokens of sentences (thesis). all: "
     "documents and links too.",
     choices=("words", "all"),
     only=ASKED,
   )
   lsa_rank: int = config.flag(
     lsa.RANK,
-    "Singular vectors of lsa; dimensions of gcca.",
+    "Number of singular vectors in lsa and of dimensions in gcca.",
     minimum=1,
     only=ASKED,
   )
@@ -87,7 +87,7 @@ class BaselineConfig:
   )
   lsa_hubness: float = config.flag(
     0.0,
-    "As --hubness, of lsa.",
+    "The --hubness of lsa.",
     minimum=0,
     only=ASKED,
   )
@@ -96,8 +96,8 @@ class BaselineConfig:
   )
   gcca_ridge: float = config.flag(
     entity_gcca.RIDGE,
-    "Ridge of a kind of features in gcca, in units of its mean squared "
-    "singular value.",
+    "Ridge in gcca for each kind of features, as a multiple of the mean "
+    "squared singular value of this kind.",
     above=0,
     only=ASKED,
   )
@@ -115,8 +115,8 @@ class BaselineConfig:
   )
   answers: tuple[str, ...] = config.flag(
     (),
-    "Files that the page for judges saved. Writes them as judged queries to "
-    "judge/ in --workdir, and no page.",
+    "Files that the page for judges saved. They are written to judge/ in "
+    "--workdir as judged queries; no page is written.",
     only={"mode": "judge"},
   )
   host: str = config.flag(

@@ -86,7 +86,7 @@ class Config(BaselineConfig):
   )
   link: str = config.flag(
     "none",
-    "Glosses to search for names of instances, as mentions.",
+    "Glosses in which names of instances become mentions.",
     choices=("none", "instances", "all"),
     only=_WORDNET,
   )
@@ -96,7 +96,7 @@ class Config(BaselineConfig):
   drop_most_frequent: int | None = config.flag(
     None,
     "Number of the most frequent features to drop (thesis: 100). Default: 30 "
-    "of WordNet, elsewhere those spread over entities as by chance.",
+    "for WordNet; for other corpora, features spread as if by chance.",
     minimum=0,
     only=_TRAINED,
   )
@@ -120,8 +120,8 @@ class Config(BaselineConfig):
   )
   max_features: int = config.flag(
     0,
-    "Features to keep, by their total BM25 weight; 0 for all. With --contexts "
-    "as many contexts are kept too.",
+    "Features with the largest total BM25 weight to keep; 0 for all. With "
+    "--contexts, as many contexts are kept too.",
     minimum=0,
     only=_TRAINED,
   )
@@ -162,7 +162,8 @@ class Config(BaselineConfig):
   )
   targets: str = config.flag(
     "counts",
-    "Targets of the decoder; inputs: the encoder's inputs, scaled to sum 1.",
+    "Targets of the decoder. counts: feature counts. inputs: the encoder's "
+    "inputs, scaled to sum 1.",
     choices=("counts", "inputs"),
     only=_TRAINED,
   )
@@ -259,9 +260,9 @@ class Config(BaselineConfig):
   )
   ranking: str = config.flag(
     "features",
-    "Score to rank by. features compares an entity's features with those that "
-    "the decoder predicts for the query, cosine posterior means; the others "
-    "compare Gaussians.",
+    "Score to rank by. features: compares an entity's features with those that "
+    "the decoder predicts for the query. cosine: compares posterior means. "
+    "Other scores compare Gaussians.",
     choices=SCORES,
   )
   power: float = config.flag(
@@ -316,7 +317,7 @@ class Config(BaselineConfig):
   )
   concepts: bool = config.flag(
     False,
-    "Print what each latent dimension stands for, decoder(e_j), and end "
+    "Print what each latent dimension stands for, decoder(e_j), and exit "
     "(thesis 4.4).",
     only=_QUERY,
   )
@@ -348,10 +349,10 @@ class Config(BaselineConfig):
     1, "Sentences for each answer.", minimum=0, only=_QUERY
   )
   max_members: int = config.flag(
-    100, "Entities in a query at most.", minimum=1, maximum=1000, only=_QUERY
+    100, "Most entities in a query.", minimum=1, maximum=1000, only=_QUERY
   )
   gold: str | None = config.flag(
-    None, "JSON file of gold sets; else WordNet's classes.", only=_GOLD
+    None, "JSON file of gold sets. Default: WordNet's classes.", only=_GOLD
   )
   judged: str | None = config.flag(
     None, "File of judged queries.", only=_EVALUATE
@@ -364,8 +365,8 @@ class Config(BaselineConfig):
   )
   unit: str = config.flag(
     "query",
-    "Unit of the split into development and test, and of the bootstrap. set: "
-    "all queries of a gold set are on one side, without strata.",
+    "Unit of the bootstrap and of the split into development and test. set: "
+    "all queries of a gold set are in the same part; there are no strata.",
     choices=("query", "set"),
     only=_GOLD,
   )
@@ -375,12 +376,13 @@ class Config(BaselineConfig):
     only=_EVALUATE,
   )
   fixed: bool = config.flag(
-    False, "Use --ranking; choose nothing.", only=_EVALUATE
+    False, "Use --ranking as given; choose no setting.", only=_EVALUATE
   )
   systems: tuple[str, ...] = config.flag(
     system_lib.BASELINES,
-    "Systems to compare with; gcca, generalized CCA over the kinds of "
-    "features (thesis 3), on request; MODULE:NAME for a Baseline of your own.",
+    "Systems to compare with. gcca (generalized CCA over the kinds of "
+    "features, thesis 3) is compared only if named. MODULE:NAME is a Baseline "
+    "of your own.",
     only=_GOLD,
   )
   chances: bool = config.flag(
@@ -396,7 +398,9 @@ class Config(BaselineConfig):
     only=_EVALUATE,
   )
   export: str | None = config.flag(
-    None, "Directory; by default export/ in --workdir.", only={"mode": "export"}
+    None,
+    "Directory to export to. Default: export/ in --workdir.",
+    only={"mode": "export"},
   )
   seed: int = 0
 

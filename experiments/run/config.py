@@ -347,7 +347,7 @@ def _left_default(
 
 
 def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-  """Modes by their flag that more than half of all flags are not read in."""
+  """Modes in which more than half of all flags are not read, by their flag."""
   told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
   counts = collections.Counter(
     (other, left)
@@ -359,9 +359,9 @@ def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _absent(fields: Mapping[str, Any]) -> dict[str, str]:
-  """Flags without which alone over a third of all flags are read.
+  """Flags that, if given, keep over a third of all flags from being read.
 
-  Each comes with the flag that the conditions of the other flags name most.
+  With each comes the flag that conditions of the other flags name most.
   """
   told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
   counts = collections.Counter(
@@ -388,7 +388,7 @@ def _free_text(
   common: Mapping[str, tuple[str, ...]],
   absent: Mapping[str, str],
 ) -> str:
-  """For `--help`: that a flag is read in all modes of `common` and `absent`."""
+  """For `--help`: the note that all of `common` and `absent` read a flag."""
   if any(x in common and not _left(x, only[x], fields) for x in only):
     return ""  # a flag of another mode
   free = [f"--{x}" for x in common if x not in only]

@@ -1,8 +1,8 @@
 """Entities by generalized CCA over the kinds of their features (thesis 3.3).
 
-Tokens, documents, links and contexts are views Y_j of the entities: columns of
-the rows that LSA factors. With the SVD Y_j = A_j S_j B_j' and the common space
-V with eigenvalues L,
+Tokens, documents, links and contexts are views Y_j of the entities. Each view
+has some columns of the matrix that LSA factors. With the SVD Y_j = A_j S_j B_j'
+and the common space V with eigenvalues L,
 
     P_j = B_j (r + S_j^2)^(-1/2) C_j L^(power - 1),
     C_j = S_j (r + S_j^2)^(-1/2) A_j' V.
@@ -38,11 +38,11 @@ def fit(
 
   Args:
     counts: feature counts, [X, F].
-    features: their names; what stands before the colon is the view.
+    features: their names; the part before the colon names the view.
     rank: dimensions r; the SVD of a view has twice as many.
     power: exponent of the eigenvalues.
-    ridge: of a view, in units of its mean squared singular value.
-    seed: of the SVDs.
+    ridge: ridge of a view, as a multiple of its mean squared singular value.
+    seed: seed of the SVDs.
 
   Returns:
     The model.

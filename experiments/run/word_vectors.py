@@ -133,8 +133,8 @@ def _write_text(
   """One document on a line, in lower case.
 
   Returns:
-    Counts of words, without rare ones where there are too many, and the number
-    of words of the text.
+    Counts of words and the number of words of the text. If there are too many
+    distinct words, rare ones are left out.
   """
   counts: Counter[str] = Counter()
   total = 0

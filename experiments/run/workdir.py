@@ -336,7 +336,7 @@ class Metrics:
     self._uncut = False
 
   def open(self, step: int | None, keep: bool = False) -> None:
-    """Opens the log for more lines, after cutting those behind `step`.
+    """Opens the log for more lines and cuts the lines after `step`.
 
     Args:
       step: the last step whose lines stay; None to cut all.

@@ -1,10 +1,10 @@
-"""Penalty, dropout and weight of relations for CoDEx-S, on validation facts.
+"""Chooses penalty, dropout and relation weight for CoDEx-S.
 
 python -m launch.sweep --sweep=experiments/sweeps/elkb_codex.py
 python -m launch.collect runs/sweeps/elkb_codex --figures="validation"
 
-Validation facts stand in the place of test facts, so that no test fact is read.
-One program trains all runs that have the same parts of the loss.
+Validation facts replace the test facts, so that no test fact is read. One
+program trains all runs whose losses have the same parts.
 """
 
 import os

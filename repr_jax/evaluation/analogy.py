@@ -114,7 +114,7 @@ def solve_analogies(
 
 
 def _over_devices(mesh, find, array, terms, unit, asked):
-  """Answers [blocks, b] by `find`, each device among its own words."""
+  """Answers [blocks, b]; each device runs `find` on its own words."""
   axes = mesh.axis_names
   words = jnp.pad(array, ((0, -len(array) % mesh.size), (0, 0)))
 
@@ -132,7 +132,7 @@ def _over_devices(mesh, find, array, terms, unit, asked):
 
 @chosen_products
 def _best_words(method, block_words, n, array, offset, terms, unit, asked):
-  """Greatest scores and their rows, [blocks, b], among some of n words.
+  """Largest scores over some of n words and their rows, [blocks, b].
 
   Args:
     method: "add" or "mul".

@@ -1,6 +1,6 @@
 """Whether one system is better over several similarity sets at once.
 
-A small set shows large gains alone; all sets together show smaller ones.
+A small set can show only large gains; all sets together can show smaller ones.
 """
 
 from collections.abc import Hashable, Sequence
@@ -36,20 +36,20 @@ def pooled_gain(
   samples: int = 1000,
   level: float = 0.95,
 ) -> Difference:
-  """Mean over sets of Spearman's correlation of b less that of a.
+  """Mean gain in Spearman's correlation, b minus a, over several sets.
 
-  The interval is of a bootstrap over distinct items: an item is drawn equally
-  often in all sets that have it, so that a set and its subset do not count as
-  two. Each set counts alike.
+  The interval comes from a bootstrap over distinct items. An item is drawn
+  equally often in all sets that contain it, so a set and its subset do not
+  count as two. All sets have the same weight.
 
   Args:
-    sets: with at least two items and finite scores each.
+    sets: the sets, each with at least two items and finite scores.
     rng: source of the resamples.
     samples: how many resamples.
-    level: of the percentile interval.
+    level: level of the percentile interval.
 
   Returns:
-    The mean difference of correlations with its interval. p is twice the
+    The mean difference of correlations, with its interval. p is twice the
     smaller share of resamples on one side of zero.
   """
   if not sets:
@@ -62,7 +62,7 @@ def pooled_gain(
   for one in sets:
     parts = [np.asarray(x, float) for x in one[1:]]
     if len(one.items) < 2 or any(x.shape != (len(one.items),) for x in parts):
-      raise ValueError("a set needs 2 items or more, and as many scores")
+      raise ValueError("a set needs 2 items or more, and one score for each")
     if not all(np.isfinite(x).all() for x in parts):
       raise ValueError("a score is not finite")
   value = float(_mean_gain(sets, rows, np.ones((1, len(index))))[0])

@@ -73,10 +73,10 @@ def williams_pairs(
   p0: float = 0.05,
   power: float = 0.8,
 ) -> float:
-  """Items that a test set needs so that Williams' test sees a gain.
+  """Number of items for which Williams' test finds a gain.
 
-  The smallest n with t(n) >= z_(1 - p0) + z_power, where t is that of these
-  correlations and z are quantiles of the normal distribution.
+  This is the smallest n with t(n) >= z_(1 - p0) + z_power. t(n) is the
+  statistic of these correlations; z are quantiles of the normal distribution.
 
   Args:
     r_at: correlation of system a with the truth.

@@ -39,7 +39,7 @@ class CandidateState(NamedTuple):
     dropout: share of the numbers of a question's entity and of its query
       vector that a step drops, scalar; read where the step has a key.
     relation_dropout: the same of a question's relation, scalar.
-    relation_weight: weight of the loss of relations, scalar; read where the
+    relation_weight: weight of the loss of relations, scalar; read if the
       config has `predict_relations`.
   """
 

@@ -118,7 +118,7 @@ def query_loss(
     batch: questions [Q] and answers [Q, A].
     penalty: its weight, scalar.
     noise: dropout of the questions; None for none.
-    relation_weight: weight of the loss of relations, scalar; read where the
+    relation_weight: weight of the loss of relations, scalar; read if the
       config has `predict_relations`.
 
   Returns:
@@ -149,10 +149,10 @@ def query_loss(
 
 @chosen_products
 def _relation_loss(model, table, batch, given, answers):
-  """Cross-entropy of each fact's relation among all, [Q, A].
+  """Cross-entropy of each fact's relation, over all relations, [Q, A].
 
-  The score is affine in the relation, so that its slope gives the scores of all
-  relations by one product; what it adds to all of them cancels.
+  The score is affine in the relation. One product with its gradient gives the
+  scores of all relations, up to a constant that cancels.
   """
   side = (batch.sides == 0)[:, None, None]
   given = jnp.broadcast_to(given[:, None], answers.shape)

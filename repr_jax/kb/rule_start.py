@@ -37,7 +37,7 @@ def feasible_start(
   Each round meets the linear conditions for relations and named entities at
   once, where they are convex, and then the bilinear ones table by table.
   Bilinear conditions are not convex in both tables at once, so rounds from a
-  random start may end where some of them fail. Strongly negative relations,
+  random start may end with some of them violated. Strongly negative relations,
   with named entities at 0 or at the upper end of the box, meet many of them at
   once: up to three starts are tried.
 

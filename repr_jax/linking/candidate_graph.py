@@ -39,12 +39,12 @@ _FLOOR = 1e-5
 class Links(NamedTuple):
   """Links of one document as pairs of candidates, each in both orders.
 
-  Products with them cost as much as there are links; an adjacency matrix of
-  all candidates would cost many times that.
+  The cost of a product is linear in the number of links. An adjacency matrix
+  of all candidates would cost many times that.
 
   Attributes:
-    first: of each pair, rising, int [2 e]; u for padding.
-    second: the other one, int [2 e].
+    first: first candidate of each pair, ascending, int [2 e]; u for padding.
+    second: second candidate of each pair, int [2 e].
     either: 1 for pairs that are linked, 0 for padding and repeats, [2 e].
     outward: 1 where the first links to the second, [2 e].
     inward: 1 where the second links to the first, [2 e].
@@ -74,7 +74,7 @@ class Links(NamedTuple):
     return jax.ops.segment_sum(rows, self.first, count, indices_are_sorted=True)
 
   def walk(self) -> jax.Array:
-    """Weights of the pairs in a step of a random walk to the first, [2 e]."""
+    """Probability of a random walk's step from second to first, [2 e]."""
     source = self.degrees[jnp.minimum(self.second, len(self.degrees) - 1)]
     return self.either / jnp.maximum(source, 1)
 
@@ -100,7 +100,7 @@ def links_of(evidence: Evidence) -> Links:
     ),
     num_keys=3,
   )
-  # Equal pairs stand side by side, first those that link outward.
+  # Equal pairs are adjacent; those that link outward come first.
   new = (jnp.diff(first, prepend=-1) != 0) | (jnp.diff(second, prepend=-1) != 0)
   turned = new | (jnp.diff(backward, prepend=-1) != 0)
   there = first < count
@@ -149,7 +149,7 @@ def _apart(evidence, dtype):
 
 
 def _mass(evidence, probabilities, ids, count):
-  """Mass of each mention on each id, of which its text has 1, [m, count]."""
+  """Mass of each mention on each id, [m, count]; it sums to 1 for each text."""
   mass = jnp.where(ids >= 0, probabilities, 0)
   rows = jnp.arange(ids.shape[0])[:, None]
   table = jnp.zeros((ids.shape[0], count), mass.dtype)
@@ -366,7 +366,7 @@ def _count(evidence, dtype):
 
 
 def _at_candidates(evidence, values):
-  """Values [u, m] of the nodes at each mention's candidates, [m, c]."""
+  """Values [u, m] of nodes, read at each mention's candidates, [m, c]."""
   nodes = jnp.asarray(evidence.nodes)
   taken = values[jnp.maximum(nodes, 0), jnp.arange(len(nodes))[:, None]]
   return jnp.where(nodes >= 0, taken, 0)

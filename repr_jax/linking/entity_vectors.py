@@ -394,7 +394,7 @@ def fit_bags(
     )
   n = len(start)
   own, whole = PartitionSpec(mesh.axis_names), PartitionSpec()
-  # Entities are independent: devices have nothing to tell each other.
+  # Entities are independent, so devices exchange nothing.
   fit = meshes.shard_map(
     functools.partial(_fit_blocks, config, steps, block),
     mesh,
@@ -408,7 +408,7 @@ def fit_bags(
 
 
 def _lengthened(x: jax.Array, size: int) -> jax.Array:
-  """Rows [n, ...], then the first again until there are as many as asked."""
+  """Rows [n, ...], padded with copies of the first row to `size` rows."""
   more = jnp.broadcast_to(x[:1], (size - len(x), *x.shape[1:]))
   return jnp.concatenate([x, more])
 

@@ -173,7 +173,7 @@ def _graph(first: RankerParams, evidence: Evidence) -> np.ndarray:
 def in_blocks(
   call: Callable[..., Any], evidence: Evidence, *more: np.ndarray
 ) -> Any:
-  """Calls a function of many documents on parts of them, of bounded memory.
+  """Calls a function on parts of many documents, which bounds the memory.
 
   Parts are padded to powers of two, so that few programs are compiled.
 
@@ -184,7 +184,7 @@ def in_blocks(
     *more: further arrays, [n, ...].
 
   Returns:
-    The results for all documents, arrays of the host.
+    The results for all documents, as numpy arrays.
   """
   n, width, top, depth = evidence.features.shape
   nodes, edges = evidence.degrees.shape[1], evidence.edges.shape[1]

@@ -79,8 +79,8 @@ def max_product(
 def _messages(iterations, unary, pairwise, damping, received):
   """Messages [c, m, m] after all rounds.
 
-  Gradients flow through the state that attains each maximum, the first of
-  equal ones. Only these states are stored, not the sums [c, c, m, m].
+  Gradients flow through the state that attains each maximum. Of equal states,
+  this is the first. Only these states are stored, not the sums [c, c, m, m].
   """
   inputs = unary, pairwise, damping, received
   return _messages_forward(iterations, *inputs)[0]
@@ -179,9 +179,9 @@ def _mix(received, new, old, damping):
   """Normalized messages, averaged with those of the round before.
 
   Returns:
-    The mixed messages, the share of the new ones in them and the new ones'
-    probabilities: what their derivatives need, so that the backward pass
-    computes no logarithm or exponential. [c, m, m]
+    The mixed messages, the share of the new messages in them, and the
+    probabilities of the new messages, each [c, m, m]. With these the backward
+    pass computes no logarithm or exponential.
   """
   new = jnp.where(received, new, jnp.finfo(new.dtype).min)
   new = new - new.max(axis=0)

@@ -430,8 +430,8 @@ def _first_bad(values: np.ndarray) -> int:
 
 
 def _scan(step, carry, fields):
-  """`lax.scan` over blocks. On a CPU a few of them run side by side; elsewhere
-  one does, so that a product is compiled once."""
+  """`lax.scan` over blocks. A CPU runs a few blocks side by side. Other devices
+  run one at a time, so that a product is compiled once."""
   blocks = jax.tree.leaves(fields)[0].shape[0]
   lanes = next(c for c in range(min(_LANES, blocks), 0, -1) if blocks % c == 0)
   return lax.platform_dependent(

@@ -5,7 +5,7 @@ one device (`train.step`). Entities of a batch are sharded over "batch". The two
 tables with a row for each feature, the encoder's first layer and the decoder,
 are sharded over "features" with their optimizer state; all else is replicated.
 A batch lists its features by shard (`batches.by_shard`), so that a device reads
-and writes rows of its own shard alone. Devices along "features" exchange sums
+and writes only rows of its own shard. Devices along "features" exchange sums
 of [b, h] and, for the softmax, a maximum and a sum of [b]. Gradients of the
 rows [u, h] are summed over "batch".
 

@@ -33,8 +33,8 @@ _ARTICLE = re.compile(r"(?:al|el|ul|ad|as|an|ar)-[A-Z]")  # of Arabic names
 # Verbs and adverbs by their form.
 _INFLECTED = re.compile(r"[aeiouy].*[^aeiou](?:ing|ed|ly)$")
 _ENDING = 4  # letters of a word's end, which tell common words from names
-_ALIKE = 3  # common words that are seen with an ending at least
-_SURE = 4  # times as many common words as names with an ending
+_ALIKE = 3  # an ending needs at least so many common words
+_SURE = 4  # and more than so many common words for each name
 # First names aside: "Austrian Thomas Muster" are two names.
 _ORIGIN = re.compile(
   r"(?!(?:Adr|Br|Christ|Dam|Fab|Jul|Sebast|Viv|Lill)?[Ii]an$)"
@@ -173,7 +173,7 @@ class CaseCounts:
 
   @functools.cached_property
   def endings(self) -> dict[str, tuple[int, int]]:
-    """By ending of a word: how many words are common, how many are names."""
+    """Numbers of common words and of names, by the ending of the word."""
     kinds = collections.Counter(
       (word[-_ENDING:], self.is_name(word))
       for word in self.small | self.capital
@@ -350,7 +350,7 @@ def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
 
 
 def _apart(run: Sequence[_Token], cases: CaseCounts) -> list[Sequence[_Token]]:
-  """A run cut after an origin: "Austrian Thomas Muster" are two."""
+  """Cuts a run after an origin: "Austrian Thomas Muster" gives two names."""
   rest = run[1:]
   if (
     len(rest) < 2

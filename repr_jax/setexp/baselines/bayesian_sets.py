@@ -312,9 +312,10 @@ def _score_side(model, query, weights):
 
 
 def _at_zero(model, statistics):
-  """Parts of absent features, [F]: those without members, and the change.
+  """Parts of absent features, [F].
 
-  The parts without members are many; kept ones have all their digits.
+  They are the sum of the parts in a query without members, which are stored in
+  full precision, and the change that the members make.
   """
   prior, every = model.prior, jnp.arange(model.prior.zero.shape[0])
   none = conjugate.empty_statistics(prior, statistics.total)
@@ -324,7 +325,7 @@ def _at_zero(model, statistics):
 
 
 def _kept(function, model, total, values):
-  """function(model, total), from the values of kept totals where it is one."""
+  """function(model, total), read from `values` if the total is a kept one."""
   if not model.totals.shape[0]:
     return function(model, total)
   same = model.totals == total
@@ -337,7 +338,7 @@ def _kept(function, model, total, values):
 
 @jax.jit
 def _absent(model, total):
-  """Parts of absent features in a query of this total without any, [F]."""
+  """Parts of absent features in a query of this total, if it has none, [F]."""
   none = conjugate.empty_statistics(model.prior, total)
   every = jnp.arange(model.prior.zero.shape[0])
   return conjugate.at_zero(model.prior, none, every)

@@ -182,7 +182,7 @@ def added(
   """
   alpha, beta = prior.alpha[features], prior.beta[features]
   total, first = members.total, jnp.maximum(members.first[features], 0)
-  # What h_j(t) and h_j(0) share is left out, not taken off.
+  # Terms that h_j(t) and h_j(0) share are left out, not subtracted.
   if prior.form == "bernoulli":
     one = jnp.log1p(first / alpha) - _log_absent(beta, total, first)
     return jnp.where(values > 0, one, 0)
@@ -217,7 +217,7 @@ def at_zero(
     return more - first * jnp.log1p(1 / (beta + total))
   zero, strength = prior.zero[features], _STRENGTH + total
   after, more = _student(members, features)
-  # One number of all features, whose errors would add up.
+  # This number is shared by all features: its errors would add up.
   shared = _log_rising(after.shape, 0.5) - _RISING
   shared -= 0.5 * jnp.log1p(-total / (strength * (_STRENGTH + 1)))
   own = _change(after, zero, after.location) - _change(_BEFORE, zero, 0.0)
@@ -225,7 +225,7 @@ def at_zero(
 
 
 def _log_absent(beta, total, first):
-  """log1p of the members without the feature over beta."""
+  """log1p of the weight of members without the feature, divided by beta."""
   # The sum can exceed the total by rounding alone.
   return jnp.log1p(jnp.maximum(total - first, 0.0) / beta)
 
@@ -270,7 +270,7 @@ def _student(members, features):
 
 
 def _change(student, value, start):
-  """Log density at a value less that at a start, without their difference."""
+  """Log density at a value minus that at a start, without cancellation."""
   location, shape, width = student
   more = (value - start) * ((value - location) + (start - location))
   return -(shape + 0.5) * jnp.log1p(more / (width + (start - location) ** 2))

@@ -86,7 +86,7 @@ def factor(
 
 
 def unit_rows(counts: Any) -> tuple[bm25.Index, sp.csr_array]:
-  """The weighting's statistics, and A: weighted rows of length 1, [X, F]."""
+  """The BM25 index, and A: BM25-weighted rows of length 1, [X, F]."""
   counts = read_counts(counts, "LSA")
   index = bm25.fit(counts, positive=True)
   return index, _unit_rows(bm25.weigh_rows(index, counts))
