@@ -149,13 +149,13 @@ class Answerer:
   def best_new(
     self, query: tuple[int, int, str], top: int
   ) -> list[tuple[int, float]]:
-    """The most probable answers that make a new fact, by id."""
+    """The most probable answers that give a new fact, by id."""
     _, mass = self._one_query(query)
     best = np.argsort(-mass, kind="stable")[:top]
     return [(int(i), float(mass[i])) for i in best if mass[i] >= 0]
 
   def _one_query(self, query):
-    """Scores of all entities, and probabilities, -1 for what is no new fact."""
+    """Scores and probabilities of all entities; -1 if the fact is not new."""
     relation, entity, side = query
     score_all = kb.score_all_heads if side == "head" else kb.score_all_tails
     params = self.trained.params

@@ -28,11 +28,11 @@ class Config:
   )
   baselines: tuple[str, ...] = config.flag(
     systems.BASELINES,
-    "Other systems to fit.",
+    "Other systems to fit and offer on the page.",
     choices=(*systems.BASELINES, expander.GCCA),
   )
   max_members: int = config.flag(
-    100, "Entities in a query at most.", minimum=1, maximum=1000
+    100, "Most entities in a query.", minimum=1, maximum=1000
   )
   host: str = config.flag(
     "127.0.0.1",

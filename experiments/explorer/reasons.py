@@ -48,10 +48,10 @@ def supporting_features(
   """Names of the features that raised an entity's score most.
 
   Args:
-    contributions: of the entity.
-    names: of the features, [F].
-    share: of all that raised the score. The fewest features that make it up
-      are returned.
+    contributions: contributions to the score of the entity.
+    names: names of the features, [F].
+    share: share of everything that raised the score. The result has as few
+      features as together reach this share.
   """
   values = np.maximum(contributions.by_feature(len(names)), 0)
   order = np.argsort(-values, kind="stable")[: np.count_nonzero(values)]

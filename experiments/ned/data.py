@@ -127,8 +127,8 @@ def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
 
   Returns:
     The corpus. Without --data and --train, the small dump that comes with
-    gensim is split into training, validation and test documents. Nothing to
-    train on, or to validate with, is an `InputError`.
+    gensim is split into training, validation and test documents. An empty
+    training or validation set is an `InputError`.
   """
   train, validation, tests, dump = _documents(config)
   corpus = Corpus(

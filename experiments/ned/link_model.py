@@ -1,8 +1,8 @@
 """A trained linker in a directory: rankers, entities, links, NIL model.
 
-The rankers say which candidate is meant if one is. Whether one is, is a
-logistic regression on features of the best candidate (`Known`); the product of
-both is the probability of the answer.
+The rankers give the probability of each candidate if one of them is meant. A
+logistic regression on features of the best candidate (`Known`) gives the
+probability that one is meant. The product is the probability of the answer.
 """
 
 import itertools
@@ -31,10 +31,10 @@ from repr_jax.linking import candidate_graph, context_kinds
 
 TOP = 30  # candidates of a mention
 GROUPS = ("prior", "name", "document", "context", "graph")
-# What tells whether the entity is a candidate at all, by kind: how the best
+# Features of whether the entity is a candidate at all, by kind: how the best
 # candidate's names fit the mention, the number of candidates, the best score
 # and its log probability, and a constant. Training links and counts of links
-# are left out: they hold less in texts of other kinds.
+# are left out: they tell less in texts of other kinds.
 _KNOWN_FEATURES = tuple(
   (place, "candidates" if "candidate" in name else "name")
   for place, name in enumerate(candidate_features.NAMES)
@@ -169,11 +169,11 @@ def without(
 
 
 def warn(documents: Sequence[Document], top: int = TOP) -> None:
-  """Warns of documents and mentions that cannot be linked well.
+  """Prints warnings about documents and mentions that are hard to link.
 
   Args:
     documents: the documents.
-    top: the most candidates of a mention that are read.
+    top: number of candidates that are read for a mention.
   """
   mentions = [m for d in documents for m in d.mentions]
   crossed = sum(
@@ -189,14 +189,14 @@ def warn(documents: Sequence[Document], top: int = TOP) -> None:
     ),
     (
       [m.surface for m in mentions if len(m.candidates) > top],
-      f"mentions have more than {top} candidates, of which the first are read",
+      f"mentions have more than {top} candidates; only the first are read",
     ),
   ):
     if names:
       progress.say(f"ned: {len(names):,} {message}: {names[0]!r}")
   if crossed:
     progress.say(
-      f"ned: {crossed:,} mentions overlap the one before; each is linked"
+      f"ned: {crossed:,} mentions overlap the previous one; each is linked"
     )
 
 

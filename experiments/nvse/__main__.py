@@ -1,4 +1,4 @@
-"""Set expansion: a few entities in, the rest of their set out, and why.
+"""Set expansion: completes a set from a few of its entities, with reasons.
 
 python -m experiments.nvse --mode=query --query="Mozart, Haydn, Schubert"
 python -m experiments.nvse --mode=evaluate
@@ -6,8 +6,8 @@ python -m experiments.nvse --preset=nvse_tinkerbell
 python -m experiments.nvse --mode=serve --corpus=FOLDER_OF_TXT_FILES
 
 The default corpus, WordNet's 7,730 instances with their glosses, trains in
-about a minute on two cores; every mode trains first if --workdir has no model.
-Without --query, --mode=query asks at a prompt. --mode=evaluate compares all
+about a minute on two cores. Every mode trains first if --workdir has no model.
+Without --query, --mode=query opens a prompt. --mode=evaluate compares all
 systems in one table with confidence intervals, on gold sets and on judged
 queries (--judged); --chances also estimates the size of a set. --mode=judge
 writes a page on which people judge the systems' lists, and reads their answers

@@ -1,6 +1,6 @@
 """Rules as other programs write them: AMIE, AnyBURL and `_cons` files.
 
-AMIE prints atoms as three names separated by two blanks, the body before `=>`.
+AMIE prints atoms as three names separated by two spaces, the body before `=>`.
 AnyBURL prints `head(X,Y) <= body(X,A), body(A,Y)` after counts and a
 confidence. A `_cons` file has `r,s<TAB>confidence`; `-r,s` exchanges the
 arguments of r. Rules that no built-in kind expresses are counted by reason.
@@ -159,7 +159,7 @@ def _amie(cells):
     words = [word for word in re.split(r"\s{2,}", text.strip()) if word]
     if len(words) % 3:
       raise ValueError(
-        "expected three names in an atom, separated by two blanks: "
+        "expected three names in an atom, separated by two spaces: "
         f"{text.strip()!r}"
       )
     return [

@@ -30,7 +30,7 @@ from repr_jax.ops.precision import chosen_products
 # are cheaper than gathering each fact's relation.
 _TOGETHER = 64
 
-# The argument `place` of `drop` for rows of relations.
+# Value of the argument `place` of `drop` for rows of relations.
 RELATION = 4
 
 

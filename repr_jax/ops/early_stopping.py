@@ -81,7 +81,7 @@ class EarlyStopping:
     return False
 
   def restart(self) -> None:
-    """Starts to count anew, for example after lowering the learning rate."""
+    """Restarts the count, for example after lowering the learning rate."""
     self.state = self.state._replace(waited=0)
 
   @property

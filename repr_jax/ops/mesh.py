@@ -89,7 +89,7 @@ def make_mesh(
 
 
 def own_devices() -> Mesh | None:
-  """The devices of this process on one axis, "devices"; None if it has one."""
+  """A mesh of this process' devices, axis "devices"; None for one device."""
   own = jax.local_devices()
   return Mesh(np.array(own, object), ("devices",)) if len(own) > 1 else None
 

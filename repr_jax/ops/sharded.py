@@ -28,7 +28,7 @@ from repr_jax.ops import sparse
 from repr_jax.ops.precision import exact_products
 from repr_jax.ops.sparse import Sparse
 
-_ROUNDS = 4  # about so many rounds deal rows n to 2.7 n
+_ROUNDS = 4  # rows n to 2.7 n are dealt in about so many rounds
 
 
 class Part(NamedTuple):

@@ -260,7 +260,7 @@ def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
     return far | (state.products == 0)
 
   def proceed(state):
-    # One loop for the first look and all later ones: compiled once.
+    # One loop makes the first and all later checks, so it is compiled once.
     blocks = jnp.where(state.products == 0, plan.first, plan.more)
     full = state.filled + blocks * block > size
     state = lax.cond(

@@ -24,10 +24,11 @@ _SHORTEST = 64
 class Batch(NamedTuple):
   """A batch, or with a leading axis several of the same shapes.
 
-  `features` and `samples` are padded with distinct numbers from F on, for
-  which no table has a row, and `cells` with b u, which is outside the matrix.
-  Over a mesh `features` and `samples` have one row for each of S shards of the
-  tables, with the shard's features (`by_shard`): [S, u / S] and [S, s / S].
+  Padding of `features` and `samples` consists of distinct numbers from F on,
+  for which no table has a row. Padding of `cells` is b u, which is outside the
+  matrix. Over a mesh, `features` and `samples` have one row for each of S
+  shards of the tables, [S, u / S] and [S, s / S]; a row has the features of its
+  shard (`by_shard`).
 
   Attributes:
     features: distinct features of the batch, ascending, int32 [u].

@@ -103,7 +103,7 @@ class _Aida:
       return
     if kind not in ("B", "I") or len(columns) < 4:
       raise errors.InputError(
-        "expected token, B or I, mention and entity, separated by tabs"
+        "expected four fields separated by tabs: token, B or I, mention, entity"
       )
     if kind == "B":
       new = LinkedMention(place - 1, place, columns[2], _aida_entity(columns))

@@ -32,10 +32,10 @@ _APOSTROPHES = ("'", "’")
 _ARTICLE = re.compile(r"(?:al|el|ul|ad|as|an|ar)-[A-Z]")  # of Arabic names
 # Verbs and adverbs by their form.
 _INFLECTED = re.compile(r"[aeiouy].*[^aeiou](?:ing|ed|ly)$")
-_ENDING = 4  # letters of a word's end, which tell common words from names
+_ENDING = 4  # last letters of a word; they tell common words from names
 _ALIKE = 3  # an ending needs at least so many common words
 _SURE = 4  # and more than so many common words for each name
-# First names aside: "Austrian Thomas Muster" are two names.
+# "Austrian Thomas Muster" is two names. The first line excludes first names.
 _ORIGIN = re.compile(
   r"(?!(?:Adr|Br|Christ|Dam|Fab|Jul|Sebast|Viv|Lill)?[Ii]an$)"
   r"[A-Z]\w+(?:ian|ese|ish|ican)$|(?:German|French|Dutch|Swiss|Czech|Greek|"
