@@ -98,7 +98,7 @@ def test_door_under_jit_equals_eager_calls(name):
   checks.jit(DOORS[name], _call(name))
 
 
-# One of three doors every day, in the two checks that compile most.
+# In the two checks that compile most, the everyday tier has one door of three.
 @pytest.mark.parametrize(
   "name", tiers.some(filter(_TOP.__contains__, _PURE), 3)
 )

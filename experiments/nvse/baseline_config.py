@@ -55,7 +55,11 @@ class BaselineConfig:
     60, "Subsets of the features in SetExpan.", minimum=1, only=ASKED
   )
   setexpan_ratio: float = config.flag(
-    0.6, "Share of the features in a subset.", minimum=0, maximum=1, only=ASKED
+    0.6,
+    "Share of the features in a subset of SetExpan.",
+    minimum=0,
+    maximum=1,
+    only=ASKED,
   )
   setexpan_rank: float = config.flag(
     5.0,
@@ -64,7 +68,7 @@ class BaselineConfig:
     only=ASKED,
   )
   setexpan_iterations: int = config.flag(
-    3, "Rounds of SetExpan at most.", minimum=1, only=ASKED
+    3, "Most rounds of SetExpan.", minimum=1, only=ASKED
   )
   setexpan_candidates: int = config.flag(
     1000, "Entities that a round of SetExpan ranks.", minimum=1, only=ASKED

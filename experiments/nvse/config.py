@@ -120,8 +120,8 @@ class Config(BaselineConfig):
   )
   max_features: int = config.flag(
     0,
-    "Features with the largest total BM25 weight to keep; 0 for all. With "
-    "--contexts, as many contexts are kept too.",
+    "Number of features to keep, those of the largest total BM25 weight; 0 for "
+    "all. With --contexts, as many contexts are kept too.",
     minimum=0,
     only=_TRAINED,
   )
@@ -186,7 +186,7 @@ class Config(BaselineConfig):
     0, "Epochs in which beta rises to its value.", minimum=0, only=_TRAINED
   )
   decay: bool = config.flag(
-    False, "Let the learning rate fall along half a cosine.", only=_TRAINED
+    False, "Lower the learning rate along half a cosine.", only=_TRAINED
   )
   beta: float = config.flag(
     0.1, "Weight of the KL term (thesis: 1).", minimum=0, only=_TRAINED
@@ -225,7 +225,7 @@ class Config(BaselineConfig):
   )
   epochs: int = config.flag(
     15,
-    "Passes over the entities, at most; 0 for a random encoder.",
+    "Most passes over the entities; 0 for a random encoder.",
     minimum=0,
     only=_TRAINED,
   )
@@ -292,7 +292,7 @@ class Config(BaselineConfig):
   hubness: float = config.flag(
     0.0,
     "Share of the mean cosine to the 100 nearest entities (sampled above "
-    "8,192) that is taken off a score, to keep hubs down.",
+    "8,192) that is subtracted from a score, to lower hubs.",
     minimum=0,
     only=_COSINE,
   )

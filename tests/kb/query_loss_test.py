@@ -45,7 +45,7 @@ def test_groups_hold_each_fact_once_on_each_side():
     [
       ("complex", "n3"),
       *((x, "n3") for x in (reciprocal("complex"), "R", "T", "T_L1")),
-      # It takes models whose score is a product.
+      # DURA takes models whose score is a product.
       *((x, "dura") for x in (reciprocal("complex"), "complex", "R", "B")),
       *((x, "n3") for x in ("T_L2", "B")),
     ],

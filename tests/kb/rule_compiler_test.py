@@ -50,7 +50,7 @@ def _check(model, params, rules, constraints):
   )
 
 
-# `certificates_test` proves the same of one start of some every day.
+# `certificates_test` proves the same for some starts in the everyday tier.
 @pytest.mark.long
 @pytest.mark.parametrize(("model", "kind"), CASES)
 def test_each_rule_holds_on_its_whole_region(model, kind):

@@ -126,7 +126,7 @@ def test_a_view_costs_what_the_model_says():
     expected = cost.factor_memory(view, m, devices)
     assert held[devices] == pytest.approx(expected, rel=0.2)
     found = compiled.moved(program.as_text(), devices)
-    # A loop has the product with X'X, which stands there once, as the rest.
+    # The product with X'X is in a loop, whose body occurs once in the program.
     expected = {
       "all-reduce": cost.product_moved(view, m) + cost.factor_moved(view, m)
     }

@@ -192,5 +192,5 @@ def test_extreme_scales_are_finite(scale):
 def test_the_iteration_is_compiled_once():
   x, key = jnp.ones((300, 200)), jax.random.key(0)
   text = _SVD.lower(x, 5, key).as_text()
-  # One eigenproblem within the basis, one of the image.
+  # One eigenproblem is within the basis, one is of the image.
   assert text.count("syevd") == 2

@@ -1,4 +1,4 @@
-"""Generalized CCA of entities against numpy's, and as a system."""
+"""Generalized CCA of entities, compared with numpy and as a system."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def _table():
 
 
 def _reference(counts, power, ridge, rank):
-  """Unit vectors by dense decompositions, from the weighted rows on."""
+  """Unit vectors of the weighted rows by dense decompositions."""
   rows = lsa.unit_rows(counts)[1].toarray().astype(np.float64)
   columns, seen = [], []
   for block in (slice(0, 14), slice(14, 20)):
