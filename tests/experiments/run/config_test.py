@@ -1,11 +1,13 @@
 """Configurations: flags from fields, values checked, unread flags refused."""
 
 import dataclasses
+import re
 
 import killing
 import pytest
 from absl import flags
 
+from experiments.nvse.config import Config as NvseConfig
 from experiments.run import config
 from repr_jax.errors import InputError
 
@@ -165,8 +167,20 @@ def test_the_help_names_a_flag_once_without_which_many_flags_are_read():
 
 
 def test_the_help_of_nvse_tells_once_what_a_trained_model_does_not_read():
-  help_of = killing.call("experiments.nvse", "--help").stdout
-  text = " ".join(help_of.split())
+  printed = killing.call("experiments.nvse", "--help").stdout
+  _, *parts = re.split(r"\n  --(?:\[no\])?(\w+): ", printed)
+  unnamed = {
+    name
+    for name, told in zip(parts[::2], parts[1::2])
+    if "--mode" not in told and "--model" not in told
+  }
+  asked = NvseConfig(mode="query", model="exported")
+  # The program itself refuses --log_to where a model is given.
+  others = {"mode", "log_to", "preset", "seed", "workdir"}
+  assert others <= unnamed
+  read = {x for x in unnamed - others if not config.unread(asked, x)}
+  assert len(unnamed) > 40 and not read
+  text = " ".join(printed.split())
   assert text.count("no --model") == 1  # --lsa_plain, which names --mode
   assert "names neither --mode nor --model" in text
   assert "to rank by. " in text and text.count("Also with --model.") == 5
