@@ -2,12 +2,12 @@
 
 python -m experiments.bench --suite=linking [--size=full]
 
-Documents of 8 to 64 mentions with up to 20 candidates each and links between
-them: ours ranks them padded in one vmapped call (two passes with graph
-features); numpy takes one document after the other, without padding, and
-multiplies by matrices of all candidates, where ours adds up links. The last
-case shows the memory that one long document with many candidates takes, from
-its lists of candidates to the answers.
+Documents have 8 to 64 mentions with up to 20 candidates each, and links between
+candidates. Our code pads the documents and ranks them in one vmapped call, in
+two passes with graph features; it sums over links. The numpy code takes one
+document after the other, without padding, and multiplies by matrices of all
+candidates. The last case shows the memory for one long document with many
+candidates, from its lists of candidates to the answers.
 """
 
 import functools

@@ -75,7 +75,7 @@ def write_queries(
   """Writes what each query is and each system's figures for it.
 
   Args:
-    path: a tab-separated table, a line for each query with figures: its
+    path: a tab-separated table with a line for each query with figures: its
       mention, entity and name, the groups of `tables`, and AP and infAP of
       each system; a query outside the pool has no infAP.
     task: the task.

@@ -35,12 +35,12 @@ class Paired(NamedTuple):
     name: of the test set.
     system: the first system.
     over: the other.
-    gain: correlation of the first less that of the other, times 100.
+    gain: correlation of the first minus that of the other, times 100.
     correlation: Spearman's, between the systems (r_s of the thesis' table).
     p_value: one-tailed, that the first is no better.
-    pairs: of the set that both scored.
-    needed: pairs with which a gain of this size has p < .05 in 80 % of sets;
-      infinite without a gain.
+    pairs: number of pairs of the set that both systems scored.
+    needed: number of pairs for which a gain of this size has p < .05 in 80 %
+      of sets; infinite if there is no gain.
   """
 
   name: str

@@ -67,9 +67,9 @@ class Expander:
       "all", documents and links too.
     lsa_rank: singular vectors of lsa.
     lsa_power: exponent of their values.
-    lsa_hubness: share of an entity's crowding that lsa takes off.
+    lsa_hubness: share of an entity's crowding that lsa subtracts.
     gcca_power: exponent of the eigenvalues in gcca.
-    gcca_ridge: of its views.
+    gcca_ridge: ridge of the views in gcca.
     chances: weights of the evidence [5] by system, for calibrated chances of
       results; see `setexp.fit_chances`.
     setexpan_config: settings of SetExpan; `seed` replaces theirs.

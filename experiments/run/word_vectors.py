@@ -4,8 +4,8 @@ By default the vectors are MVLSA's, of three views: the documents that a word
 is in, the words before it and the words after it. Any file of vectors can
 take their place.
 
-Memory is bounded: the text is kept in a file and streamed, and of a long text
-only evenly spread stretches are counted. The view of documents counts at most 8
+Memory is bounded: the text is streamed from a file. From a long text only
+parts at equal distances are counted. The view of documents counts at most 8
 million words, each of the others 64 million.
 """
 

@@ -87,7 +87,7 @@ def solve_analogies(
       and 8,192 elsewhere.
     block_questions: questions scored at a time; None for 64 on a CPU and 512
       elsewhere.
-    mesh: devices that share the vocabulary, each its own rows; None for one.
+    mesh: devices over which rows of the vocabulary are sharded; None for one.
 
   Returns:
     Row of the answer to each question, int32 [q]: never one of its own three
@@ -108,7 +108,7 @@ def solve_analogies(
     _, answers = find(array, jnp.int32(0), terms, unit, asked)
   else:
     answers = _over_devices(mesh, find, array, terms, unit, asked)
-  # The compiled maximum of many numbers may pass over a NaN.
+  # The compiled maximum of many numbers may ignore a NaN.
   answers = jnp.where(jnp.isfinite(array).all(), answers, -1)
   return answers.reshape(-1)[:q].astype(jnp.int32)
 
@@ -213,7 +213,7 @@ def evaluate_analogies(
       and 8,192 elsewhere.
     block_questions: questions scored at a time; None for 64 on a CPU and 512
       elsewhere.
-    mesh: devices that share the vocabulary, each its own rows; None for one.
+    mesh: devices over which rows of the vocabulary are sharded; None for one.
 
   Returns:
     The result, with answers and the accuracy of each section.

@@ -98,7 +98,7 @@ def _mean_gain(
 
 
 def _ranks(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-  """Mean ranks of x [n] if each item stands `weights` [B, n] times."""
+  """Mean ranks of x [n] if each item occurs `weights` [B, n] times."""
   _, group, sizes = np.unique(x, return_inverse=True, return_counts=True)
   starts = np.cumsum(sizes) - sizes
   order = np.argsort(group, kind="stable")

@@ -50,9 +50,9 @@ class CandidateConfig:
     num_candidates: entities drawn for each batch of a pass; 0 for all.
     dropout: whether passes drop numbers of the questions, at the rates that
       the state has; takes models whose score is a product.
-    predict_relations: whether the loss of questions also has that of each
-      fact's relation among all relations, at the weight that the state has;
-      takes models whose score is a product.
+    predict_relations: whether the loss of questions also has the loss that
+      predicts each fact's relation, with the weight in the state; takes models
+      whose score is a product.
     dtype: of the tables.
     mesh: devices that share each batch or, where each fact meets all
       entities, the entities; all axes together. Tables are cut by entity

@@ -286,7 +286,7 @@ def graph_features(
   links = links_of(evidence)
   mass = _node_mass(evidence, probabilities)
   number = _count(evidence, mass.dtype)
-  # Cosines of closed rows: each candidate is its own neighbor too.
+  # Cosines of adjacency rows in which each candidate is its own neighbor.
   norms = jnp.sqrt(links.degrees + 1)[:, None]
   reached = mass / norms
   reached = links.sums(links.either, reached) + reached
@@ -340,7 +340,7 @@ def _node_mass(evidence, probabilities):
 
 
 def _ranks(links, mass, restart):
-  """PageRank and the first step of it, [u, m]."""
+  """PageRank and its first step, [u, m]."""
   total = mass.sum(axis=0)
   start = mass / jnp.where(total > 0, total, 1)
   walk = links.walk()

@@ -241,8 +241,8 @@ def fit_max_margin(
     block: entities side by side. By default 64 on a CPU, so that what they
       gather stays in cache, and 1,024 on other devices, where a step of few
       entities costs as much as one of many.
-    mesh: devices that share the entities; None for one. The vectors are the
-      same.
+    mesh: devices that share the entities; None for one. The vectors do not
+      depend on it.
 
   Returns:
     Vectors of length 1, [n, d], or [r, n, d] of r runs. An entity without

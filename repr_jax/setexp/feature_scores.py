@@ -1,8 +1,8 @@
 """Ranking by features: the query's concept, decoded and searched for.
 
-The scores of `gaussian_scores` compare Gaussians, and all that a few dozen
-numbers cannot hold about an entity is lost to them. Here the query's concept
-goes back to features first, and entities are ranked by theirs:
+The scores of `gaussian_scores` compare Gaussians of a few dozen numbers, which
+lose much about an entity. Here the query's concept is first decoded to
+features, and entities are ranked by their features:
 
     score(Q, x) = sum_i w_i^power IDF[i] tf(x, i),
     w = (1 - member_share) p(z_Q) + member_share f_Q / |f_Q|,

@@ -67,7 +67,7 @@ class Model:
     rows: levels of each entity, [X, L].
     totals: total weights whose base is kept, [m].
     bases: score of each entity as if no member had a feature, [m, X].
-    absent: what each absent feature adds to it, [m, F].
+    absent: the part of this score from each absent feature, [m, F].
   """
 
   prior: conjugate.Prior

@@ -19,7 +19,7 @@ from jax import lax
 from repr_jax.errors import InputError
 from repr_jax.setexp.feature_scores import Entries
 
-# The location is 0.
+# Prior of the Gaussian form, whose location is 0.
 _STRENGTH, _SHAPE, _RATE = 2.0, 2.0, 1.0
 _RISING = math.lgamma(_SHAPE + 0.5) - math.lgamma(_SHAPE)
 _LARGE = 8.0  # Stirling's series has 7 digits from here on
@@ -145,8 +145,8 @@ def statistics(
   own = weights.astype(prior.zero.dtype)[entries.member]
   values, zero = transform(prior, inside, entries.count), prior.zero[inside]
   none = empty_statistics(prior, jnp.sum(weights).astype(prior.zero.dtype))
-  # Members without the feature have its value at zero, so sums are over the
-  # distances to it; squares about the mean cannot cancel.
+  # Members without the feature have the value of count zero. So distances to
+  # this value are summed; squared distances to the mean do not cancel.
   apart = values - zero
 
   def add_up(parts):
@@ -259,7 +259,7 @@ _BEFORE = _Student(0.0, _SHAPE, 2 * _RATE * (_STRENGTH + 1) / _STRENGTH)
 
 
 def _student(members, features):
-  """The predictive after the members, and what they add to the rate."""
+  """The predictive given the members, and the rate that they add."""
   total = members.total
   mean = members.first[features] / jnp.where(total > 0, total, 1)
   strength = _STRENGTH + total

@@ -1,8 +1,8 @@
 """Sparse tables by row, for sums over few of the rows.
 
-The postings of a feature are the entities that have it. A query reads the
-postings of its own features only, a few numbers out of millions, and adds them
-to the entities' scores. Rows differ in length: `walk` goes over the chosen
+The postings of a feature are the entities that have it. A query reads only the
+postings of its own features, a few numbers out of millions, and adds them to
+the entities' scores. Rows differ in length: `walk` goes over the chosen
 ones in blocks of equal size, as many as they need, so that one program serves
 all queries.
 """
