@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from repr_jax import multiview, ops
+from repr_jax.multiview import gcca
 from repr_jax.setexp.baselines import lsa
 
 RANK, POWER, RIDGE = 100, 1.0, 1.0
@@ -67,7 +68,10 @@ def fit(
   )
   scale = jnp.maximum(common.values, 1e-6 * common.values[0]) ** (power - 1)
   projection = np.zeros((rows.shape[1], rank), np.float32)
-  for own, factor, inside in zip(columns, factors, common.coordinates):
-    lengths = jnp.sqrt(ridge * jnp.mean(factor.s**2) + factor.s**2)
-    projection[own] = factor.right / lengths @ (inside * scale)
+  ridges = gcca.view_ridges(factors, ridge, relative=True)
+  for own, factor, r, inside in zip(
+    columns, factors, ridges, common.coordinates
+  ):
+    root = gcca.ridge_root(factor.s, r)
+    projection[own] = (factor.right * root) @ (inside * scale)
   return lsa.fit(counts, projection=projection)

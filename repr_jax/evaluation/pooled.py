@@ -90,10 +90,14 @@ def _mean_gain(
   gains = []
   for one, places in zip(sets, rows):
     weights = counts[:, places]
-    truth, a, b = (_ranks(np.asarray(x), weights) for x in one[1:])
-    gains.append(
-      _correlation(b, truth, weights) - _correlation(a, truth, weights)
-    )
+    parts = [np.asarray(x) for x in one[1:]]
+    truth, *systems = (_ranks(x, weights) for x in parts)
+    gain = np.zeros(len(counts))
+    for sign, x, given in zip((-1, 1), systems, parts[1:]):
+      # Constant scores have no correlation, as in `similarity.spearman`.
+      if np.ptp(given) > 0 and np.ptp(parts[0]) > 0:
+        gain += sign * _correlation(x, truth, weights)
+    gains.append(gain)
   return np.mean(gains, axis=0)
 
 

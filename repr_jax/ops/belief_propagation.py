@@ -44,7 +44,8 @@ def max_product(
       Masked places are never read.
     edges: which pairs interact, bool [m, m] and symmetric; all where None.
     iterations: rounds of messages.
-    damping: share of the old message that stays, 0 for none, scalar.
+    damping: share of the old message that stays, 0 for none, scalar. Its own
+      derivative is NaN at 0 and 1.
 
   Returns:
     Beliefs [m, c], each variable's log-probabilities; 0 in masked places. A
@@ -109,8 +110,7 @@ def _messages_backward(iterations, kept, slope):
     to_log = share * slope
     to_old = slope - to_log
     to_new = to_log - chances * to_log.sum(axis=0)
-    more = jnp.where(damping > 0, to_old.sum() / damping, 0)
-    more -= jnp.where(damping < 1, to_log.sum() / (1 - damping), 0)
+    more = to_old.sum() / damping - to_log.sum() / (1 - damping)
     to_heard = _per_state(winners, to_new)
     _, pull = jax.vjp(_heard, unary, jnp.zeros_like(slope))
     own, earlier = pull(to_heard)

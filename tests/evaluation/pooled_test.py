@@ -54,6 +54,16 @@ def test_the_interval_covers_the_true_gain():
   assert 0.2 < seen / 300 < 0.8
 
 
+def test_constant_scores_have_no_correlation():
+  rng = np.random.default_rng(5)
+  one = _drawn(rng, 40)._replace(a=np.ones(40))
+  got = pooled.pooled_gain([one], rng, samples=50)
+  assert got.value == pytest.approx(stats.spearmanr(one.b, one.truth)[0])
+  assert got.lower < got.value < got.upper
+  same = pooled.pooled_gain([one._replace(b=one.a)], rng, samples=50)
+  assert same == (0, 0, 0, 1)
+
+
 def test_a_copy_of_a_set_adds_no_evidence():
   rng = np.random.default_rng(3)
   one = _drawn(rng, 60)

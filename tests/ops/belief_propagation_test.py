@@ -170,3 +170,24 @@ def test_gradients_equal_finite_differences():
 
     numeric = (moved(1e-6) - moved(-1e-6)) / 2e-6
     np.testing.assert_allclose(np.sum(slope * direction), numeric, rtol=1e-6)
+
+
+@pytest.mark.parametrize("damping", [0.0, 1.0])
+def test_damping_has_no_derivative_where_it_ends(damping):
+  rng = np.random.default_rng(1)
+  unary, pairwise, mask = _model(rng, 4, 3)
+  target = rng.standard_normal(unary.shape) * mask
+
+  @jax.jit
+  def loss(unary, damping):
+    beliefs = belief_propagation.max_product(
+      unary, pairwise, mask, iterations=2, damping=damping
+    )
+    return jnp.sum(target * beliefs)
+
+  slope, of_damping = jax.grad(loss, argnums=(0, 1))(unary, damping)
+  direction = rng.standard_normal(unary.shape)
+  ends = [loss(unary + step * direction, damping) for step in (1e-6, -1e-6)]
+  numeric = (ends[0] - ends[1]) / 2e-6
+  np.testing.assert_allclose(np.sum(slope * direction), numeric, rtol=1e-6)
+  assert np.isnan(of_damping)  # a zero would say that damping does nothing

@@ -37,7 +37,8 @@ _ALIKE = 3  # an ending needs at least so many common words
 _SURE = 4  # and more than so many common words for each name
 # "Austrian Thomas Muster" is two names. The first line excludes first names.
 _ORIGIN = re.compile(
-  r"(?!(?:Adr|Br|Christ|Dam|Fab|Jul|Sebast|Viv|Lill)?[Ii]an$)"
+  r"(?!(?:Adr|Bast|Br|Christ|Dam|Dor|Fab|Flor|Gill|Jill|Jul|Krist|Lill|Luc|Mar|"
+  r"Maximil|Sebast|Viv)?[Ii]an$|Hamish$|Reese$|Therese$|Vatican$)"
   r"[A-Z]\w+(?:ian|ese|ish|ican)$|(?:German|French|Dutch|Swiss|Czech|Greek|"
   r"Iraqi|Israeli|Pakistani|Saudi|Cuban|Korean|Moroccan|Frenchman|Spaniard|"
   r"Welsh|Afghan|Democrat)$"
@@ -58,6 +59,17 @@ _HEADS = _words(
   "organization palace people parliament party prince princess republic "
   "school sea society state states strait straits temple tower treaty union "
   "united university valley voice war world"
+)
+# Words of what has an origin in its name: "Canadian Pacific Railway".
+_THINGS = _words(
+  "airlines airport airways alliance broadcasting capital central championship "
+  "championships civil company corporation cup democratic development east "
+  "economic equatorial exchange expeditionary federal film fleet football "
+  "force forces foreign front fund grand great group guard imperial industries "
+  "international islamic jihad labor labour language legion liberation medical "
+  "movement national navy news north open orthodox pacific prix prize radio "
+  "railway railways revolution revolutionary royal series sign south standard "
+  "stock telecom television theater theatre times trade virgin"
 )
 # Whose names may join two fields by "and".
 _OFFICES = _words(
@@ -352,14 +364,10 @@ def _parts(run: Sequence[_Token]) -> list[list[_Token]]:
 def _apart(run: Sequence[_Token], cases: CaseCounts) -> list[Sequence[_Token]]:
   """Cuts a run after an origin: "Austrian Thomas Muster" gives two names."""
   rest = run[1:]
-  if (
-    len(rest) < 2
-    or not _ORIGIN.match(run[0].text)
-    or any(
-      cases.small[x.text.lower()] or x.text.lower() in _HEADS | _OFFICES
-      for x in rest
-    )
-  ):
+  if len(rest) < 2 or not _ORIGIN.match(run[0].text):
+    return [run]
+  words = {x.text.lower() for x in rest}
+  if words & (_HEADS | _OFFICES | _THINGS) or any(map(cases.small.get, words)):
     return [run]
   return [run[:1], rest]
 

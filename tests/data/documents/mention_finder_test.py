@@ -60,6 +60,9 @@ def test_unseen_openings_are_judged_by_words_of_the_same_ending():
     ("We saw Brian De Palma.", ["Brian De Palma"]),
     ("The British Oil Party is a party.", ["British Oil Party"]),
     ("We saw the American League.", ["American League"]),
+    ("The Canadian Pacific Railway won.", ["Canadian Pacific Railway"]),
+    ("The Belgian Grand Prix began.", ["Belgian Grand Prix"]),
+    ("We saw Marian Wright Edelman.", ["Marian Wright Edelman"]),
   ],
 )
 def test_an_origin_before_a_person_is_a_name_of_its_own(text, names):
