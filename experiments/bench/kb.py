@@ -152,7 +152,7 @@ def cases(size: str) -> list[harness.Case]:
       (10, "inverses"),
     )
   ]
-  return [*training, kb_softmax.case(size), *kb_ranking.cases(size)]
+  return [*training, *kb_softmax.cases(size), *kb_ranking.cases(size)]
 
 
 _CACHE: dict[tuple[str, str], tuple] = {}

@@ -1,7 +1,9 @@
 """Configurations: flags from fields, values checked, unread flags refused."""
 
 import dataclasses
+import functools
 import re
+import types
 
 import killing
 import pytest
@@ -113,7 +115,23 @@ def test_the_help_names_the_modes():
   assert told({}) == ""
 
 
-def test_the_help_names_a_mode_once_that_most_flags_are_not_read_in():
+def _helps(kind, monkeypatch):
+  """The help of each flag of `kind`, defined apart from those of programs."""
+  values = flags.FlagValues()
+  own = {
+    name: functools.partial(getattr(flags, name), flag_values=values)
+    for name in dir(flags)
+    if name.startswith("DEFINE_")
+  }
+  own["FLAGS"] = values
+  monkeypatch.setattr(config, "flags", types.SimpleNamespace(**own))
+  config.define(kind)
+  return {name: values[name].help for name in values}
+
+
+def test_the_help_names_a_mode_once_that_most_flags_are_not_read_in(
+  monkeypatch,
+):
   def one():
     return config.flag(1, "One.", only={"mode": "fit"})
 
@@ -127,10 +145,7 @@ def test_the_help_names_a_mode_once_that_most_flags_are_not_read_in():
     asked: int = config.flag(1, "Asked.", only={"mode": "ask"})
     always: int = config.flag(1, "Always.")
 
-  config.define(Program)
-  told = {name: flags.FLAGS[name].help for name in Program.__annotations__}
-  for name in told:
-    delattr(flags.FLAGS, name)
+  told = _helps(Program, monkeypatch)
   words = "Flags whose help does not name --mode are not read with --mode=ask;"
   assert words in told["mode"]
   assert {told[f"most_{x}"] for x in "abcd"} == {"One."}
@@ -138,7 +153,9 @@ def test_the_help_names_a_mode_once_that_most_flags_are_not_read_in():
   assert told["always"] == "Always. With any --mode."
 
 
-def test_the_help_names_a_flag_once_without_which_many_flags_are_read():
+def test_the_help_names_a_flag_once_without_which_many_flags_are_read(
+  monkeypatch,
+):
   def own(**other):
     return config.flag(1, "Own.", only={"model": None, **other})
 
@@ -153,10 +170,7 @@ def test_the_help_names_a_flag_once_without_which_many_flags_are_read():
     asked: int = config.flag(1, "Asked.", only={"mode": ("ask", "b", "c")})
     scale: str = config.flag("log", "Scale.", choices=("log", "one"))
 
-  config.define(Program)
-  told = {name: flags.FLAGS[name].help for name in Program.__annotations__}
-  for name in told:
-    delattr(flags.FLAGS, name)
+  told = _helps(Program, monkeypatch)
   words = "Flags whose help names neither --mode nor --model are not read with"
   assert f" {words} --model; --preset," in told["model"]
   assert told["own_a"] == told["own_d"] == "Own."
