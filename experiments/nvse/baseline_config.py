@@ -6,6 +6,8 @@ from experiments.run import config, entity_gcca
 from repr_jax.setexp.baselines import lsa, setexpan, sgns
 
 ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
+# An export holds no fitted system but word2vecf.
+_FITTED = {"mode": ("query", "evaluate", "judge", "serve")}
 _SERVE = {"mode": "serve"}
 
 
@@ -46,32 +48,32 @@ class BaselineConfig:
     "paper. features: those of all systems. auto: skip_grams if more than half "
     "of the entities have some.",
     choices=("auto", "skip_grams", "features"),
-    only=ASKED,
+    only=_FITTED,
   )
   setexpan_features: int = config.flag(
-    150, "Features that a round of SetExpan keeps.", minimum=1, only=ASKED
+    150, "Features that a round of SetExpan keeps.", minimum=1, only=_FITTED
   )
   setexpan_samples: int = config.flag(
-    60, "Subsets of the features in SetExpan.", minimum=1, only=ASKED
+    60, "Subsets of the features in SetExpan.", minimum=1, only=_FITTED
   )
   setexpan_ratio: float = config.flag(
     0.6,
     "Share of the features in a subset of SetExpan.",
     minimum=0,
     maximum=1,
-    only=ASKED,
+    only=_FITTED,
   )
   setexpan_rank: float = config.flag(
     5.0,
     "Mean rank that an entity must beat to join the set of SetExpan.",
     minimum=1,
-    only=ASKED,
+    only=_FITTED,
   )
   setexpan_iterations: int = config.flag(
-    3, "Most rounds of SetExpan.", minimum=1, only=ASKED
+    3, "Most rounds of SetExpan.", minimum=1, only=_FITTED
   )
   setexpan_candidates: int = config.flag(
-    1000, "Entities that a round of SetExpan ranks.", minimum=1, only=ASKED
+    1000, "Entities that a round of SetExpan ranks.", minimum=1, only=_FITTED
   )
   word2vecf_contexts: str = config.flag(
     "words",
@@ -84,26 +86,26 @@ class BaselineConfig:
     lsa.RANK,
     "Number of singular vectors in lsa and of dimensions in gcca.",
     minimum=1,
-    only=ASKED,
+    only=_FITTED,
   )
   lsa_power: float = config.flag(
-    lsa.POWER, "Exponent of the singular values in lsa.", only=ASKED
+    lsa.POWER, "Exponent of the singular values in lsa.", only=_FITTED
   )
   lsa_hubness: float = config.flag(
     0.0,
     "The --hubness of lsa.",
     minimum=0,
-    only=ASKED,
+    only=_FITTED,
   )
   gcca_power: float = config.flag(
-    entity_gcca.POWER, "Exponent of the eigenvalues in gcca.", only=ASKED
+    entity_gcca.POWER, "Exponent of the eigenvalues in gcca.", only=_FITTED
   )
   gcca_ridge: float = config.flag(
     entity_gcca.RIDGE,
     "Ridge in gcca for each kind of features, as a multiple of the mean "
     "squared singular value of this kind.",
     above=0,
-    only=ASKED,
+    only=_FITTED,
   )
   lsa_plain: bool = config.flag(
     False,

@@ -210,3 +210,10 @@ def test_values_by_name_are_converted_and_checked():
 def test_a_configuration_comes_from_all_flags_of_a_program():
   values = {**dataclasses.asdict(Config()), "workdir": "x", "sizes": ["4"]}
   assert config.from_mapping(Config, values) == Config(sizes=(4,))
+
+
+def test_an_export_refuses_settings_of_systems_that_it_does_not_hold():
+  export = NvseConfig(mode="export")
+  fitted = {"lsa_rank", "gcca_ridge", "setexpan_samples"}
+  assert all(config.unread(export, name) for name in fitted)
+  assert not config.unread(export, "word2vecf_dim")
