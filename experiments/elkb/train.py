@@ -77,6 +77,11 @@ def compile_for(kb: data.KnowledgeBase, config: Config) -> Constraints | None:
   """
   if not config.constrained:
     return None
+  if not kb.rules and config.nonnegative:
+    progress.say(
+      "there are no rules, but entities are kept nonnegative; "
+      "--noconstrained lets them have any sign"
+    )
   model = config.score_model
   for rule in kb.rules:
     if rule_set.condition_of(model, rule.kind) is None:

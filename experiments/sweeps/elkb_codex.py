@@ -18,7 +18,7 @@ _FOLDER = os.environ.get("REPR_JAX_DATA", "../shared/data") + "/codex_s"
 def sweep(add):
   """Adds the grid: 12 runs."""
   add.grid(
-    penalty=(0.0015, 0.003, 0.01),
+    penalty=(0.005, 0.01, 0.02),
     dropout=(0.0, 0.05),
     relation_weight=(0.0, 0.25),
     test=f"{_FOLDER}/valid.txt",

@@ -77,6 +77,18 @@ def test_a_collapsed_model_is_named(tmp_path, capsys):
   assert kb_train.collapse(np.eye(2)) is None
 
 
+def test_nonnegative_entities_without_rules_are_told(tmp_path, capsys):
+  base = data.read(Config(**{**_write(tmp_path), "rules": None}))
+  words = "no rules, but entities are kept nonnegative; --noconstrained"
+  for change, told in (
+    ({}, True),
+    ({"nonnegative": False}, False),
+    ({"constrained": False}, False),
+  ):
+    kb_train.compile_for(base, Config(**change))
+    assert (words in capsys.readouterr().err) == told, change
+
+
 def test_implied_facts_join_training(tmp_path, capsys):
   paths = _write(tmp_path)
   rows = _run(
