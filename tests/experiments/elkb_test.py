@@ -195,7 +195,7 @@ def test_pairs_trainer_under_rules(tmp_path, order):
     ({"dim": 7}, "complex takes an even dim"),
     (
       {"num_candidates": 0, "relation_weight": 1.0},
-      "give --group_answers=16",
+      "--relation_weight needs --group_answers; for example, give 16",
     ),
     ({"model": "Z"}, "unknown score model 'Z'; there are A, R"),
     ({"model": "nowhere:X"}, "--model: cannot import 'nowhere:X'"),
