@@ -34,10 +34,10 @@ class Best:
     """Chooses the figure.
 
     Args:
-      metric: its metric, or "NAME: METRIC"; by default the first figure that
-        the thesis has too and whose better direction is known, or else the
-        first of known direction.
-      smallest: whether less is better; None where the figure says it.
+      metric: its metric, or "NAME: METRIC"; by default the first figure whose
+        better direction is known, if possible one that the thesis has too.
+      smallest: whether smaller is better; None for the metric's own
+        direction.
     """
     self._metric = metric
     self._smallest = smallest
@@ -81,7 +81,7 @@ class Best:
 
 
 class Board:
-  """Speaks on a stream: redraws a table on a terminal, adds lines to a log."""
+  """Writes to a stream: redraws a table on a terminal, adds lines to a log."""
 
   def __init__(self, title: str, stream: TextIO | None = None):
     self._title = title

@@ -159,7 +159,7 @@ def cycles(text: str) -> dict[str, float]:
 
 
 def _loop_counts(text: str) -> dict[str, int]:
-  """Of each condition that compares with a constant, that constant."""
+  """The constant of each loop condition that compares with one."""
   counts: dict[str, int] = {}
   limits: dict[str, int] = {}
   here = ""

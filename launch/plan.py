@@ -88,7 +88,7 @@ def load(path: str) -> tuple[str, list[str], list[space.Added]]:
       raise errors.InputError("has no function sweep(add)", path=path)
     if not isinstance(names.get("EXPERIMENT"), str):
       raise errors.InputError(
-        'does not say EXPERIMENT = "experiments.NAME"', path=path
+        'does not set EXPERIMENT = "experiments.NAME"', path=path
       )
     names["sweep"](adder)
   except errors.InputError:

@@ -70,7 +70,7 @@ _BEST = flags.DEFINE_string(
   "better direction is known.",
 )
 _SMALLEST = flags.DEFINE_bool(
-  "smallest", None, "The best is the smallest. Default: as its metric says."
+  "smallest", None, "Smaller is better. By default the metric decides."
 )
 _GPUS = flags.DEFINE_list(
   "gpus", [], "local: ids of GPUs, one for each process at a time."

@@ -4,9 +4,9 @@ python -m experiments.bench --suite=launch [--size=full] [--repeats=3]
 
 Both start from nothing: a new directory for compiled programs, new work
 directories, imports, data and compilation included. The processes run two at a
-time and share what they compile. The quality is the mean of a figure over the
-runs, which has to be the same, how many runs have results, and the seconds of
-processor time (user and system) of all processes.
+time and share what they compile. The quality column has the mean of a figure
+over the runs, which must agree, the number of runs with results, and the CPU
+seconds (user and system) of all processes.
 """
 
 import concurrent.futures
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from experiments.bench import harness
 
 _AT_A_TIME = 2
-_STORE = "STORE"  # stands for a new directory below that of the runs
+_STORE = "STORE"  # replaced by a new directory below the runs
 
 
 @dataclasses.dataclass(frozen=True)

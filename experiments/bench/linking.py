@@ -90,7 +90,7 @@ def _padded(documents, top):
     by_width.setdefault(width, []).append(one)
   groups = []
   for width, own in by_width.items():
-    # Nodes fill multiples of 128, of which most documents need half.
+    # Padded to a multiple of 128 nodes; most documents fill half of them.
     size = -(-max(len(x.degrees) for x in own) // 128) * 128
 
     def pad(x, *target):

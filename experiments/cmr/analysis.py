@@ -72,7 +72,7 @@ def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
 def write_queries(
   path: pathlib.Path, task: task_lib.Task, lines: Sequence[Line]
 ) -> None:
-  """Writes what each query is and each system's figures for it.
+  """Writes each query with the figures of each system.
 
   Args:
     path: a tab-separated table with a line for each query with figures: its

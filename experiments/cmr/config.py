@@ -26,7 +26,7 @@ class Config:
     None, config.WORDNET_FOLDER, only={"corpus": "wordnet"}
   )
   queries: int = config.flag(
-    1000, "Queries to ask, at most.", minimum=2, only={"qrels": None}
+    1000, "Most queries to ask.", minimum=2, only={"qrels": None}
   )
   mention_weight: float = config.flag(
     1.0,

@@ -75,7 +75,7 @@ def score(
   Args:
     task: the task.
     config: the configuration of the run.
-    directory: scores are kept there, and what is there is not made again.
+    directory: scores are kept there and reused.
     say: called with a line of text when something was done.
     collection: of the task's mentions; that of the run by default.
 
@@ -84,9 +84,9 @@ def score(
   """
   if collection is None:
     collection = Collection(config, [config.seed])
-  _halves(task)  # refuses what cannot be measured
+  _halves(task)  # refuses too few queries
   pool = None
-  if config.pool is not None:  # before minutes go into the systems
+  if config.pool is not None:  # refused before systems are trained
     pool = task_lib.read_pool(config.pool, task)
   fields, chains = collection.fields, collection.chains
   if chains is not None:
@@ -264,7 +264,7 @@ def compare(
     seed: of the bootstrap.
 
   Returns:
-    The other system less the one, over queries that have the measure in both.
+    The other system minus the base, over queries that have the measure in both.
   """
   gaps = {}
   for name in ("map", "infAP"):

@@ -224,9 +224,9 @@ def drop_implied(kb: KnowledgeBase) -> KnowledgeBase:
     first, second = place[body.relation], place[head.relation]
     same_way = body[1:] == head[1:]
     if first == second and same_way:
-      continue  # it derives a fact from itself
+      continue  # the rule derives each fact from itself
     reason = facts[kept & (facts[:, 1] == first)]
-    if first == second:  # a fact must not be the reason of its own reason
+    if first == second:  # of a fact and its reverse, one stays
       reason = reason[reason[:, 0] < reason[:, 2]]
     order = [0, 1, 2] if same_way else [2, 1, 0]
     derived = reason[:, order]

@@ -7,8 +7,8 @@ from experiments.elkb import data
 from repr_jax import errors
 from repr_jax.data import rules as rule_files
 
-_COMPARED = 200_000  # Names that a suggestion is looked for in.
-_NAMED = 10  # Known names that a message lists.
+_COMPARED = 200_000  # Names among which suggestions are sought.
+_NAMED = 10  # Most known names in a message.
 
 
 def parse_query(kb: data.KnowledgeBase, text: str) -> tuple[int, int, str]:
@@ -16,9 +16,10 @@ def parse_query(kb: data.KnowledgeBase, text: str) -> tuple[int, int, str]:
 
   Args:
     kb: the knowledge base.
-    text: the query; a relation may leave out its first underscore, an entity
-      may be a file's name, a readable name, or the lemma it begins with, and
-      both may hold blanks, commas and brackets or stand in double quotes.
+    text: the query. The leading underscore of a relation may be omitted. An
+      entity is named as in the file, by its readable name, or by the lemma with
+      which that name begins. Names may contain blanks, commas and brackets, or
+      stand in double quotes.
 
   Returns:
     Relation, entity and the open side, "head" or "tail".
@@ -38,7 +39,7 @@ def parse_query(kb: data.KnowledgeBase, text: str) -> tuple[int, int, str]:
   for names in (kb.entities, kb.shown):
     for i, name in enumerate(names):
       entities.setdefault(name, i)
-  for names in (kb.entities, kb.shown):  # no lemma hides a name
+  for names in (kb.entities, kb.shown):  # names go before lemmas
     for i, name in enumerate(names):
       entities.setdefault(name.split(".")[0], i)
   for relation, entity, side in readings:

@@ -14,11 +14,11 @@ from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
 _MOST = 3  # words of a question
-_ALIKE = 0.6  # least likeness of spellings, as difflib measures it
+_ALIKE = 0.6  # least similarity of spellings, by difflib
 
 
 class Asked:
-  """The vectors of a run, asked by words in any case."""
+  """The vectors of a run, looked up by words in any case."""
 
   def __init__(self, learned: vectors_lib.Vectors):
     """Takes words and vectors.
@@ -36,7 +36,7 @@ class Asked:
       self._folded.setdefault(word.casefold(), row)
 
   def row(self, word: str) -> int:
-    """The row of a word; else of another case, else of the nearest spelling.
+    """The row of a word, of its other case, or of the nearest spelling.
 
     Args:
       word: a word.

@@ -77,7 +77,7 @@ def given(names: Sequence[str], config: Config) -> dict[str, float]:
 def learned(
   made: Mapping[str, ViewFactor], config: Config, known: Labels | None
 ) -> dict[str, float]:
-  """Factors of the given weights, as --view_weights says.
+  """Factors of the given weights, by the method of --view_weights.
 
   Args:
     made: factors by the name of the view.

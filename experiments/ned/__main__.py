@@ -20,7 +20,7 @@ features; it takes about ten minutes on two cores. --mode=link finds the
 names in plain text and links them by the ladder's model, to its 30,000
 entities or to your own (--kb, --add_entities); --format=json gives reasons,
 --format=html shows the text with its links colored by certainty.
---mode=serve is a page that links what is typed into it.
+--mode=serve serves a page that links the text typed into it.
 
 The work directory gets `results.json`, `report.html` and the answers of each
 system; the same command resumes a stopped run.
@@ -110,7 +110,7 @@ def _member(values: Mapping[str, Any]) -> Config:
   """The configuration of a run of a group."""
   config = config_lib.from_mapping(Config, values)
   if config.mode == "link":
-    raise InputError("--mode=link has no place in a group of runs")
+    raise InputError("--mode=link cannot run in a group of runs")
   return config
 
 

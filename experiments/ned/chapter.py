@@ -38,7 +38,7 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
 def make(
   rows: Sequence[Mapping[str, Any]], results: Results, config: Config
 ) -> report.Chapter:
-  """The chapter of a run, whatever its corpus.
+  """The report's chapter of a run on any corpus.
 
   Args:
     rows: its figures.

@@ -87,9 +87,9 @@ def evaluate(
 
   Whether an entity is a candidate is learned on train, a part of which is
   linked with the candidates of the others. The NIL threshold is chosen on
-  testa with a knowledge base of train's candidates; testb has one of the
-  candidates of train and testa, other tests one of all candidates. Titles of
-  --titles are in each.
+  testa with a knowledge base of train's candidates; the knowledge base of testb
+  also has testa's candidates, and that of other tests has all candidates. Each
+  has the titles of --titles.
 
   Args:
     run: gets figures and `linker/`.

@@ -106,7 +106,7 @@ def _serve(config: Config, directory: pathlib.Path) -> None:
 
 
 class _Questions:
-  """The queries of a program; names are checked before a model is there."""
+  """The queries of a program; names are checked before a model is trained."""
 
   def __init__(self, config: Config, table: FeatureTable):
     expander.check_system(config.system)
@@ -228,7 +228,7 @@ def _use(
   opened: expander.Expander,
   prepared: evaluate.Prepared | None,
 ) -> None:
-  """Evaluates, exports or asks judges of a model, as the mode says."""
+  """Evaluates or exports a model, or writes the judges' page."""
   if prepared is not None and config.mode == "judge":
     tasks = evaluate.sample(prepared.gold, config.judge_queries, config.seed)
     asked = [opened.system(x) for x in ("nvse", *config.systems)]

@@ -58,7 +58,7 @@ def candidates(
 
   Args:
     models: by label.
-    ranking: of the run, for what is not varied.
+    ranking: of the run; gives the settings that are not varied.
   """
   ways = [
     dataclasses.replace(ranking, score=score, normalize=normalize)

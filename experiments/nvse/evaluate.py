@@ -100,7 +100,7 @@ def evaluate(
   prepared: Prepared,
   say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, comparison.Comparison]:
-  """Runs the protocols that there are tasks for.
+  """Runs each protocol that has tasks.
 
   Args:
     run: gets rows; evaluation-.../ in its directory gets tables, run files
@@ -110,8 +110,8 @@ def evaluate(
     say: called with a line of text when something was done.
 
   Returns:
-    Comparisons by protocol, "gold" and "judged"; none where the same
-    evaluation has ended before.
+    Comparisons by protocol, "gold" and "judged"; empty if the same evaluation
+    has ended before.
   """
   config = prepared.config
   values = dataclasses.asdict(config)
@@ -241,8 +241,8 @@ def _record(
 def _deletions(run, name, opened, compared, peers) -> list[str]:
   """The test of reasons, for nvse and for LSA beside it."""
   texts = [
-    "score that the first result loses, over its lead, and its place, without "
-    "10 features of each list"
+    "first result after 10 listed features are deleted: share of its lead that "
+    "it loses, and its new rank"
   ]
   for system in (compared.best, *(x for x in peers if x.name == "lsa")):
     outcome = deletion.deletion(system, opened.table.counts, compared.tasks)
@@ -251,11 +251,11 @@ def _deletions(run, name, opened, compared, peers) -> list[str]:
       label = f"{name}: {system.name} without {kind}"
       run.row(label, "score lost", lost)
       run.row(label, "place", place)
-      shown.append(f"{kind} {lost:.2f}, place {place:g}")
+      shown.append(f"{kind} {lost:.2f}, rank {place:g}")
     texts.append(f"  {system.name}: {'; '.join(shown)}")
   texts.append(
-    "share of the first 10 scores that the 10 printed features account for, in "
-    "the list of all and in that of each"
+    "share of the first 10 scores that 10 printed features account for: one "
+    "list for all results, and a list for each"
   )
   asked = sample(compared.tasks, _REASONED, 0)
   kinds = {

@@ -21,7 +21,7 @@ from repr_jax.setexp.query import Query, best, exclude, make_query
 
 
 class Result(NamedTuple):
-  """One answer with its reasons and the sentences that speak for it.
+  """One answer with its reasons and supporting sentences.
 
   The chance to belong to the set is None if none was fitted.
   """
@@ -43,8 +43,8 @@ class Answer(NamedTuple):
     rationale: reasons of all results together.
     kind: of the rationale, "contributions" or "decoder".
     results: best first.
-    size: results that belong to the set by their chances; None if none were
-      fitted.
+    size: estimated number of results that belong to the set; None without
+      fitted chances.
   """
 
   system: str

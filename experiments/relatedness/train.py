@@ -26,8 +26,8 @@ def learn(
     config: the configuration of the run.
 
   Yields:
-    "U1" and "U1+U2", each with vectors [n, d]; not the one whose bags have
-    no word.
+    "U1" and "U1+U2", each with vectors [n, d]; omitted if its bags have no
+    word.
   """
   key = jax.random.key(config.seed)
   pages, contexts = bags.pages(), bags.contexts()

@@ -4,14 +4,15 @@
   python -m experiments.rescal --data=wordnet --dims=50 --settings=sub --roles
 
 A model of two relations, presence and absence, is fitted to the closure of a
-tree. It is right on a pair if the right one of the two scores higher. E is the
-set of present pairs, E^c that of absent ones, and E^rev has the present pairs
+tree. It is right on a pair if the true relation scores higher. E is the set of
+present pairs, E^c that of absent ones, and E^rev has the present pairs
 reversed. FullSet trains on all absent pairs, SubSet on as many absent as
 present ones. With one vector per entity SubSet gets E^rev wrong although it
 gets E^c right. Expect, in percent right of E / E^c / E^rev for 2,047 vertices
 and d = 50, 66/100/100 (FullSet) and 100/93/52 (SubSet). The quick preset costs
 about 80 seconds of processor time. An update on WordNet at d = 400 from a
-random start takes 3 to 5 seconds of it, and 0.94 GB of memory at most.
+random start takes 3 to 5 seconds of processor time and at most 0.94 GB of
+memory.
 
 The work directory gets `results.json`, `plots/accuracy.png`, `grids.md` (the
 thesis' tables 5.1 and 5.2, FullSet and SubSet) and, by name, the reversed pairs
@@ -77,7 +78,7 @@ def main(argv: list[str]) -> None:
   for label, edges in wrong.items():
     if edges:
       shown = "; ".join(f"{first} < {second}" for first, second, _ in edges[:5])
-      print(f"{label}, taken for true: {shown}")
+      print(f"{label}, reversed pairs taken for true: {shown}")
 
 
 if __name__ == "__main__":

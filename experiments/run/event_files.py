@@ -36,10 +36,9 @@ def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
 class EventFile:
   """The numbers of `metrics.jsonl` for TensorBoard.
 
-  A run has one event file. A resumed run replaces it by one that starts with
-  the lines of `metrics.jsonl` that stay, so no step is there twice. The
-  numbers of a list NAME are NAME/0, NAME/1 and so on; text stays in
-  `metrics.jsonl` alone.
+  A run has one event file. A resumed run writes a new one, which begins with
+  the kept lines of `metrics.jsonl`, so no step occurs twice. The numbers of a
+  list NAME are NAME/0, NAME/1 and so on; text stays in `metrics.jsonl` alone.
   """
 
   def __init__(self, directory: pathlib.Path):
@@ -91,7 +90,7 @@ class EventFile:
         self._writer = event_file_writer.EventsWriter(
           str(self._directory / "events")
         )
-        # A page that is open drops what it has read of an earlier file.
+        # An open page of TensorBoard drops its numbers of an earlier file.
         restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._writer.write_event(
           event_pb2.Event(wall_time=at, step=0, session_log=restart)

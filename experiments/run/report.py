@@ -253,7 +253,7 @@ def load(path: str | os.PathLike) -> Chapter:
     )
   except (KeyError, TypeError, ValueError):
     raise errors.InputError(
-      "is not a chapter as it was kept; --rerun makes it anew", path=path
+      "is not a stored chapter; --rerun makes it again", path=path
     ) from None
 
 

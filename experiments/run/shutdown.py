@@ -1,4 +1,4 @@
-"""Shutdown of programs: on signals, with their parent, without a reader.
+"""Ends programs on signals, with their parent, or if nobody reads their output.
 
 A program may be killed at any moment: its work directory stays usable, and work
 after the last checkpoint is repeated.
@@ -101,7 +101,7 @@ def _watch(parent: int) -> None:
 def without_reader() -> Iterator[None]:
   """Ends the program quietly where nobody reads its output any more.
 
-  As after `program | head`: with the code of a program that SIGPIPE ended.
+  As in `program | head`; the exit code is that of a program ended by SIGPIPE.
   """
   try:
     try:

@@ -15,7 +15,7 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
 
 
 def make(config: Config) -> report.Chapter:
-  """Solves the problems and sets their figures beside the text's claims."""
+  """Solves the problems and compares their figures with the thesis' claims."""
   n, k, seed = config.rows, config.rank, config.seed
   errors = evaluate.centering(n, k, seed)
   curve = evaluate.spectrum(n, k, seed)

@@ -19,7 +19,7 @@ from repr_jax.data.io import files
 
 _FAULTS = 100  # Faulty lines after which a file is read no further.
 
-# Names of the columns of a header; the first row that a file has all of.
+# Names of columns in a header; the first row that a file has in full counts.
 _HEADERS = (
   ("h", "r", "t"),
   ("head", "relation", "tail"),

@@ -229,7 +229,7 @@ def search(
 def search_batch(
   index: Index, queries: Query, exclude: np.ndarray, k: int = 100
 ) -> Ranking:
-  """`search` of many queries, those of like length together.
+  """`search` of many queries, grouped by similar length.
 
   Args:
     index: the collection.
@@ -323,8 +323,8 @@ def ensemble(scores: jax.Array, weights: jax.Array) -> jax.Array:
     weights: weight of each system, 0 or more, not all 0, [s].
 
   Returns:
-    Scores, [k]; -inf for padding. The scores of a system that gives all
-    candidates the same count nothing.
+    Scores, [k]; -inf for padding. A system that gives all candidates the same
+    score has no effect.
   """
   chex.assert_rank([scores, weights], [2, 1])
   scores, weights = jnp.asarray(scores), jnp.asarray(weights)

@@ -1,4 +1,4 @@
-"""Weighted features of mentions, which representations are made of (6.1.1)."""
+"""Weighted features of mentions, the input of representations (6.1.1)."""
 
 import numpy as np
 import scipy.sparse as sp

@@ -1,4 +1,4 @@
-"""Vectors that features of words predict: a view of what words look like.
+"""Vectors that features of words predict, such as a view of their spelling.
 
 A rare word has few contexts, but its spelling is known. Ridge regression on
 character n-grams predicts its vector from words with similar spelling. As a

@@ -1,4 +1,4 @@
-"""A fitted generalized CCA, and what it says of rows it has not seen."""
+"""A fitted generalized CCA, and its embeddings of unseen rows."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -82,7 +82,7 @@ def counterfit(
     vectors: [n, d].
     synonyms: pairs of rows, int [a, 2]; -1 marks padding, here and below.
     antonyms: pairs of rows, int [b, 2].
-    kept: pairs of near words whose distance shall not grow, int [c, 2].
+    kept: pairs of near words whose distance should not grow, int [c, 2].
     margin: least cosine distance of antonyms.
     weight: of the pairs to keep.
     learning_rate: step size.

@@ -42,7 +42,7 @@ def _same(one, other):
 def test_round_trip_and_detection(tmp_path, layout, name):
   before = _example()
   if layout == "npz" and name != "v":
-    with pytest.raises(errors.InputError, match="not compressed again"):
+    with pytest.raises(errors.InputError, match="compressed already"):
       vectors.write_vectors(tmp_path / name, before, layout)
     return
   vectors.write_vectors(tmp_path / name, before, layout)

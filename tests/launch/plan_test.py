@@ -146,7 +146,7 @@ def test_wrong_runs_are_named_with_their_line(
   ("text", "message"),
   [
     ("EXPERIMENT = 'fake_run'", r"has no function sweep"),
-    ("def sweep(add): add()", "does not say EXPERIMENT"),
+    ("def sweep(add): add()", "does not set EXPERIMENT"),
     ("def sweep(add)\n", r"tried.py:1: SyntaxError"),
     ("x = 1\nimport nothing_like_it", r"tried.py:2: ModuleNotFoundError"),
     (

@@ -58,7 +58,7 @@ def read_documents(path: str) -> Iterator[linked_documents.LinkedDocument]:
   """Streams linked documents: JSON lines, or a table of `linked_formats`.
 
   Args:
-    path: the file, whose first line tells.
+    path: the file; its first line shows its form.
   """
   first = _first_line(path)
   if first.startswith(_AIDA):

@@ -30,7 +30,8 @@ def split(document: LinkedDocument) -> Iterator[entities.Sentence]:
 
   Yields:
     Its sentences in order, also those without a mention; the document's id is
-    their document. One whose text is a list of mentions is one sentence.
+    their document. A document whose text is a list of mentions gives one
+    sentence.
   """
   tokens = document.tokens
   linked = [

@@ -48,7 +48,7 @@ _LINKS = _words(
   "of de la le du des del della di da dos van von der den ten bin ibn al el "
   "and the for y"
 )
-# What "of" and "for" may follow inside a name.
+# Words after which a name may go on with "of" or "for".
 _HEADS = _words(
   "academy army association bank battle bay bishop board bureau cape center "
   "centre chamber church city college commission committee confederation "
@@ -60,7 +60,7 @@ _HEADS = _words(
   "school sea society state states strait straits temple tower treaty union "
   "united university valley voice war world"
 )
-# Words of what has an origin in its name: "Canadian Pacific Railway".
+# Words of names that begin with an origin: "Canadian Pacific Railway".
 _THINGS = _words(
   "airlines airport airways alliance broadcasting capital central championship "
   "championships civil company corporation cup democratic development east "
@@ -71,7 +71,7 @@ _THINGS = _words(
   "railway railways revolution revolutionary royal series sign south standard "
   "stock telecom television theater theatre times trade virgin"
 )
-# Whose names may join two fields by "and".
+# Words of names that may join two fields by "and".
 _OFFICES = _words(
   "association bureau centers college commission committee conference council "
   "department institute institutes ministry office organisation organization"
@@ -88,7 +88,7 @@ _TITLES = _words(
   "secretary-general director-general patriarch rabbi ceo pm doctor "
   "administrator"
 )
-# What may stand before a title and belongs to it.
+# Words that belong to the title behind them.
 _OF_TITLES = _words("foreign defense defence interior finance health")
 _NOT_NAMES = _words(
   "monday tuesday wednesday thursday friday saturday sunday january "
@@ -97,7 +97,7 @@ _NOT_NAMES = _words(
   "wed thu thurs fri sat sun i i'm i'd i'll i've a.m p.m a.m. p.m. am pm "
   "edt est gmt pst"
 )
-# Those that are no last name of a person.
+# Days and months that are not last names.
 _DATES = _words(
   "monday tuesday wednesday thursday friday saturday sunday january february "
   "july september october november december feb aug sept oct nov dec"
@@ -373,7 +373,7 @@ def _apart(run: Sequence[_Token], cases: CaseCounts) -> list[Sequence[_Token]]:
 
 
 def _names(run: Sequence[_Token], cases: CaseCounts) -> list[list[_Token]]:
-  """Parts of a run in a line of capitals that other lines tell to be names."""
+  """Parts of a run in a line of capitals that are names on other lines."""
   by_kind = itertools.groupby(run, lambda x: cases.is_name(x.text))
   return [list(part) for is_name, part in by_kind if is_name]
 

@@ -65,7 +65,7 @@ def is_acronym(surface: str) -> bool:
 
 
 def initials(name: str) -> str:
-  """Initials of the words of a name that count: "wto", "" if there is one.
+  """Initials of a title such as "wto"; "" if only one word counts.
 
   Args:
     name: a title without brackets.

@@ -14,7 +14,7 @@ _FLOOR = 1e-4  # a prior below this says no more than "rare"
 
 
 class Packed(NamedTuple):
-  """Documents of like size; -1 is absence in every array of ids.
+  """Documents of similar size; -1 marks absence in every array of ids.
 
   Attributes:
     candidates: rows of the entities' table, int32 [n, m, c].

@@ -69,7 +69,7 @@ def read_gazetteer(path: str) -> list[str]:
     path: the file; blank lines do not count.
 
   Returns:
-    The names. A name twice is an `InputError` that tells the line.
+    The names. A repeated name is an `InputError` that names the line.
   """
   lines: dict[str, int] = {}
   for line, text in files.numbered_lines(path):
@@ -101,7 +101,7 @@ def read_sentences(
 
   Yields:
     Sentences that mention an entity. An entity is a name, the fullest of its
-    document. Text in which no name is found so often is an `InputError`.
+    document. If no name is found that often, an `InputError` is raised.
   """
   documents = list(read_texts(path))
   if not documents:

@@ -58,5 +58,5 @@ def _number(text: str) -> float | None:
   except ValueError:
     return None
   if not math.isfinite(value):
-    raise InputError(f"a weight of the query is {text.strip()}")
+    raise InputError(f"a weight in the query is not finite: {text.strip()}")
   return value

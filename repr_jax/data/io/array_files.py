@@ -19,7 +19,7 @@ from repr_jax.data.io import files
 # A file may unpack to the larger of this size and this multiple of its own.
 _MAX_UNPACKED = 64 << 20
 _MAX_RATIO = 100
-_KINDS = "biufcUS"  # Of the numbers and texts that arrays may hold.
+_KINDS = "biufcUS"  # Kinds of numbers and text in arrays.
 
 
 def write_npz(path: files.Path, **arrays: Any) -> None:
@@ -33,7 +33,9 @@ def write_npz(path: files.Path, **arrays: Any) -> None:
     name: np.asarray(value) for name, value in arrays.items()
   }
   if os.fspath(path).endswith((".gz", ".bz2")):
-    raise errors.InputError("an .npz file is not compressed again", path=path)
+    raise errors.InputError(
+      "an .npz file is compressed already; leave out .gz or .bz2", path=path
+    )
   for name, value in ready.items():
     if value.dtype.hasobject:
       raise errors.InputError(f"array {name!r} holds objects", path=path)
@@ -129,7 +131,7 @@ def map_array(path: files.Path) -> np.ndarray:
 
 @contextlib.contextmanager
 def _plain(path: files.Path) -> Iterator[IO[bytes]]:
-  """Opens a file as it is, which must be one."""
+  """Opens a regular file without unpacking it."""
   try:
     stream = open(path, "rb")  # noqa: SIM115
   except (OSError, ValueError) as error:

@@ -169,7 +169,7 @@ _NAME = frozenset(
 
 
 def _check_name(name: str) -> None:
-  """A view stands in the folder of views and nowhere else."""
+  """Refuses a name that leads out of the folder of views."""
   if not name or not set(name) <= _NAME or name.startswith("."):
     raise InputError(f"{name!r} cannot name a view: use letters, digits, ._-")
 

@@ -236,7 +236,7 @@ class WordNet:
 
     Args:
       root: name or row of the root.
-      relations: what leads down; instances are left out unless
+      relations: relations that lead down; instances are left out unless
         "instance_hyponym" is among them.
 
     Returns:
