@@ -38,7 +38,7 @@ _OUTPUT = flags.DEFINE_string(
 _FIGURES = flags.DEFINE_list(
   "figures",
   [],
-  'Take figures whose "NAME: METRIC" has one of these. Default: all.',
+  'Only figures whose "NAME: METRIC" contains one of these. Default: all.',
 )
 _LOWER = flags.DEFINE_list(
   "lower_is_better",

@@ -28,7 +28,10 @@ from repr_jax.errors import InputError
 def define() -> None:
   """Defines the flags: of the program alone, since others have such names."""
   flags.DEFINE_enum(
-    "experiment", "mvlsa", list(programs.EXPERIMENTS), "Whose programs."
+    "experiment",
+    "mvlsa",
+    list(programs.EXPERIMENTS),
+    "Experiment whose programs are compiled.",
   )
   flags.DEFINE_string("topology", "v5e:2x2", topologies.NAMES)
   flags.DEFINE_string("mesh", None, "As the experiment's --mesh.")

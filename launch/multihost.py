@@ -2,8 +2,7 @@
 
 python -m launch.multihost --processes=2 --devices_per_process=4 --
     python -m experiments.mvlsa --mesh=rows:4,views:2 --workdir=runs/big
-    starts two processes here, which share the devices of both; a process on
-    a CPU has as many as it is told
+    starts two processes here, which share the devices of both
 
 srun --kill-on-bad-exit python -m launch.multihost --
     python -m experiments.mvlsa --mesh=rows:256 --workdir=runs/big
@@ -33,14 +32,14 @@ from launch import command as commands
 _PROCESSES = flags.DEFINE_integer(
   "processes",
   None,
-  "Processes to start on this machine; where it is not given, the cluster "
-  "has started them.",
+  "Processes to start on this machine. Without this flag, join the processes "
+  "that the cluster has started.",
   lower_bound=1,
 )
 _DEVICES = flags.DEFINE_integer(
   "devices_per_process",
   None,
-  "Devices that a process on a CPU has; its default is one.",
+  "Devices of a process on a CPU. Default: 1.",
   lower_bound=1,
 )
 _LOGS = flags.DEFINE_string(

@@ -10,8 +10,8 @@ python -m launch.sweep --sweep=... --executor=slurm --jobs=20
 python -m launch.collect runs/sweeps/NAME
     then: one table and plots of all results
 
-The file says which experiment, with which preset (or FLAGFILE, a file of
-flags), and which runs:
+The file names the experiment, its preset (or FLAGFILE, a file of flags) and the
+runs:
 
   EXPERIMENT = "experiments.elkb"
   PRESET = "elkb_fast"
@@ -24,9 +24,9 @@ flags), and which runs:
     add.random(20, penalty=add.log_uniform(1e-3, 1)) 20 draws, always the same
 
 Each run has a work directory below --root that its flags name. Start the same
-command again after Ctrl-C, a crash or an edit of the file: what has finished
-is skipped, what broke off is resumed. A run that fails stops no other; the end
-of its log is shown at the end, and the exit code is then 1. Where the
+command again after Ctrl-C, a crash or an edit of the file: finished runs are
+skipped, interrupted runs are resumed. A failed run does not stop the others;
+the end of its log is shown at the end, and the exit code is then 1. Where the
 experiment declares VMAP_OVER, runs that differ only in those flags share one
 process and what it compiles (--group_size). Logs are in ROOT/logs.
 """
@@ -65,9 +65,9 @@ _GROUP_SIZE = flags.DEFINE_integer(
 _BEST = flags.DEFINE_string(
   "best",
   None,
-  'Figure that tells the best run so far: its metric, or "NAME: METRIC". '
-  "Default: the first that the thesis has too, or the first, among those whose "
-  "better direction is known.",
+  'Figure that chooses the best run so far: METRIC or "NAME: METRIC". Default: '
+  "the first whose better direction is known, if possible one that the thesis "
+  "has too.",
 )
 _SMALLEST = flags.DEFINE_bool(
   "smallest", None, "Smaller is better. By default the metric decides."

@@ -38,7 +38,7 @@ _SCALING = flags.DEFINE_bool(
   "beside --output as PNG.",
 )
 _TIMEOUT = flags.DEFINE_float(
-  "timeout", 1800.0, "Seconds after which a call is given up."
+  "timeout", 1800.0, "Seconds after which a call is aborted."
 )
 
 

@@ -1,4 +1,4 @@
-"""Coreferent mention retrieval: one mention in, sentences about it out.
+"""Retrieves mentions of the same entity as a given mention (thesis 6.1).
 
 python -m experiments.cmr                              (WordNet, a few minutes)
 python -m experiments.cmr --corpus=wikipedia           (gensim's small dump)

@@ -41,7 +41,7 @@ class Config:
     maximum=1e6,
   )
   document_words: int = config.flag(
-    10, "Best words of its document that each mention gets.", minimum=0
+    10, "Words that each mention gets from its document.", minimum=0
   )
   searches: tuple[str, ...] = config.flag(
     (),
@@ -51,8 +51,8 @@ class Config:
   )
   chains: str | None = config.flag(
     None,
-    "File of coreference chains, one a line, ids of mentions with blanks "
-    "between them; by default mentions of a document that share a word.",
+    "File of coreference chains: on each line ids of mentions, separated by "
+    "blanks. Default: mentions of a document that share a word.",
   )
   top: int = config.flag(
     100, "Mentions to rank again (thesis: 100).", minimum=1
@@ -76,7 +76,7 @@ class Config:
   )
   judged_share: float = config.flag(
     0.75,
-    "Share of what was retrieved that counts as judged, for infAP.",
+    "Share of the retrieved mentions that count as judged, for infAP.",
     above=0,
     maximum=1,
     only={"pool": None},
@@ -86,8 +86,8 @@ class Config:
   )
   pool: str | None = config.flag(
     None,
-    "Judgments for infAP in TREC format; -1 for what is in the pool and was "
-    "not judged. By default a sample of what was retrieved.",
+    "Judgments for infAP in TREC format; -1 marks mentions of the pool without "
+    "judgment. Default: a sample of the retrieved mentions.",
   )
   seed: int = config.flag(0, "Seed.")
 

@@ -14,14 +14,14 @@ python -m experiments.elkb ... --ask="hypernym(?, flowering_shrub)"
     the same run (finished runs are not trained again), and then the answers:
     known, implied with the proof, or predicted with a probability
 python -m experiments.elkb ... --discover=20 --violations
-    the most probable new facts; facts that rules derive and no split has
+    the most probable new facts; derived facts that are in no split
 python -m experiments.elkb --train=facts.csv --split=.9,.05,.05
     one file of facts, split at random
 python -m experiments.elkb --mode=serve --workdir=runs/elkb
     a page on a finished run: facts of an entity with proofs, accept and reject
 python -m experiments.elkb ... --combine_with=runs/elkb_t
-    also picks the better of this system and that one for each query; a run
-    that has ended is not trained again for it
+    for each query also picks the better of this system and that one; a
+    finished run is not trained again
 """
 
 import functools

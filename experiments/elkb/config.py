@@ -118,7 +118,7 @@ class Config:
     only=_LINK,
   )
   below: str | None = config.flag(
-    None, "Keep the synsets of WordNet below this one.", only=_WORDNET
+    None, "Only synsets of WordNet below this one are kept.", only=_WORDNET
   )
   held_out: int = config.flag(
     2000,
@@ -328,7 +328,7 @@ class Config:
   )
   coverage: float = config.flag(
     0.9,
-    "Probability that the answer set of a question holds the right answer.",
+    "Probability that an answer set contains the right answer.",
     above=0,
     maximum=0.999,
     only=_LINK,

@@ -59,7 +59,7 @@ class Config:
     "from the first words of --vectors, else from WordNet.", only=_WORDS,
   )  # fmt: skip
   vocabulary_size: int = flag(
-    60_000, "Words in the vocabulary at most.", minimum=1, only=_WORDS
+    60_000, "Most words in the vocabulary.", minimum=1, only=_WORDS
   )
   min_count: int = flag(
     2, "Words of the text seen fewer times are dropped.", minimum=0,
@@ -85,14 +85,14 @@ class Config:
     minimum=0, only={**_WORDS, "text": GIVEN},
   )  # fmt: skip
   spelling: bool = flag(
-    True, "Add a view of --text: what a word's character n-grams predict of "
-    "its vector in all other views. Left out with --mesh.",
+    True, "Add a view to --text: each word's vector in the other views, as "
+    "predicted from its character n-grams. Left out with --mesh.",
     only={**_WORDS, "study": ("fit", *SWEEPS, "comparison"),
           "method": "memory", "text": GIVEN},
   )  # fmt: skip
   columns: int = flag(
-    20_000, "Most frequent words that are columns of text views.", minimum=1,
-    only=_WORDS,
+    20_000, "Number of most frequent words that are columns of text views.",
+    minimum=1, only=_WORDS,
   )  # fmt: skip
   bitext: Sequence[str] = flag(
     (), "Bitexts, source:target or source:target:alignments.", only=_WORDS
@@ -136,7 +136,7 @@ class Config:
     (), "Views or groups of views to leave out.", only=_WORDS
   )
   min_rows: int = flag(
-    1, "Views that observe fewer words are left out.", minimum=0, only=_WORDS
+    1, "Views with fewer observed words are left out.", minimum=0, only=_WORDS
   )
   store: str = flag(
     "runs/views", "Directory that caches counts; runs may share it.",
@@ -155,7 +155,7 @@ class Config:
     0.75, "Exponent of the column totals in `ppmi`.", above=0, only=_FITTED
   )
   t: int = flag(
-    12_500, "Most frequent columns of each view that are kept.", minimum=1,
+    12_500, "Columns kept of each view, the most frequent ones.", minimum=1,
     only=_FITTED,
   )  # fmt: skip
   group_nonlinearity: Sequence[str] = flag(
@@ -167,8 +167,8 @@ class Config:
   )  # fmt: skip
   view_weights: str = flag(
     "given", "given: --group_weights alone. The others multiply them by "
-    "weights from the views. energy: each view counts alike, however many "
-    "directions it has. agreement: how well other views predict a view. "
+    "weights from the views. energy: all views count equally, whatever their "
+    "number of directions. agreement: how well other views predict a view. "
     "heldout: the weights that best predict views of other sources; equal if "
     "there is one source. labels: fitted to halves of the tuning sets.",
     choices=("given", "energy", "agreement", "heldout", "labels"),
@@ -235,7 +235,7 @@ class Config:
     only=_SETS,
   )
   held_out: bool = flag(
-    False, "Score only the half of each tuning set that chose no settings: "
+    False, "Score each tuning set only on the half that chose no settings, "
     "every second pair.",
     only={**_WORDS, "evaluate": True, "view_weights": (
       "given", "energy", "agreement", "heldout"

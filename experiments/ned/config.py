@@ -104,7 +104,7 @@ class Config:
   )
   field_epochs: int = config.flag(
     8,
-    "Passes of the models of --fields over train, at most.",
+    "Most passes of the models of --fields over train.",
     minimum=1,
     only=_FIELDS,
   )
@@ -158,14 +158,14 @@ class Config:
   data: str | None = config.flag(
     None,
     "Directory with elevant/ and entity-fishing/; files of --train, "
-    "--validation and --tests are looked for in it.",
+    "--validation and --tests may be relative to it.",
     only=_TRAIN,
   )
   train: tuple[str, ...] = config.flag(
     (),
     "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv. Of AIDA's "
     "public table, which has all in one file, name a part: PATH#train, "
-    "PATH#testa or PATH#testb; so too for --validation and --tests.",
+    "PATH#testa or PATH#testb; likewise for --validation and --tests.",
     only=_TRAIN,
   )
   validation: tuple[str, ...] = config.flag(
@@ -190,8 +190,8 @@ class Config:
   )
   max_documents: int = config.flag(
     5_000,
-    "Training documents at most; a dump's others still count in prior and "
-    "vectors.",
+    "Most training documents; other documents of a dump still count in prior "
+    "and vectors.",
     minimum=1,
     only=_TRAIN,
   )
@@ -217,7 +217,7 @@ class Config:
     only={**_TRAIN, "word_vectors": None},
   )
   vocabulary: int = config.flag(
-    50_000, "Words at most (thesis: 50,000).", minimum=1, only=_TRAIN
+    50_000, "Most words (thesis: 50,000).", minimum=1, only=_TRAIN
   )
   min_count: int = config.flag(2, "Rarer words are dropped.", only=_TRAIN)
   drop_most_frequent: int = config.flag(
@@ -306,8 +306,8 @@ class Config:
   )
   folds: int = config.flag(
     2,
-    "Parts of the training documents; a part is trained on with vectors of "
-    "the others.",
+    "Number of parts of the training documents; each part is trained with "
+    "vectors of the others.",
     minimum=2,
     maximum=100,
     only={**_TRAIN, "contexts": "u2"},
@@ -352,11 +352,11 @@ class Config:
     only=_TRAIN,
   )
   epochs: int = config.flag(
-    40, "Passes over the training documents, at most.", minimum=1, only=_TRAIN
+    40, "Most passes over the training documents.", minimum=1, only=_TRAIN
   )
   patience: int = config.flag(
     5,
-    "Epochs without gain before the learning rate falls, then before the end.",
+    "Epochs without gain until the learning rate falls, then until the end.",
     minimum=1,
     only=_TRAIN,
   )

@@ -57,7 +57,7 @@ class Config:
     minimum=0,
     only={"settings": "full"},
   )
-  max_steps: int = config.flag(500, "Updates at most.", minimum=1)
+  max_steps: int = config.flag(500, "Most updates.", minimum=1)
   ridge: float = config.flag(0.0, "Ridge penalty.", minimum=0)
   double: bool = config.flag(False, "Compute in float64.")
   listed: int = config.flag(
