@@ -13,7 +13,7 @@ from typing import NamedTuple
 from experiments.elkb import data, evaluate, findings, train
 from experiments.elkb import puzzle as kb_puzzle
 from experiments.elkb.config import Config
-from experiments.run import report, runlib
+from experiments.run import progress, report, report_labels, runlib
 from repr_jax.kb import link_prediction
 
 _COMMAND = (
@@ -104,6 +104,7 @@ def _train(
 ) -> _Outcome:
   """Trains one system and adds its figures to the rows."""
   name = f"{kb.name}, {label}"
+  progress.say(f"elkb: {report_labels.label(label).text}")
   told = {"size": size, **dataclasses.asdict(config)}
   with runlib.Run("elkb", directory=folder, config=told) as run:
     training = train.prepare(kb, config)

@@ -59,7 +59,9 @@ def run(problem: Problem) -> Study:
     fitted = train.fit(made, config, problem.labels)
     vectors = train.vectors(fitted, config)
     results[label] = problem.score(vectors)
-    problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
+    problem.report(
+      f"{label}: tuning halves {evaluate.mean(results[label]):.1f}"
+    )
     if label == "all views":
       results |= _with_lexicons(problem, label, vectors)
       if config.synonyms:
@@ -101,7 +103,7 @@ def _baselines(
   tried: dict[str, tuple[Results, np.ndarray]] = {}
   for name, vectors in baselines.systems(problem) if problem.data.text else ():
     tried[name] = (problem.score(vectors), vectors)
-    problem.report(f"{name}: tuning {evaluate.mean(tried[name][0]):.1f}")
+    problem.report(f"{name}: tuning halves {evaluate.mean(tried[name][0]):.1f}")
   judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
   results, views, notes = {}, [], []
   for system in ("LSA", "PPMI-SVD", "skip-gram") if tried else ():
@@ -167,7 +169,7 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
     return evaluate.mean(tried[name], names)
 
   best = max(tried, key=figure)
-  problem.report(f"best single view, {best}: tuning {figure(best):.1f}")
+  problem.report(f"best single view, {best}: tuning halves {figure(best):.1f}")
   return tried[best], best
 
 

@@ -17,6 +17,7 @@ from experiments.mvlsa import (
 from experiments.mvlsa.config import Config
 from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Problem
+from experiments.run import report_labels
 from repr_jax import multiview
 from repr_jax.evaluation import tables
 
@@ -64,7 +65,7 @@ def run(name: str, problem: Problem, values: Sequence[str] = ()) -> Study:
     results[label] = problem.score(vectors)
     axis.append(place)
     figure = evaluate.mean(results[label])
-    problem.report(f"{label}: tuning {figure:.1f}")
+    problem.report(f"{label}: tuning halves {figure:.1f}")
     if best is None or figure > best[0]:
       names = train.weighted(made, config)
       best = (figure, vectors, train.shares(whole, names))
@@ -158,7 +159,9 @@ def _ablation(problem: Problem) -> Study:
     fitted = train.fit(kept, config, problem.labels)
     other = train.vectors(fitted, config)
     results[label] = problem.score(other)
-    problem.report(f"{label}: tuning {evaluate.mean(results[label]):.1f}")
+    figure = evaluate.mean(results[label])
+    words = report_labels.label(label).text
+    problem.report(f"{words}: tuning halves {figure:.1f}")
   gains = [
     tables.Gain(f"{label} loss", "all views", label)
     for label in list(results)[1:]

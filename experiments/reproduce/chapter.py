@@ -11,6 +11,7 @@ import pathlib
 import sys
 import time
 import traceback
+import warnings
 
 from absl import flags, logging
 
@@ -56,6 +57,7 @@ def main() -> None:
   shutdown.on_signals()
   shutdown.with_parent()
   logging.set_verbosity(logging.WARNING)
+  warnings.formatwarning = progress.format_warning
   try:
     run(target, size, pathlib.Path(directory))
   except KeyboardInterrupt:

@@ -13,6 +13,14 @@ def say(text: str) -> None:
   print(text, file=sys.stderr, flush=True)
 
 
+def format_warning(message, category, filename, lineno, line=None) -> str:
+  """One line for the user; other categories also name the line of code."""
+  del line
+  if category is UserWarning:
+    return f"warning: {message}\n"
+  return f"{filename}:{lineno}: {category.__name__}: {message}\n"
+
+
 def track(
   items: Iterable[T], name: str, total: int | None = None
 ) -> Iterator[T]:

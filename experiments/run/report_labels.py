@@ -142,9 +142,9 @@ def _representation(match: re.Match[str]) -> Label:
 
 
 def _without(match: re.Match[str]) -> Label:
-  group, loss = match.groups()
-  known = label(group).text
-  return Label(f"{'loss ' if loss else ''}without {known}")
+  groups, loss = match.groups()
+  known = [label(group).text for group in groups.split(" !")]
+  return Label(f"{'loss ' if loss else ''}without {', '.join(known)}")
 
 
 def _cell(match: re.Match[str]) -> Label:
@@ -197,7 +197,7 @@ _FORMS = tuple(
   (re.compile(pattern), words)
   for pattern, words in (
     (r"(lsa|mvlsa|vae)((?::\w+=[^:+\s]+)*)(\+bm25)?( mean)?", _representation),
-    (r"!(\w+)( loss)?", _without),
+    (r"!(\w+(?: !\w+)*)( loss)?", _without),
     (r"(tree|wordnet) V=(\d+) d=(\d+) (Full|Sub)Set(, two roles)?", _cell),
     (r"puzzle (\w+)( \+ rules)?", _puzzle),
     (r"([ABCDRT]|ComplEx)( \+ rules)?", _model),

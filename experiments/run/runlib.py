@@ -372,14 +372,6 @@ def figure_png(figure: Any) -> bytes:
   return out.getvalue()
 
 
-def _format_warning(message, category, filename, lineno, line=None) -> str:
-  """One line for the user; other categories also name the line of code."""
-  del line
-  if category is UserWarning:
-    return f"warning: {message}\n"
-  return f"{filename}:{lineno}: {category.__name__}: {message}\n"
-
-
 def launch(
   main: Callable[[list[str]], Any],
   *,
@@ -401,7 +393,7 @@ def launch(
   """
   if not any(argument.startswith("--help") for argument in sys.argv):
     cpu_settings.apply()
-  warnings.formatwarning = _format_warning
+  warnings.formatwarning = progress.format_warning
   for holder in (WORKDIR, SEED, presets.PRESET, LOG_TO):
     if logs if holder is LOG_TO else of_a_run:
       # --help lists the flags of the program and these.

@@ -22,6 +22,7 @@ from experiments.run import report_labels
     ("!walks", "without walks on the graph", ""),
     ("!walks loss", "loss without walks on the graph", ""),
     ("!unknown", "without unknown", ""),
+    ("!walks !synset", "without walks on the graph, synsets", ""),
     ("nvse-members", "NVSE, members' features alone", ""),
     ("tree V=2047 d=50 SubSet", "Tree, d = 50, SubSet", "2,047 vertices"),
     ("wordnet V=16255 d=50 SubSet, two roles", "WordNet, d = 50, SubSet, two "

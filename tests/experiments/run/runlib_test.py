@@ -218,9 +218,3 @@ def test_plots_are_png(tmp_path):
     run.plot("curve", figure)
   assert path == tmp_path / "plots" / "curve.png"
   assert first.startswith(b"\x89PNG") and path.read_bytes() == first
-
-
-def test_a_warning_is_one_line_without_code():
-  shown = runlib._format_warning("left out 3 words", UserWarning, "a.py", 7)
-  assert shown == "warning: left out 3 words\n"
-  assert "a.py:7" in runlib._format_warning("old", FutureWarning, "a.py", 7)
