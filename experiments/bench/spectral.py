@@ -1,4 +1,4 @@
-"""Speed and memory of the spectral core against the packages people use.
+"""Speed and memory of SVD and GCCA beside other packages.
 
 python -m experiments.bench --suite=spectral [--size=small]
 

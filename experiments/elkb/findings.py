@@ -5,7 +5,7 @@ from typing import Any
 
 from experiments.run import report
 
-QUESTION = "Do rules make embeddings of a knowledge base deduce?"
+QUESTION = "Do rules let embeddings of a knowledge base deduce facts?"
 _RULES = " + rules"
 _WORST = "largest rule violation"
 _ENTAILED = "MAP (all entailed facts)"

@@ -21,8 +21,8 @@ def answer(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in _compared(rows)
   ]
   return (
-    f"Spearman's correlation with people x 100: {', '.join(parts)}; the "
-    "thesis reads billions of words."
+    f"Spearman's correlation with human scores x 100 is {', '.join(parts)}; "
+    "the thesis also uses billions of words of text."
   )
 
 
@@ -78,8 +78,8 @@ def charts(
     made.append(
       report.Forest(
         f"{_words(name)} if one group of views is left out, less all views. "
-        "Bands: MRDS .05/.9; a difference beyond it is significant if the two "
-        "correlate by .9 or more, a smaller one may be.",
+        "Bands: the difference that is significant at .05 if both correlate "
+        "by .9 (MRDS).",
         "difference in Spearman x 100",
         [
           report.Point(group, -value, -value - mrds, -value + mrds)

@@ -1,1 +1,1 @@
-"""The spectral core on problems with known answers."""
+"""SVD and GCCA on problems with known answers."""

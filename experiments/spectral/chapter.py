@@ -1,4 +1,4 @@
-"""The spectral core in the main job."""
+"""SVD and GCCA in the main job."""
 
 import pathlib
 from typing import Any
@@ -9,7 +9,7 @@ from experiments.spectral.config import Config
 
 
 def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
-  """The spectral core's part of the report."""
+  """The report's chapter on SVD and GCCA."""
   del workdir
   return make(Config() if size == "quick" else Config(rows=20_000))
 
@@ -34,7 +34,7 @@ def make(config: Config) -> report.Chapter:
   )
   recovery = rows["shares"], rows["recovered"]
   return report.Chapter(
-    title="Spectral core",
+    title="SVD and GCCA",
     summary=(
       f"Truncated SVD and GCCA of generated matrices with {n:,} rows whose "
       "answers are known."

@@ -1,4 +1,4 @@
-"""Everything that a run of the spectral core can be told."""
+"""Configuration of the problems of SVD and GCCA."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Problems of the spectral core whose answers are known."""
+"""Problems of SVD and GCCA with known answers."""
 
 import functools
 from typing import Any
@@ -60,11 +60,11 @@ def spectrum(n: int, k: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def missing_rows(n: int, seed: int) -> dict[str, Any]:
-  """How much of a planted space GCCA recovers as more rows go missing.
+  """How much of the true space GCCA recovers as more rows go missing.
 
   Returns:
     Shares of missing rows, and for each the mean squared cosine between the
-    planted and the found space: with missing rows left out, with them taken
+    true and the recovered space: with missing rows left out, with them taken
     as zeros, and left out but streamed.
   """
   shares = [0.0, 0.2, 0.4, 0.6]

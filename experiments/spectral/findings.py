@@ -1,4 +1,4 @@
-"""Claims, answer, table and charts of the spectral core for the report."""
+"""Claims, answer, table and charts of SVD and GCCA for the report."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.run import report, report_labels
 
-QUESTION = "Is the spectral core exact, and does it cope with missing rows?"
+QUESTION = "Are the SVD and GCCA exact, and do they cope with missing rows?"
 # A figure is drawn at this height if it is smaller.
 _FLOOR = 1e-9
 
@@ -19,9 +19,9 @@ def answer(
   """One sentence; the arguments are those of `claims`."""
   error = report_labels.number(errors["implicit centering"], 1)
   return (
-    f"Centering inside the SVD is right to {error}; "
-    f"with {100 * shares[-1]:.0f} % of the rows missing GCCA still recovers "
-    f"{100 * recovered['left out'][-1]:.0f} % of the planted space."
+    f"Centering inside the SVD has a relative error of {error}; "
+    f"with {100 * shares[-1]:.0f} % of the rows missing, GCCA still recovers "
+    f"{100 * recovered['left out'][-1]:.0f} % of the true space."
   )
 
 
@@ -35,7 +35,7 @@ def claims(
   Args:
     errors: mean relative error of the singular values by method.
     shares: shares of missing rows.
-    recovered: recovered share of the planted space by treatment of missing
+    recovered: recovered share of the true space by treatment of missing
       rows, for each share.
   """
   last = {name: 100 * values[-1] for name, values in recovered.items()}
@@ -52,7 +52,7 @@ def claims(
     ),
     report.claim(
       "GCCA should leave missing rows out, not treat them as zeros",
-      "with {missing:.0f} % missing it recovers {out:.0f} % of a planted "
+      "with {missing:.0f} % missing it recovers {out:.0f} % of the true "
       "space, {zeros:.0f} % with zeros",
       {
         "out": last["left out"],
@@ -84,7 +84,7 @@ def charts(
   """
   percent = [100 * share for share in shares]
   recovery = report.Lines(
-    "How much of a planted space GCCA recovers as rows go missing.",
+    "How much of the true space GCCA recovers as rows go missing.",
     "missing rows, %",
     "recovered, %",
     [
