@@ -14,11 +14,11 @@ def answer(rows: Sequence[Mapping[str, Any]]) -> str:
   worst = _worst(rows)
   best = max(worst, key=lambda name: worst[name][1])
   part, value = worst[best]
-  start = "Yes" if value >= _RIGHT else "No"
-  return (
-    f"{start}: at best, {value:.0f} % of the {_part(part)} are right "
-    f"({report_labels.label(best).text})."
-  )
+  setting = report_labels.label(best).text
+  wrong = f"{100 - value:.0f} % of the {_part(part)} wrong"
+  if value >= _RIGHT:
+    return f"Yes: the best setting ({setting}) has only {wrong}."
+  return f"No: the best setting ({setting}) still has {wrong}."
 
 
 def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:

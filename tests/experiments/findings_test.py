@@ -81,8 +81,9 @@ def test_rescal_stores_a_tree_or_does_not(right, holds):
   claims = rescal.claims(rows)
   assert [claim.holds for claim in claims] == [holds, holds]
   assert "6 of 6 figures agree" in claims[0].evidence
-  start = "No: at best, 52 %" if holds else "Yes: at best, 97 %"
-  assert rescal.answer(rows).startswith(start)
+  start, wrong = ("No", "48 %") if holds else ("Yes", "only 3 %")
+  assert rescal.answer(rows).startswith(f"{start}: the best setting")
+  assert f"{wrong} of the" in rescal.answer(rows)
   cells = [(f"tree V=2047 d={dim} SubSet", dim) for dim in (50, 100)]
   charts = rescal.charts(cells, rows)
   assert len(charts) == holds
