@@ -14,6 +14,7 @@ from repr_jax.data.io import files
 from repr_jax.errors import InputError
 
 _MOST = 3  # words of a question
+_ANSWERS = 3  # of an analogy
 _ALIKE = 0.6  # least similarity of spellings, by difflib
 
 
@@ -88,11 +89,20 @@ class Asked:
     if len(rows) == 2:
       one, two = ops.unit_rows(self.array[rows])
       return f"{names[0]}, {names[1]}: {float(one @ two):.3f}"
-    solved = evaluation.solve_analogies(
-      self.array, np.array(rows, np.int32), np.array([[0, 1, 2]], np.int32)
-    )
-    answer = self.words[int(solved[0])]
-    return f"{names[0]} is to {names[1]} as {names[2]} is to {answer}"
+    solved = ", ".join(self.words[row] for row in self._solve(rows))
+    return f"{names[0]} is to {names[1]} as {names[2]} is to {solved}"
+
+  def _solve(self, rows: Sequence[int]) -> list[int]:
+    """Rows of the best answers to an analogy."""
+    left, best = self.array.copy(), list[int]()
+    terms, question = np.array(rows, np.int32), np.arange(3, dtype=np.int32)
+    for _ in range(_ANSWERS):
+      (row,) = evaluation.solve_analogies(left, terms, question[None])
+      if not left[row].any():
+        break
+      best.append(int(row))
+      left[row] = 0
+    return best
 
   def draw(self, questions: Sequence[str], count: int = 10) -> str:
     """A map, as SVG, of the words asked for and their neighbors.
