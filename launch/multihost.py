@@ -128,7 +128,7 @@ def _watch(members: Sequence[_Member]) -> int:
 
 
 def _culprit(failed):
-  """The process that failed first, as far as can be told.
+  """The process that failed first, as far as is known.
 
   When one dies, JAX ends the others by an abort; what ended otherwise comes
   before these.

@@ -47,7 +47,7 @@ def make(
 
   Args:
     task: the task.
-    scored: what the systems made of it.
+    scored: the scores of the systems.
     lines: from `evaluate.evaluate`.
     config: the configuration of the run.
   """

@@ -69,7 +69,7 @@ def count_rows(
 
   Args:
     task: the task.
-    scored: what the systems made of it.
+    scored: the scores of the systems.
     lines: from `evaluate.evaluate`; they have the same queries.
 
   Returns:

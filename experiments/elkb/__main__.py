@@ -200,7 +200,7 @@ def _report(
   training: train.Training,
   params: scores.Params,
 ) -> list[evaluate.Trained]:
-  """Ranks and writes what was trained; the systems."""
+  """Ranks facts by the trained systems, writes figures, returns the systems."""
   asked = training.config
   label = evaluate.label_of(kb, asked)
   trained = evaluate.Trained(asked.stored_model, params, label)
@@ -271,7 +271,7 @@ def finished_run(
     directory: its work directory.
 
   Returns:
-    What `--mode=serve` shows.
+    The three, as `--mode=serve` shows them.
   """
   path = directory / "flags.json"
   if not path.exists():

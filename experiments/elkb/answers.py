@@ -222,7 +222,7 @@ def missing(kb: data.KnowledgeBase, grounds: Grounds, top: int) -> str:
   Args:
     kb: the knowledge base.
     grounds: what is known and implied.
-    top: facts that are told of each rule.
+    top: most facts shown of each rule.
 
   Returns:
     The text.

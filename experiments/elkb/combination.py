@@ -134,7 +134,7 @@ def collector(rows: list[dict[str, Any]]) -> Callable[..., None]:
 
 
 def remember(directory: pathlib.Path, name: str, other: str) -> None:
-  """Notes with what a run has been combined.
+  """Records the run with which a run was combined.
 
   Args:
     directory: the run's work directory.

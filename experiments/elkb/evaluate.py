@@ -152,7 +152,7 @@ def certificate_rows(
   config: Config,
   params: scores.Params,
 ) -> None:
-  """Writes what is proven of the rules for all pairs of entities.
+  """Writes which rules are proven for all pairs of entities.
 
   Args:
     add: takes a row, as `runlib.Run.row` does.

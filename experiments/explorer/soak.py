@@ -58,7 +58,7 @@ class Mix:
   """Draws requests about the entities of one server."""
 
   def __init__(self, host: str, model: dict[str, Any], ids: Sequence[str]):
-    """Takes what the server offers.
+    """Takes the address, the model and entities of a server.
 
     Args:
       host: name and port, for the head of requests.

@@ -108,7 +108,7 @@ def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
   """The vocabulary: of a file, or of the text, the vectors or WordNet.
 
   Args:
-    config: what was asked for.
+    config: the configuration of the run.
     text: tokenized text.
   """
   if config.vocabulary:
@@ -136,7 +136,7 @@ def sources(config: Config, text: Sequence[str]) -> list[Source]:
   """The sources of views that were asked for.
 
   Args:
-    config: what was asked for.
+    config: the configuration of the run.
     text: tokenized text.
   """
   made: list[Source] = []
@@ -176,7 +176,7 @@ def load(config: Config, words: vocab.Vocab, text: Sequence[str]) -> Data:
   """Every view that was asked for, mapped from the store.
 
   Args:
-    config: what was asked for.
+    config: the configuration of the run.
     words: the vocabulary.
     text: tokenized text.
   """
@@ -209,7 +209,7 @@ def choose(
   Some offsets are counted only because windows need them; these are dropped.
 
   Args:
-    config: what was asked for.
+    config: the configuration of the run.
     counted: every view.
     part: rows that this process reads; None for all.
   """

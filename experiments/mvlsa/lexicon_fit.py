@@ -66,7 +66,7 @@ def variants(
     steps: of counter-fitting.
 
   Yields:
-    What was done, and the vectors [n, d].
+    The name of the change, and the vectors [n, d].
   """
   unit = ops.unit_rows(vectors.astype(np.float32))
   ones = np.ones(len(pairs.synonyms), np.float32)

@@ -123,7 +123,7 @@ def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
 
   Args:
     config: the configuration of the run.
-    say: is told what was read.
+    say: called with a line of text about the input.
 
   Returns:
     The corpus. Without --data and --train, the small dump that comes with

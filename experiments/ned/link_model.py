@@ -290,7 +290,7 @@ def known_parts(known: Known, inputs: np.ndarray) -> np.ndarray:
 
   Args:
     known: the regression.
-    inputs: what it is told, [n, k].
+    inputs: its features, [n, k].
 
   Returns:
     Parts by `KNOWN_GROUPS`, [n, groups].
@@ -394,7 +394,7 @@ def load(
     add_entities: file of entities to add.
 
   Returns:
-    The linker; what is not one is an `InputError`.
+    The linker; `InputError` if the directory holds none.
   """
   root = pathlib.Path(directory)
   if (root / "linker" / "linker.json").exists():

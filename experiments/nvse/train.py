@@ -108,7 +108,7 @@ def report(run: runlib.Run, config: Config, trained: Trained) -> None:
   Args:
     run: the run.
     config: of the run.
-    trained: what it has trained.
+    trained: its model and history.
   """
   for name, bound in trained.bounds.items():
     run.row(f"{name} entities", "sampled ELBO, nats", bound.elbo)

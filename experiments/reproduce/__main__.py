@@ -74,7 +74,7 @@ def select(names: Sequence[str] | None, known: Mapping[str, str]) -> list[str]:
 def run_chapter(
   name: str, target: str, size: str, directory: pathlib.Path, rerun: bool
 ) -> report.Chapter:
-  """Runs one chapter in a child process, or takes what it left before.
+  """Runs one chapter in a child process, or loads its earlier result.
 
   Args:
     name: the chapter's name.

@@ -20,7 +20,7 @@ def parse(argv: Sequence[str]) -> list[str]:
     argv: the program and its arguments.
 
   Returns:
-    The program and what is no flag.
+    The program and the arguments that are not flags.
 
   Raises:
     InputError: a flag or a file of flags cannot be used, or a number is not
@@ -67,7 +67,7 @@ def parse_or_exit(argv: list[str], arguments: bool = False) -> list[str]:
     arguments: whether the program takes more than flags.
 
   Returns:
-    The program and what is no flag.
+    The program and the arguments that are not flags.
   """
   try:
     rest = parse(argv)

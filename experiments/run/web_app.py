@@ -102,7 +102,7 @@ def json_answer(value: Any, status: int = 200) -> Response:
   """An answer in JSON.
 
   Args:
-    value: what it says.
+    value: its content.
     status: of HTTP.
 
   Returns:

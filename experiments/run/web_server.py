@@ -95,7 +95,7 @@ def serve(
     application: an ASGI application.
     listening: from `bind`.
     say: called with a line of text on progress.
-    verb: what people do at the address, for the line that tells it.
+    verb: what people do at the address, for the printed line.
   """
   import uvicorn
 

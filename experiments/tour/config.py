@@ -1,4 +1,4 @@
-"""Everything that the tour can be told."""
+"""Configuration of the tour."""
 
 import dataclasses
 

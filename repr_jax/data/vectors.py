@@ -73,7 +73,7 @@ def read_vectors(
 
   Args:
     path: the file, plain or compressed.
-    layout: one of `LAYOUTS`; None tells it by the file's content.
+    layout: one of `LAYOUTS`; None detects it by the file's content.
     limit: the number of leading rows to read; None for all.
 
   Returns:

@@ -49,9 +49,9 @@ class SGDConfig:
     steps_per_batch: steps on a batch before the next batch, each with other
       unknown facts: S of algorithm 2. With 1 step and S passes, facts take
       turns instead.
-    gradients: "twice" takes the entities' gradient anew after the relations
-      have moved; "once" takes both at the start of the step, as algorithm 2
-      is printed.
+    gradients: "twice" computes the entities' gradient again after the relations
+      have moved; "once" takes both at the start of the step, as algorithm 2 is
+      printed.
     dtype: of the tables.
     mesh: devices that share each batch, all axes together. Tables are cut by
       entity where `sharding.place_state` has done so.

@@ -71,8 +71,8 @@ class ScoreModel:
       `nonnegative`.
     ordered: d -> which numbers of an entity a one-way rule makes
       nonnegative, bool [d]; None for all.
-    base: the model that a reciprocal one is made of: a relation then has two
-      rows of that model, one for tails and one for heads.
+    base: the model from which a reciprocal one is built: a relation then has
+      two rows of that model, one for tails and one for heads.
     conditions: by the name of a rule kind, a function of the ids of the
       rule's arguments and a `RuleConfig` that returns the `Conditions` under
       which the rule holds in this model.

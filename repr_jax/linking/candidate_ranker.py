@@ -69,7 +69,7 @@ class Decision(NamedTuple):
   """The candidates of one document, scored in two passes.
 
   Attributes:
-    best: place of the best candidate, int32 [m]; -1 where there are none.
+    best: place of the best candidate, int32 [m]; -1 without candidates.
     probabilities: of the candidates, [m, c]; 0 in masked places.
     scores: logits of the probabilities, [m, c]; -inf in masked places.
     first: probabilities of the first pass, [m, c].

@@ -204,7 +204,7 @@ class HostView:
       # Whoever maps a file for one process leaves this check out.
       if self.is_sparse and matrix.indices.max(initial=0) >= matrix.shape[1]:
         raise InputError(
-          f"{name}: a column lies outside the view; read it anew"
+          f"{name}: a column lies outside the view; read it again"
         )
     if self.how is None:
       return matrix

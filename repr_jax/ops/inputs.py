@@ -44,7 +44,7 @@ def read_matrix(matrix: Any, name: str) -> Csr | np.ndarray:
 
 
 def as_key(key: Any) -> jax.Array:
-  """A random key [], made of a seed where one is given.
+  """A random key [], made from a seed if one is given.
 
   Args:
     key: a key, or a whole number.

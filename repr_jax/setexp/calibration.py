@@ -30,7 +30,7 @@ _RIDGE = 1e-2
 
 
 def evidence(scores: jax.Array, members: jax.Array) -> jax.Array:
-  """Numbers that chances are made of.
+  """Evidence from which chances are computed.
 
   Args:
     scores: of all entities for one query, [X].

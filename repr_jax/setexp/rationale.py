@@ -1,7 +1,7 @@
 """The decoder's own list of features for a query (thesis 4.4).
 
-It tells what the model expects of the set, not why an entity is ranked where
-it is; `expansion.contributions` tells that.
+It shows what the model expects of the set, not why an entity has its rank;
+`expansion.contributions` shows that.
 """
 
 from typing import Any

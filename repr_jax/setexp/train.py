@@ -4,7 +4,8 @@ The first layer's table [F, h] is by far the largest array, and a batch has a
 few thousand of its rows. They are gathered together with their optimizer
 state, stepped, and put back: the optimizer is lazy in them, as
 `torch.optim.SparseAdam`. Rows outside the batch keep weights and state;
-counters count all steps. A sampled softmax steps the decoder's rows so too.
+counters count all steps. A sampled softmax updates the decoder's rows in the
+same way.
 """
 
 import functools

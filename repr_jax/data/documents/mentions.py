@@ -8,9 +8,9 @@ its coreference chain. Words are lower-cased; English stop words, the
 genitive's ending and marks are left out.
 
 The thesis' chains come from a coreference system; `read_chains` reads such
-ones. Otherwise a chain is made of the mentions in the same document that share
-a word with the mention, which uses no link; sentences without a document have
-neither chain nor document words.
+ones. Otherwise a chain has the mentions in the same document that share a word
+with the mention, which uses no link; sentences without a document have neither
+chain nor document words.
 """
 
 import collections

@@ -28,7 +28,7 @@ class Titles(NamedTuple):
   """Titles of a file.
 
   Attributes:
-    entities: with the links that the file tells of.
+    entities: with their links in the file.
     links: counts of what mentions are linked to; empty for articles.
   """
 

@@ -73,7 +73,8 @@ def prune(
     min_count: features with a smaller sum are dropped.
 
   Returns:
-    The raw features that stay, rising, int64 [F]; none is an `InputError`.
+    The raw features that stay, ascending, int64 [F]; `InputError` if none
+    stays.
   """
   if drop < 0 or min_count < 1:
     raise InputError(

@@ -18,7 +18,7 @@ _LEAST = 0.4  # Names that are less alike are not suggested.
 _OF_WORD = 0.95  # A name counts more than a word of a longer one.
 _OCCURRENCES = 5_000  # How many names that begin alike are put in order.
 _SMALL = frozenset(["of", "the", "in", "at", "on", "for", "and", "de", "la"])
-_CHOICES = 5  # Entities of like names that a message tells apart,
+_CHOICES = 5  # Entities of similar names that a message distinguishes,
 _SHOWN = 60  # by so many characters of a sentence.
 _LONGEST = 100  # Characters of an unknown name that are looked at.
 

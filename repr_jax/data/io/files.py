@@ -1,10 +1,10 @@
 """Text and bytes, read and written so that every failure names its place.
 
-Text is UTF-8, plain or compressed (gzip and bzip2 are told by their first
+Text is UTF-8, plain or compressed (gzip and bzip2 are recognized by their first
 bytes), and is streamed in blocks, so that a file may be larger than memory.
 Text seldom compresses to less than a twentieth of its size. A file that unpacks
-to more than 4 MB and more than 200 times its size is refused.
-Files are written to a temporary name and renamed when they are complete.
+to more than 4 MB and more than 200 times its size is refused. Files are written
+to a temporary name and renamed when they are complete.
 """
 
 import bz2

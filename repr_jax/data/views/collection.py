@@ -33,7 +33,7 @@ def collect(
 
   Args:
     words: the vocabulary: rows of every view, in this order.
-    sources: what views are made of.
+    sources: the sources of the views.
     directory: where views are stored and found again.
     check: as in `store.load`.
 

@@ -1,4 +1,4 @@
-"""Dependency trees from CoNLL files, and the relations that views are made of.
+"""Dependency trees from CoNLL files, and their relations as views.
 
 Relations carry the names of the Stanford dependencies, as in the thesis.
 Trees in Universal Dependencies are renamed where the two schemes differ

@@ -119,7 +119,7 @@ def bitext_source(
       of alignments.
     align: aligns a bitext that has none; see
       `repr_jax.multiview.alignment.align`.
-    aligner: JSON values that tell one aligner from another.
+    aligner: JSON values that identify the aligner.
   """
   if len(paths) not in (2, 3):
     raise InputError(
@@ -186,7 +186,7 @@ def dependency_source(
 
   Args:
     paths: CoNLL files.
-    relations: one view is made of each, named dep_RELATION.
+    relations: each gives one view, named dep_RELATION.
     columns: how many of the most frequent words may be governors.
     layout: of the files, see `read_conll`. Without relations in the file, the
       one view is called dep_any.

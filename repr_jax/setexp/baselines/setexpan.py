@@ -1,4 +1,4 @@
-"""SetExpan: context features chosen anew for a set that grows (thesis 4.3.4).
+"""SetExpan: context features chosen again as the set grows (thesis 4.3.4).
 
 Shen et al. 2017, three steps in each of at most `iterations` rounds:
 
@@ -146,7 +146,7 @@ def fit(counts: Any, config: Config = _DEFAULT) -> Model:
   total = counts.sum(axis=0, dtype=np.float64)
   idf = np.log(counts.shape[0]) - np.log(np.maximum(total, 1e-30))
   shared = np.bincount(counts.indices, minlength=counts.shape[1]) >= 2
-  # A negative weight has no minimum over maximum: such features tell nothing.
+  # A negative weight has no minimum over maximum: such features are ignored.
   idf = (np.maximum(idf, 0) * shared * (total > 0)).astype(np.float32)
   values = np.log1p(counts.data) * idf[counts.indices]
   weights = sp.csr_array(
