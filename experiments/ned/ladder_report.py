@@ -93,7 +93,7 @@ def shares_word(split: Split) -> np.ndarray:
 
 
 def _by_names(ladder: Ladder) -> report.Table:
-  """Shares right on testb where names tell the entity, and where not."""
+  """Shares right on testb, by whether titles share words with mentions."""
   kept = shares_word(ladder.splits["testb"])
   lines: list[list[Any]] = []
   for system in ladder.answers:

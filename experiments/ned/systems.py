@@ -1,7 +1,7 @@
 """Systems of a run: the prior, the local model, a global one for each vector.
 
-Answers are kept in the work directory, `answers/SYSTEM.npz`, so that a run
-that was stopped goes on with the system it was at.
+Answers are kept in the work directory, `answers/SYSTEM.npz`, so that a stopped
+run resumes at the system that it had reached.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""One training of the autoencoder: what it starts from, logs and keeps."""
+"""One training of the autoencoder: its start, its log and its checkpoints."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

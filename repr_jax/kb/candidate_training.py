@@ -133,9 +133,9 @@ def candidate_softmax(
   2018). The projection follows each optimizer step, so the rules hold in
   every state that leaves `update`. With dropout, numbers of a question's
   entity, relation and query vector are 0 at the rate, and the others
-  1 / (1 - rate) times as large; answers and candidates are whole. Models that
-  have `batch_queries`, as R, drop the same numbers of a relation for all facts
-  of a step.
+  1 / (1 - rate) times as large; nothing of answers and candidates is dropped.
+  Models that have `batch_queries`, as R, drop the same numbers of a relation
+  for all facts of a step.
 
   >>> import jax, numpy as np, optax
   >>> from repr_jax import kb

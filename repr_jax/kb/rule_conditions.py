@@ -27,13 +27,12 @@ Conditions that differ from the thesis' text, with the reason:
   With entities in the box [0, m]^d the condition is met if and only if
   a >= 0, b >= 0, a + b >= m (each coordinate is bilinear in x_i and y_i, so
   its corners decide) and c >= 0. That is convex in the relations and in the
-  entities, and the box stands still. With `RuleConfig.region` "ball" the
-  thesis' form is taken with a ball that stands still too: entities are
-  nonnegative and lie in B(c, norm(c)), c = m/2 in all coordinates, that is
-  norm2(x) <= 2 <c, x>. Then <x, y> <= (norm2(x) + norm2(y)) / 2 <= <c, x> +
-  <c, y>, and a >= c, b >= c, which need not be equal, suffice as x, y >= 0.
-  The box lies within this region. So if other rules need the box, the box
-  serves both.
+  entities, and the box is fixed. With `RuleConfig.region` "ball" the thesis'
+  form is taken with a fixed ball: entities are nonnegative and lie in B(c,
+  norm(c)), c = m/2 in all coordinates, that is norm2(x) <= 2 <c, x>. Then <x,
+  y> <= (norm2(x) + norm2(y)) / 2 <= <c, x> + <c, y>, and a >= c, b >= c, which
+  need not be equal, suffice as x, y >= 0. The box lies within this region. So
+  if other rules need the box, the box serves both.
 * RelImp(r, r') for distmult and complex: the scores differ by
   sum_i (r'_i - r_i) x_i y_i (complex: with conj y_i, real part). A number i
   whose signs are free must have r'_i = r_i. Where x_i and y_i are

@@ -40,7 +40,7 @@ def read_objects(
 
   Args:
     path: the file, plain or compressed, in UTF-8.
-    what: what a file without any lacks, for the message.
+    what: what the file should hold, for the message.
 
   Yields:
     The number of a line and its object. A line that holds none, or a file
