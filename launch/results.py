@@ -144,12 +144,16 @@ def read_flags(path: pathlib.Path) -> dict[str, Any]:
 
 
 def swept_flags(results: Sequence[Result]) -> list[str]:
-  """Names of the flags, other than the seed, in which some runs differ."""
-  names = {name for result in results for name in result.flags} - _APART
+  """Names of the flags, other than the seed, in which some runs differ.
+
+  A flag counts only among the runs that recorded it.
+  """
+  values: dict[str, set[str]] = {}
+  for result in results:
+    for name, value in result.flags.items():
+      values.setdefault(name, set()).add(_key(value))
   return sorted(
-    name
-    for name in names
-    if len({_key(result.flags.get(name)) for result in results}) > 1
+    name for name in values.keys() - _APART if len(values[name]) > 1
   )
 
 
@@ -225,7 +229,8 @@ def _lines_of(experiment, results, wanted, better) -> list[Line]:
       slot = place if by_place else (*label, times[label])
       if wanted(": ".join(label)):
         settings = table.setdefault(slot, {})
-        settings.setdefault(_key(setting), []).append((setting, row))
+        alike = _key([setting, sorted(result.flags)])
+        settings.setdefault(alike, []).append((setting, row))
   order = sorted(table) if by_place else list(table)
   every: list[Line] = []
   for slot in order:

@@ -106,7 +106,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> report.Table:
           values[other, _WORST],
         ]
       )
-  header = ["", "MRR", "MRR with rules", _WORST, "with rules"]
+  header = ["", "MRR", "MRR with rules", _WORST, "violation with rules"]
   return report.Table("What rules change", header, lines)
 
 

@@ -80,6 +80,15 @@ def test_settings_are_compared_with_the_best(tmp_path):
   assert [line.best for line in loss] == [False, True, False]
 
 
+def test_a_run_that_recorded_fewer_flags_adds_no_column(tmp_path):
+  rows = [("kb", "mrr", 0.4, {})]
+  _write(tmp_path / "whole", rows, dim=3, rate=0.1)
+  _write(tmp_path / "part", rows, size="quick")
+  found = results.lines(results.read([tmp_path]).results)
+  assert [line.setting for line in found] == [{}, {}]
+  assert [len(line.values) for line in found] == [1, 1]
+
+
 def test_validation_figures_choose_the_setting(tmp_path):
   for eta, valid, test in ((0.1, 0.4, 0.9), (0.2, 0.6, 0.3), (0.3, 0.5, 0.4)):
     rows = [("kb", "validation mrr", valid, {}), ("kb", "mrr", test, {})]
