@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from repr_jax import errors
-from repr_jax.data.documents import name_variants
+from repr_jax.data.documents import linked_documents, name_variants
 from repr_jax.data.documents.candidate_features import Links
 from repr_jax.data.documents.candidate_files import (
   Candidate,
@@ -189,11 +189,7 @@ def base_document(
     are `InputError`s.
   """
   for start, end, _ in spans:
-    if not 0 <= start < end <= len(text):
-      raise errors.InputError(
-        f"document {name!r}: the mention at {start} to {end} lies outside the "
-        f"text, which has {len(text)} characters, or is empty"
-      )
+    linked_documents.check_span(name, text, start, end)
   ordered = sorted(spans, key=lambda x: (x[0], x[1]))
   surfaces = [text[a:b] for a, b, _ in ordered]
   keys = [f" {normalize(x)} " for x in surfaces]
