@@ -1,5 +1,6 @@
 """Links plain text: one line for each mention, with reasons."""
 
+import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -210,13 +211,17 @@ def _told(parts: list[tuple[str, float]]) -> list[dict[str, Any]]:
   ]
 
 
-def lines(made: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
+def lines(
+  given: Sequence[Document], made: Iterable[dict[str, Any]], form: str
+) -> Iterator[str]:
   """The records as text.
 
   Args:
-    made: records of `records`.
+    given: the documents.
+    made: their records, of `records`.
     form: "tsv" with a header; "json", a line for each mention with reasons;
-      "standoff", the shared form, a line for each document.
+      "standoff", a line for each document, as readers of linked documents and
+      of sentences with entities read it; NIL mentions are unlinked there.
 
   Yields:
     Lines without their ends.
@@ -230,10 +235,13 @@ def lines(made: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
     for record in made:
       yield json.dumps(record, ensure_ascii=False)
   else:
-    by_document: dict[str, list[dict[str, Any]]] = {}
-    for record in made:
-      entity = None if record["nil"] else record["entity"]
-      own = {"start": record["start"], "end": record["end"], "entity": entity}
-      by_document.setdefault(record["doc"], []).append(own)
-    for name, listed in by_document.items():
-      yield json.dumps({"doc": name, "mentions": listed}, ensure_ascii=False)
+    rest = iter(made)
+    for document in given:
+      spans: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+      for record in itertools.islice(rest, len(document.mentions)):
+        span = {"start": record["start"], "end": record["end"]}
+        linked = {} if record["nil"] else {"entity": record["entity"]}
+        spans[record["nil"]].append(span | linked)
+      whole = {"doc": document.id, "text": document.text}
+      whole |= {"mentions": spans[False], "unlinked_mentions": spans[True]}
+      yield json.dumps(whole, ensure_ascii=False)

@@ -18,6 +18,8 @@ from experiments.ned.config import Config
 from repr_jax import linking
 from repr_jax.data.documents import (
   candidate_features,
+  candidate_files,
+  corpus_files,
   entity_base,
   evidence,
   title_kinds,
@@ -173,14 +175,27 @@ def test_entities_can_be_added_or_replaced(model, tmp_path):
 
 
 def test_forms_of_output(model, tmp_path):
-  records = _records(model, tmp_path, _TEXTS["Bonn"])
-  header, first, *_ = link.lines(records, "tsv")
+  text = "The Bonn on the Rhine met Zzyzx."
+  names = ("Bonn", "Rhine", "Zzyzx")
+  spans = [(text.index(x), text.index(x) + len(x), None) for x in names]
+  given = [
+    entity_base.base_document(model.base, "d", text, spans),
+    entity_base.base_document(model.base, "e", "No name.", []),
+  ]
+  records = list(link.records(model, link_model.link(model, given)))
+  header, first, *_ = link.lines(given, records, "tsv")
   cells = dict(zip(header.split("\t"), first.split("\t")))
   assert (cells["surface"], cells["entity"]) == ("Bonn", "Bonn")
-  assert json.loads(next(link.lines(records, "json"))) == records[0]
-  (line,) = link.lines(records, "standoff")
-  mentions = json.loads(line)["mentions"]
-  assert mentions[0] == {"start": 13, "end": 17, "entity": "Bonn"}
+  assert json.loads(next(link.lines(given, records, "json"))) == records[0]
+  path = tmp_path / "linked.jsonl"
+  path.write_text("\n".join(link.lines(given, records, "standoff")))
+  both = candidate_files.read_gold_documents(path)
+  assert [(x.id, x.text) for x in both] == [(x.id, x.text) for x in given]
+  found = [(m.surface, m.entity) for d in both for m in d.mentions]
+  assert found == [("Bonn", "Bonn"), ("Rhine", "Rhine"), ("Zzyzx", None)]
+  sentences = corpus_files.read_linked(str(path), corpus_files.form_of(path))
+  entities = [m[2] for x in sentences for m in x.mentions]
+  assert entities == ["Bonn", "Rhine"]
 
 
 def test_the_program_reads_files(model, tmp_path):
