@@ -45,7 +45,8 @@ def documents(
     paths: files of plain text, one document each.
 
   Returns:
-    The documents. An unreadable or empty file is an `InputError`.
+    The documents, named like their files. An unreadable or empty file and
+    one that is given twice are `InputError`s.
   """
   if bool(paths) == bool(config.mentions):
     raise InputError(
@@ -61,11 +62,15 @@ def documents(
     entity_base.base_document(model.base, *one, top=link_model.TOP)
     for one in made
   ]
-  for path in paths:
+  names = [pathlib.Path(path).name for path in paths]
+  for path, name in zip(paths, names):
+    if paths.count(path) > 1:
+      raise InputError("is given twice", path=path)
     text = "\n".join(line.rstrip("\r\n") for line in files.open_text(path))
     if not text.strip():
       raise InputError("is empty", path=path)
-    given.append(from_text(model, pathlib.Path(path).name, text))
+    name = name if names.count(name) == 1 else path
+    given.append(from_text(model, name, text))
   link_model.warn(given)
   return given
 

@@ -281,6 +281,35 @@ def test_a_mention_with_too_many_candidates_is_told(model, capsys):
   assert "1 documents have no mention" in said
 
 
+def test_warnings_show_the_beginning_of_long_names(model, tmp_path, capsys):
+  text = "The Bonn met Z" + 1000 * "y"
+  records = _records(model, tmp_path, text)
+  assert [x["nil"] for x in records] == [False, True]
+  (line,) = capsys.readouterr().err.splitlines()
+  assert "1 of 2 mentions have no candidates" in line and len(line) < 200
+
+
+def test_an_entity_of_two_lines_is_told(model, tmp_path, capsys):
+  link_model.save(tmp_path / "linker", model)
+  own = tmp_path / "own.jsonl"
+  own.write_text(3 * '{"name": "Bonn"}\n' + '{"name": "Rhine"}\n')
+  link_model.load(str(tmp_path / "linker"), add_entities=str(own))
+  said = capsys.readouterr().err
+  assert "1 entities are there more than once" in said and "'Bonn'" in said
+
+
+def test_files_of_one_name_are_told_apart(model, tmp_path):
+  paths = []
+  for folder in ("one", "two"):
+    (tmp_path / folder).mkdir()
+    paths.append(str(tmp_path / folder / "text.txt"))
+    (tmp_path / folder / "text.txt").write_text("He saw Bonn.")
+  config = Config(mode="link", model="x")
+  assert [d.id for d in link.documents(model, config, paths)] == paths
+  with pytest.raises(InputError, match="given twice"):
+    link.documents(model, config, 2 * paths[:1])
+
+
 def test_a_line_of_100_000_characters_is_linked(model, tmp_path):
   text = "x " * 50_000 + "so Bonn lies on the Rhine"
   records = _records(model, tmp_path, text)

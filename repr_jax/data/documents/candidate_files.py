@@ -17,6 +17,10 @@ from repr_jax import errors
 from repr_jax.data.documents import linked_documents, wikitext
 from repr_jax.data.io import files, json_files
 
+MAX_LINKS = 10**15  # to or from an entity
+# Errors of fields that are absent, of another type or not finite.
+MISFITS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+
 
 class Candidate(NamedTuple):
   """An entity that a mention may refer to.
@@ -196,14 +200,17 @@ def _add_candidates(records: dict[str, Any], record: dict[str, Any]) -> None:
       )
       for x in record["candidates"]
     )  # fmt: skip
-  except (KeyError, TypeError, ValueError, AttributeError) as error:
+  except MISFITS as error:
     raise errors.InputError(
       'expected "candidates" with "id", "title", "in_links", "links"'
     ) from error
   if len({x.id for x in listed}) < len(listed):
     raise errors.InputError("a candidate of the mention is there twice")
-  if any(min(x.in_links, x.out_links) < 0 for x in listed):
-    raise errors.InputError("a candidate has a negative number of links")
+  counts = [y for x in listed for y in (x.in_links, x.out_links)]
+  if not all(0 <= x <= MAX_LINKS for x in counts):
+    raise errors.InputError(
+      f"a candidate has a number of links that is not from 0 to {MAX_LINKS:,}"
+    )
   own["candidates"][number] = listed
 
 

@@ -20,6 +20,8 @@ from repr_jax import errors
 from repr_jax.data.documents import linked_documents, name_variants
 from repr_jax.data.documents.candidate_features import Links
 from repr_jax.data.documents.candidate_files import (
+  MAX_LINKS,
+  MISFITS,
   Candidate,
   Document,
   Mention,
@@ -235,7 +237,7 @@ def read_entities(path: files.Path) -> list[Entity]:
   for line, record in json_files.read_objects(path, "entities"):
     try:
       entities.append(_entity(record))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MISFITS as error:
       raise errors.InputError(
         'expected {"name": text, "aliases": [texts], "description": text}, '
         'and perhaps "in_links", "out_links", "links", "popularity"',
@@ -257,7 +259,7 @@ def _entity(record: Any) -> Entity:
     not values.name
     or not all(isinstance(x, str) for x in texts)
     or not all(isinstance(x, list) for x in lists)
-    or min(values.in_links, values.out_links) < 0
+    or not all(0 <= x <= MAX_LINKS for x in (values.in_links, values.out_links))
     or not math.isfinite(values.popularity)
   ):
     raise ValueError(record)

@@ -53,7 +53,15 @@ def test_mentions_are_in_the_order_of_the_text(tmp_path):
     ({"candidates": 2 * _LINE["candidates"]}, "twice"),
     (
       {"candidates": [{"id": 1, "title": "A", "in_links": -1}]},
-      "negative",
+      "not from 0",
+    ),
+    (
+      {"candidates": [{"id": 1, "title": "A", "in_links": 10**20}]},
+      "not from 0",
+    ),
+    (
+      {"candidates": [{"id": 1, "title": "A", "in_links": float("inf")}]},
+      "expected",
     ),
   ],
 )
