@@ -246,8 +246,11 @@ def test_a_served_page_links_what_is_sent(model):
     refused = client.post("/api/link", json=body)
     assert refused.status_code == 422 and refused.json()["error"]
   assert client.post("/", data={"text": ""}).status_code == 422
-  large = client.post("/", content=b"text=" + b"a" * link_server.MAX_BYTES)
-  assert large.status_code == 422 and "bytes" in large.text
+  for path in ("/", "/api/link"):
+    large = client.post(path, content=b"text=" + b"a" * link_server.MAX_BYTES)
+    assert large.status_code == 422 and "bytes" in large.text
+    latin = client.post(path, content=b"text=\xe9")
+    assert latin.status_code == 422 and "UTF-8" in latin.text
   other = TestClient(link_server.build(model), base_url="http://evil.test")
   assert other.get("/").status_code == 400
 
