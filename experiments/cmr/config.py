@@ -54,6 +54,11 @@ class Config:
     "File of coreference chains: on each line ids of mentions, separated by "
     "blanks. Default: mentions of a document that share a word.",
   )
+  types: str | None = config.flag(
+    None,
+    "File of types of mentions, lines mention<TAB>type such as m0<TAB>PER; by "
+    "default those of WordNet's instances, and none in other corpora.",
+  )
   top: int = config.flag(
     100, "Mentions to rank again (thesis: 100).", minimum=1
   )

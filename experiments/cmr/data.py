@@ -38,7 +38,10 @@ def read_mentions(config: Config) -> list[mentions_lib.Mention]:
   Args:
     config: the configuration of the run.
   """
-  return mentions_lib.collect(_stream(config), _kinds(config))
+  mentions = mentions_lib.collect(_stream(config), _kinds(config))
+  if config.types is None:
+    return mentions
+  return mentions_lib.read_types(config.types, mentions)
 
 
 def load(

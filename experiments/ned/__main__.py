@@ -149,7 +149,7 @@ def _link(config: Config, paths: list[str]) -> None:
     content = link_page.body(given, records)
     print(link_page.page(content, "Links", link_page.STYLE), end="")
     return
-  for line in link.lines(records, config.format):
+  for line in link.lines(given, records, config.format):
     print(line)
 
 

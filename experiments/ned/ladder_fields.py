@@ -85,7 +85,8 @@ def add_fields(run: runlib.Run, config: Config, answered: Ladder) -> Ladder:
   context_words = np.diff(bags.context_offsets)
   progress.say(
     f"ned: {len(known.vocabulary):,} words; {(context_words > 0).sum():,} of "
-    f"{len(titles):,} entities have contexts"
+    f"{len(titles):,} entities have contexts, {bags.without_words:,} no known "
+    "word at all"
   )
   plain, graph = (
     _packs(answered, documents, rows, known, inner, by_graph)

@@ -1,5 +1,6 @@
 """Links plain text: one line for each mention, with reasons."""
 
+import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +45,8 @@ def documents(
     paths: files of plain text, one document each.
 
   Returns:
-    The documents. An unreadable or empty file is an `InputError`.
+    The documents, named like their files. An unreadable or empty file and
+    one that is given twice are `InputError`s.
   """
   if bool(paths) == bool(config.mentions):
     raise InputError(
@@ -60,11 +62,15 @@ def documents(
     entity_base.base_document(model.base, *one, top=link_model.TOP)
     for one in made
   ]
-  for path in paths:
+  names = [pathlib.Path(path).name for path in paths]
+  for path, name in zip(paths, names):
+    if paths.count(path) > 1:
+      raise InputError("is given twice", path=path)
     text = "\n".join(line.rstrip("\r\n") for line in files.open_text(path))
     if not text.strip():
       raise InputError("is empty", path=path)
-    given.append(from_text(model, pathlib.Path(path).name, text))
+    name = name if names.count(name) == 1 else path
+    given.append(from_text(model, name, text))
   link_model.warn(given)
   return given
 
@@ -210,13 +216,17 @@ def _told(parts: list[tuple[str, float]]) -> list[dict[str, Any]]:
   ]
 
 
-def lines(made: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
+def lines(
+  given: Sequence[Document], made: Iterable[dict[str, Any]], form: str
+) -> Iterator[str]:
   """The records as text.
 
   Args:
-    made: records of `records`.
+    given: the documents.
+    made: their records, of `records`.
     form: "tsv" with a header; "json", a line for each mention with reasons;
-      "standoff", the shared form, a line for each document.
+      "standoff", a line for each document, as readers of linked documents and
+      of sentences with entities read it; NIL mentions are unlinked there.
 
   Yields:
     Lines without their ends.
@@ -230,10 +240,13 @@ def lines(made: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
     for record in made:
       yield json.dumps(record, ensure_ascii=False)
   else:
-    by_document: dict[str, list[dict[str, Any]]] = {}
-    for record in made:
-      entity = None if record["nil"] else record["entity"]
-      own = {"start": record["start"], "end": record["end"], "entity": entity}
-      by_document.setdefault(record["doc"], []).append(own)
-    for name, listed in by_document.items():
-      yield json.dumps({"doc": name, "mentions": listed}, ensure_ascii=False)
+    rest = iter(made)
+    for document in given:
+      spans: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+      for record in itertools.islice(rest, len(document.mentions)):
+        span = {"start": record["start"], "end": record["end"]}
+        linked = {} if record["nil"] else {"entity": record["entity"]}
+        spans[record["nil"]].append(span | linked)
+      whole = {"doc": document.id, "text": document.text}
+      whole |= {"mentions": spans[False], "unlinked_mentions": spans[True]}
+      yield json.dumps(whole, ensure_ascii=False)

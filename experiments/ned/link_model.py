@@ -5,6 +5,7 @@ logistic regression on features of the best candidate (`Known`) gives the
 probability that one is meant. The product is the probability of the answer.
 """
 
+import collections
 import itertools
 import json
 import pathlib
@@ -43,6 +44,7 @@ _KNOWN_FEATURES = tuple(
 _KNOWN_KINDS = (*(x for _, x in _KNOWN_FEATURES), "score", "score", "usual")
 KNOWN_GROUPS = tuple(dict.fromkeys(_KNOWN_KINDS))
 _RIDGE = 10.0
+_SHOWN = 60  # characters of a name in a warning
 _POPULARITY = ("in_links", "out_links", "popularity")
 
 
@@ -193,7 +195,7 @@ def warn(documents: Sequence[Document], top: int = TOP) -> None:
     ),
   ):
     if names:
-      progress.say(f"ned: {len(names):,} {message}: {names[0]!r}")
+      progress.say(f"ned: {len(names):,} {message}: {names[0][:_SHOWN]!r}")
   if crossed:
     progress.say(
       f"ned: {crossed:,} mentions overlap the previous one; each is linked"
@@ -458,4 +460,10 @@ def load(
   small = tuple(sorted(x for x in names if not x[:1].isupper()))
   links = candidate_features.Links(mentions, counts)
   base = entity_base.build_base(entities, links)
+  counts = collections.Counter(x.name for x in mine)
+  if twice := [name for name, count in counts.items() if count > 1]:
+    progress.say(
+      f"ned: {len(twice):,} entities are there more than once; the last line "
+      f"of each is used: {twice[0][:_SHOWN]!r}"
+    )
   return LinkModel(rankers, contexts, base, threshold, by_links, known, small)

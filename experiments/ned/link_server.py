@@ -94,9 +94,10 @@ def build(
 
   async def api(request) -> Response:
     try:
+      body = await body_of(request)
       given: Any = None
       try:
-        given = json.loads(await body_of(request))
+        given = json.loads(body)
       except ValueError:
         raise InputError("the body is not JSON") from None
       if not isinstance(given, dict) or set(given) != {"text"}:

@@ -132,6 +132,10 @@ def run_all(
     corpus.stream(), list(corpus.entities), known.telling,
     window=config.window, most=config.bag, folds=config.folds,
   )  # fmt: skip
+  say(
+    f"{bags.without_words:,} of {len(corpus.entities):,} entities have no "
+    "known word in their name, page or contexts"
+  )
   packs = train.pack(corpus, known, config)
   sizes = {name: len(mentions_of(corpus, name)) for name in sets(packs)}
   answers = {

@@ -421,6 +421,27 @@ def test_chains_of_a_file_give_mentions_words(tmp_path):
       mentions.read_chains(path, collection)
 
 
+def test_types_of_a_file_are_features(tmp_path):
+  corpus, types = tmp_path / "c.jsonl", tmp_path / "types.tsv"
+  lines = [{"id": x, "name": x, "sentences": [f"{x} ran"]} for x in "ab"]
+  corpus.write_text("\n".join(map(json.dumps, lines)))
+  types.write_text("m1\tPER\n")
+  config = Config(corpus=str(corpus), types=str(types))
+  made = task_lib.read_mentions(config)
+  assert [m.kind for m in made] == ["", "PER"]
+  field = mentions.featurize(made).mention
+  column = field.counts.toarray()[:, field.features.index("type:PER")]
+  assert column.tolist() == [0, 1]
+  for text, message in (
+    ("m9\tPER", "no mention 'm9'"),
+    ("m0\tPER\nm0\tLOC", ":2: .*twice"),
+    ("m0 PER", "expected mention"),
+  ):
+    types.write_text(text)
+    with pytest.raises(InputError, match=message):
+      task_lib.read_mentions(config)
+
+
 def test_one_mention_each_is_nothing_to_ask(tmp_path):
   path = tmp_path / "entities.jsonl"
   path.write_text('{"id": "a", "sentences": ["a b"]}\n')

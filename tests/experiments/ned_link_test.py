@@ -18,6 +18,8 @@ from experiments.ned.config import Config
 from repr_jax import linking
 from repr_jax.data.documents import (
   candidate_features,
+  candidate_files,
+  corpus_files,
   entity_base,
   evidence,
   title_kinds,
@@ -173,14 +175,27 @@ def test_entities_can_be_added_or_replaced(model, tmp_path):
 
 
 def test_forms_of_output(model, tmp_path):
-  records = _records(model, tmp_path, _TEXTS["Bonn"])
-  header, first, *_ = link.lines(records, "tsv")
+  text = "The Bonn on the Rhine met Zzyzx."
+  names = ("Bonn", "Rhine", "Zzyzx")
+  spans = [(text.index(x), text.index(x) + len(x), None) for x in names]
+  given = [
+    entity_base.base_document(model.base, "d", text, spans),
+    entity_base.base_document(model.base, "e", "No name.", []),
+  ]
+  records = list(link.records(model, link_model.link(model, given)))
+  header, first, *_ = link.lines(given, records, "tsv")
   cells = dict(zip(header.split("\t"), first.split("\t")))
   assert (cells["surface"], cells["entity"]) == ("Bonn", "Bonn")
-  assert json.loads(next(link.lines(records, "json"))) == records[0]
-  (line,) = link.lines(records, "standoff")
-  mentions = json.loads(line)["mentions"]
-  assert mentions[0] == {"start": 13, "end": 17, "entity": "Bonn"}
+  assert json.loads(next(link.lines(given, records, "json"))) == records[0]
+  path = tmp_path / "linked.jsonl"
+  path.write_text("\n".join(link.lines(given, records, "standoff")))
+  both = candidate_files.read_gold_documents(path)
+  assert [(x.id, x.text) for x in both] == [(x.id, x.text) for x in given]
+  found = [(m.surface, m.entity) for d in both for m in d.mentions]
+  assert found == [("Bonn", "Bonn"), ("Rhine", "Rhine"), ("Zzyzx", None)]
+  sentences = corpus_files.read_linked(str(path), corpus_files.form_of(path))
+  entities = [m[2] for x in sentences for m in x.mentions]
+  assert entities == ["Bonn", "Rhine"]
 
 
 def test_the_program_reads_files(model, tmp_path):
@@ -231,8 +246,11 @@ def test_a_served_page_links_what_is_sent(model):
     refused = client.post("/api/link", json=body)
     assert refused.status_code == 422 and refused.json()["error"]
   assert client.post("/", data={"text": ""}).status_code == 422
-  large = client.post("/", content=b"text=" + b"a" * link_server.MAX_BYTES)
-  assert large.status_code == 422 and "bytes" in large.text
+  for path in ("/", "/api/link"):
+    large = client.post(path, content=b"text=" + b"a" * link_server.MAX_BYTES)
+    assert large.status_code == 422 and "bytes" in large.text
+    latin = client.post(path, content=b"text=\xe9")
+    assert latin.status_code == 422 and "UTF-8" in latin.text
   other = TestClient(link_server.build(model), base_url="http://evil.test")
   assert other.get("/").status_code == 400
 
@@ -264,6 +282,35 @@ def test_a_mention_with_too_many_candidates_is_told(model, capsys):
   said = capsys.readouterr().err
   assert "1 mentions have more than 1 candidates" in said
   assert "1 documents have no mention" in said
+
+
+def test_warnings_show_the_beginning_of_long_names(model, tmp_path, capsys):
+  text = "The Bonn met Z" + 1000 * "y"
+  records = _records(model, tmp_path, text)
+  assert [x["nil"] for x in records] == [False, True]
+  (line,) = capsys.readouterr().err.splitlines()
+  assert "1 of 2 mentions have no candidates" in line and len(line) < 200
+
+
+def test_an_entity_of_two_lines_is_told(model, tmp_path, capsys):
+  link_model.save(tmp_path / "linker", model)
+  own = tmp_path / "own.jsonl"
+  own.write_text(3 * '{"name": "Bonn"}\n' + '{"name": "Rhine"}\n')
+  link_model.load(str(tmp_path / "linker"), add_entities=str(own))
+  said = capsys.readouterr().err
+  assert "1 entities are there more than once" in said and "'Bonn'" in said
+
+
+def test_files_of_one_name_are_told_apart(model, tmp_path):
+  paths = []
+  for folder in ("one", "two"):
+    (tmp_path / folder).mkdir()
+    paths.append(str(tmp_path / folder / "text.txt"))
+    (tmp_path / folder / "text.txt").write_text("He saw Bonn.")
+  config = Config(mode="link", model="x")
+  assert [d.id for d in link.documents(model, config, paths)] == paths
+  with pytest.raises(InputError, match="given twice"):
+    link.documents(model, config, 2 * paths[:1])
 
 
 def test_a_line_of_100_000_characters_is_linked(model, tmp_path):

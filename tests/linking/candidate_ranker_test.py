@@ -102,3 +102,37 @@ def test_a_group_without_features_has_no_part():
   )
   assert not np.asarray(parts[..., 1]).any()
   assert np.abs(parts[..., 2]).max() > 0.1
+
+
+def test_memory_is_linear_in_the_number_of_candidates():
+  # 128 mentions are the most of a part; longer documents are cut.
+  def needed(top, width=128, size=8):
+    nodes = width * top
+
+    def weights(n):
+      shapes = (n,), (n,), (n,), (n, 4), (4,), (4,)
+      return linking.RankerParams(
+        *(jax.ShapeDtypeStruct(x, np.float32) for x in shapes)
+      )
+
+    evidence = linking.Evidence(
+      *(
+        jax.ShapeDtypeStruct(shape, dtype)
+        for shape, dtype in (
+          ((width, top, size), np.float32), ((width, top), np.int32),
+          ((4 * nodes, 2), np.int32), ((width,), np.int32),
+          ((width, top), np.int32), ((nodes,), np.float32),
+          ((width,), np.int32),
+        )
+      )
+    )  # fmt: skip
+    compiled = (
+      jax.jit(linking.rank_document)
+      .lower(weights(size), weights(size + 16), evidence)
+      .compile()
+    )
+    return compiled.memory_analysis().temp_size_in_bytes
+
+  quarter, most = needed(250), needed(1000)
+  assert most < 4.5 * quarter
+  assert most < 4e9  # an adjacency matrix of all candidates has 66 GB

@@ -14,8 +14,12 @@ the ids of other candidates of the document that the page links to.
 from typing import Any, NamedTuple, TypeGuard
 
 from repr_jax import errors
-from repr_jax.data.documents import wikitext
+from repr_jax.data.documents import linked_documents, wikitext
 from repr_jax.data.io import files, json_files
+
+MAX_LINKS = 10**15  # to or from an entity
+# Errors of fields that are absent, of another type or not finite.
+MISFITS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 class Candidate(NamedTuple):
@@ -109,9 +113,11 @@ def read_gold_documents(path: files.Path) -> list[Document]:
   """
   records: dict[str, dict[str, Any]] = {}
   for line, record in json_files.read_objects(path, "documents"):
-    every = [*record.get("mentions", []), *record.pop("unlinked_mentions", [])]
     with errors.placed(path, line):
-      _add_document(records, {**record, "mentions": every})
+      linked, unlinked = _mentions(record)
+      every = {"mentions": linked + unlinked, "unlinked_mentions": []}
+      record = {**record, **every}
+      _add_document(records, record)
   return [_document(name, record) for name, record in records.items()]
 
 
@@ -144,19 +150,18 @@ def _add_document(records: dict[str, Any], record: dict[str, Any]) -> None:
     raise errors.InputError('expected "doc_id" and "text", both texts')
   if name in records:
     raise errors.InputError(f"the document {name!r} is there twice")
-  mentions = record.get("mentions", [])
-  unlinked = record.get("unlinked_mentions", [])
-  spans = []
-  for mention in [*mentions, *unlinked]:
-    start, end = _span(mention)
-    if not 0 <= start < end <= len(text):
-      raise errors.InputError(
-        f"document {name!r}: a mention has no place in the text: {mention}"
-      )
-    spans.append((start, end))
+  mentions, unlinked = _mentions(record)
+  spans = [linked_documents.mention_span(m, text) for m in mentions + unlinked]
+  for span in spans:
+    linked_documents.check_span(name, text, *span)
   if len(set(spans[: len(mentions)])) < len(mentions):
     raise errors.InputError(f"document {name!r}: a span is there twice")
-  golds = [m.get("wikipedia_title", m.get("entity")) for m in mentions]
+  golds = [
+    linked_documents.mention_name(
+      m, "wikipedia_title" if "wikipedia_title" in m else "entity"
+    )
+    for m in mentions
+  ]
   records[name] = {
     "text": text,
     "spans": spans[: len(mentions)],
@@ -166,12 +171,12 @@ def _add_document(records: dict[str, Any], record: dict[str, Any]) -> None:
   }
 
 
-def _span(mention: Any) -> tuple[int, int]:
-  """Start and end of a mention, (-1, -1) where it has none."""
-  if not isinstance(mention, dict):
-    return -1, -1
-  start, end = mention.get("start"), mention.get("end")
-  return (start, end) if _whole(start) and _whole(end) else (-1, -1)
+def _mentions(record: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+  """Linked and further mentions of a record."""
+  return (
+    linked_documents.mention_list(record, "mentions"),
+    linked_documents.mention_list(record, "unlinked_mentions"),
+  )
 
 
 def _add_candidates(records: dict[str, Any], record: dict[str, Any]) -> None:
@@ -195,14 +200,17 @@ def _add_candidates(records: dict[str, Any], record: dict[str, Any]) -> None:
       )
       for x in record["candidates"]
     )  # fmt: skip
-  except (KeyError, TypeError, ValueError, AttributeError) as error:
+  except MISFITS as error:
     raise errors.InputError(
       'expected "candidates" with "id", "title", "in_links", "links"'
     ) from error
   if len({x.id for x in listed}) < len(listed):
     raise errors.InputError("a candidate of the mention is there twice")
-  if any(min(x.in_links, x.out_links) < 0 for x in listed):
-    raise errors.InputError("a candidate has a negative number of links")
+  counts = [y for x in listed for y in (x.in_links, x.out_links)]
+  if not all(0 <= x <= MAX_LINKS for x in counts):
+    raise errors.InputError(
+      f"a candidate has a number of links that is not from 0 to {MAX_LINKS:,}"
+    )
   own["candidates"][number] = listed
 
 

@@ -17,9 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from repr_jax import errors
-from repr_jax.data.documents import name_variants
+from repr_jax.data.documents import linked_documents, name_variants
 from repr_jax.data.documents.candidate_features import Links
 from repr_jax.data.documents.candidate_files import (
+  MAX_LINKS,
+  MISFITS,
   Candidate,
   Document,
   Mention,
@@ -189,11 +191,7 @@ def base_document(
     are `InputError`s.
   """
   for start, end, _ in spans:
-    if not 0 <= start < end <= len(text):
-      raise errors.InputError(
-        f"document {name!r}: the mention at {start} to {end} lies outside the "
-        f"text, which has {len(text)} characters, or is empty"
-      )
+    linked_documents.check_span(name, text, start, end)
   ordered = sorted(spans, key=lambda x: (x[0], x[1]))
   surfaces = [text[a:b] for a, b, _ in ordered]
   keys = [f" {normalize(x)} " for x in surfaces]
@@ -239,7 +237,7 @@ def read_entities(path: files.Path) -> list[Entity]:
   for line, record in json_files.read_objects(path, "entities"):
     try:
       entities.append(_entity(record))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MISFITS as error:
       raise errors.InputError(
         'expected {"name": text, "aliases": [texts], "description": text}, '
         'and perhaps "in_links", "out_links", "links", "popularity"',
@@ -261,7 +259,7 @@ def _entity(record: Any) -> Entity:
     not values.name
     or not all(isinstance(x, str) for x in texts)
     or not all(isinstance(x, list) for x in lists)
-    or min(values.in_links, values.out_links) < 0
+    or not all(0 <= x <= MAX_LINKS for x in (values.in_links, values.out_links))
     or not math.isfinite(values.popularity)
   ):
     raise ValueError(record)

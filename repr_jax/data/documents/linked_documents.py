@@ -130,9 +130,9 @@ def read_titles(paths: Iterable[files.Path]) -> dict[str, str]:
   for path in paths:
     for line, record in json_files.read_objects(path, "documents"):
       with errors.placed(path, line):
-        for mention in _list(record, "mentions"):
-          title = _named(mention, "wikipedia_title")
-          name = _named(mention, "wikidata_id")
+        for mention in mention_list(record, "mentions"):
+          title = mention_name(mention, "wikipedia_title")
+          name = mention_name(mention, "wikidata_id")
           if title and name:
             counts = seen.setdefault(name, {})
             counts[title] = counts.get(title, 0) + 1
@@ -159,11 +159,7 @@ def make_document(
   """
   known: dict[tuple[int, int], str | None] = {}
   for start, end, entity in spans:
-    if not 0 <= start < end <= len(text):
-      raise errors.InputError(
-        f"document {name!r}: the mention at {start} to {end} lies outside the "
-        f"text, which has {len(text)} characters, or is empty"
-      )
+    check_span(name, text, start, end)
     if known.setdefault((start, end), entity) != entity:
       raise errors.InputError(
         f"document {name!r}: the mention {text[start:end]!r} at {start} has "
@@ -177,6 +173,22 @@ def make_document(
     for (start, end, _), span in zip(sentence.mentions, ordered)
   )
   return LinkedDocument(name, sentence.tokens, mentions)
+
+
+def check_span(name: str, text: str, start: int, end: int) -> None:
+  """Refuses a mention that is empty or outside the text, by an `InputError`.
+
+  Args:
+    name: the document's id, for the message.
+    text: its text.
+    start: the mention's first character.
+    end: the character after its last.
+  """
+  if not 0 <= start < end <= len(text):
+    raise errors.InputError(
+      f"document {name!r}: the mention at {start} to {end} lies outside the "
+      f"text, which has {len(text)} characters, or is empty"
+    )
 
 
 def joined_mentions(
@@ -205,8 +217,8 @@ def _document(
   if type(name) not in (str, int):
     raise errors.InputError('"doc_id" is not a text')
   name = str(name)
-  linked = _list(record, "mentions")
-  unlinked = _list(record, "unlinked_mentions")
+  linked = mention_list(record, "mentions")
+  unlinked = mention_list(record, "unlinked_mentions")
   if "text" not in record:
     return joined_mentions(
       name, [(_surface(m), _entity(m, titles, as_titles)) for m in linked]
@@ -214,12 +226,20 @@ def _document(
   text = record["text"]
   if not isinstance(text, str):
     raise errors.InputError('"text" is not a string')
-  spans = [(*_span(m, text), _entity(m, titles, as_titles)) for m in linked]
-  spans += [(*_span(m, text), None) for m in unlinked]
+  spans = [
+    (*mention_span(m, text), _entity(m, titles, as_titles)) for m in linked
+  ]
+  spans += [(*mention_span(m, text), None) for m in unlinked]
   return make_document(name, text, spans)
 
 
-def _list(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def mention_list(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+  """Mentions of a document's record under a key; [] for nothing or null.
+
+  Args:
+    record: the record.
+    key: the key. A value that is no list of objects is an `InputError`.
+  """
   values = record.get(key) or []
   if not isinstance(values, list) or not all(
     isinstance(x, dict) for x in values
@@ -234,8 +254,13 @@ def _surface(mention: dict[str, Any]) -> str:
   return mention["surface"]
 
 
-def _span(mention: dict[str, Any], text: str) -> tuple[int, int]:
-  """A mention's offsets; what it says must stand there."""
+def mention_span(mention: dict[str, Any], text: str) -> tuple[int, int]:
+  """A mention's offsets, which may lie outside the text.
+
+  Args:
+    mention: its record.
+    text: the text. A "surface" that does not stand there is an `InputError`.
+  """
   start, end = mention.get("start"), mention.get("end")
   # A bool is an int to Python, but no offset.
   if type(start) is not int or type(end) is not int:
@@ -252,19 +277,24 @@ def _span(mention: dict[str, Any], text: str) -> tuple[int, int]:
 def _entity(
   mention: dict[str, Any], titles: Mapping[str, str], as_titles: bool
 ) -> str | None:
-  value = _named(mention, "entity")
+  value = mention_name(mention, "entity")
   if value is not None:
     value = " ".join(value.replace("_", " ").split())
     return value[:1].upper() + value[1:] if as_titles else value
-  value = _named(mention, "wikipedia_title")
+  value = mention_name(mention, "wikipedia_title")
   if value is not None:
     return wikitext.normal_title(value)
-  value = _named(mention, "wikidata_id")
+  value = mention_name(mention, "wikidata_id")
   return None if value is None else titles.get(value, value)
 
 
-def _named(mention: dict[str, Any], key: str) -> str | None:
-  """Value of a mention under a key, None for nothing or null."""
+def mention_name(mention: dict[str, Any], key: str) -> str | None:
+  """The name of a mention's record under a key; None for nothing or null.
+
+  Args:
+    mention: the record.
+    key: the key. A value that is no name is an `InputError`.
+  """
   value = mention.get(key)
   if value is None:
     return None

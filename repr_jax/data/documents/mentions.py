@@ -218,6 +218,35 @@ def read_chains(path: files.Path, mentions: Sequence[Mention]) -> np.ndarray:
   return chains
 
 
+def read_types(path: files.Path, mentions: Sequence[Mention]) -> list[Mention]:
+  """Gives mentions the types of a file of lines `m0<TAB>PER`.
+
+  Args:
+    path: the file, plain or compressed.
+    mentions: of the whole collection.
+
+  Returns:
+    The mentions; those that the file does not list keep their type. A line
+    of another form, a name that is no mention's, and a mention that is there
+    twice are `InputError`s.
+  """
+  kinds: dict[str, str] = {}
+  names = {mention.id for mention in mentions}
+  for line, text in files.numbered_lines(path):
+    name, _, kind = (x.strip() for x in text.partition("\t"))
+    if not name or not kind:
+      message = "expected mention<TAB>type"
+    elif name not in names:
+      message = f"there is no mention {name!r} in the collection"
+    elif name in kinds:
+      message = f"mention {name!r} is listed twice"
+    else:
+      kinds[name] = kind
+      continue
+    raise InputError(message, path=path, line=line)
+  return [m._replace(kind=kinds.get(m.id, m.kind)) for m in mentions]
+
+
 def featurize(
   mentions: Sequence[Mention],
   *,

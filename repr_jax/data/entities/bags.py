@@ -55,6 +55,12 @@ class Bags(NamedTuple):
     """How many entities have no word of a page."""
     return int((np.diff(self.page_offsets) == 0).sum())
 
+  @property
+  def without_words(self) -> int:
+    """How many entities have no word of a page or of contexts."""
+    sizes = np.diff(self.page_offsets) + np.diff(self.context_offsets)
+    return int((sizes == 0).sum())
+
   def pages(self) -> Ragged:
     """The words of the pages."""
     return self.page_offsets, self.page_words

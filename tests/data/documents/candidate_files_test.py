@@ -53,7 +53,15 @@ def test_mentions_are_in_the_order_of_the_text(tmp_path):
     ({"candidates": 2 * _LINE["candidates"]}, "twice"),
     (
       {"candidates": [{"id": 1, "title": "A", "in_links": -1}]},
-      "negative",
+      "not from 0",
+    ),
+    (
+      {"candidates": [{"id": 1, "title": "A", "in_links": 10**20}]},
+      "not from 0",
+    ),
+    (
+      {"candidates": [{"id": 1, "title": "A", "in_links": float("inf")}]},
+      "expected",
     ),
   ],
 )
@@ -69,8 +77,12 @@ def test_a_wrong_candidate_line_is_refused_with_its_line(
 @pytest.mark.parametrize(
   ("change", "message"),
   [
-    ({"mentions": [{"start": 10, "end": 99}]}, "no place"),
-    ({"mentions": [3]}, "no place"),
+    ({"mentions": [{"start": 10, "end": 99}]}, "outside"),
+    ({"mentions": [{"start": 10}]}, "whole numbers"),
+    ({"mentions": [3]}, "list of objects"),
+    ({"mentions": [{"start": 1, "end": 2, "surface": "x"}]}, "not stand"),
+    ({"mentions": [{"start": 1, "end": 2, "entity": 3}]}, "not a name"),
+    ({"unlinked_mentions": "x"}, "list of objects"),
     ({"mentions": 2 * [{"start": 1, "end": 2}]}, "twice"),
     ({"text": 3}, "both texts"),
   ],
@@ -79,6 +91,15 @@ def test_a_wrong_document_is_refused_with_its_line(tmp_path, change, message):
   with pytest.raises(InputError, match=message) as caught:
     _read(tmp_path, document={**_DOCUMENT, **change})
   assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("unlinked", [None, []])
+def test_null_stands_for_no_mentions(tmp_path, unlinked):
+  path = tmp_path / "d.jsonl"
+  record = {"doc": "d", "text": "x", "mentions": None}
+  path.write_text(json.dumps({**record, "unlinked_mentions": unlinked}))
+  (document,) = candidate_files.read_gold_documents(path)
+  assert document.mentions == ()
 
 
 def test_popularity_is_read_by_title(tmp_path):

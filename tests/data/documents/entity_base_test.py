@@ -118,6 +118,8 @@ def test_entities_are_read_as_written(tmp_path):
     {"name": "A", "aliases": [1]},
     {"name": "A", "description": 4},
     {"name": "A", "in_links": -1},
+    {"name": "A", "in_links": 10**20},
+    {"name": "A", "out_links": float("inf")},
     {"name": "A", "popularity": "x"},
   ],
 )

@@ -80,7 +80,7 @@ def test_documents_in_folds():
   assert _bag(bags, "context", "b") == first + second
   # The name begins the page.
   assert _bag(bags, "page", "A w9") == [9, 0, 1, 2, 4, 5, 6, 7, 20, 21, 22]
-  assert bags.without_page == 2
+  assert bags.without_page == 2 and bags.without_words == 1
   folds = [entity_bags.fold_of(x.id, 3) for x in documents]
   assert folds[0] != folds[1]
   for fold, kept in (
