@@ -14,7 +14,7 @@ from repr_jax.errors import InputError
 
 _BLOCK = 1 << 16  # Sentences whose features are counted at a time.
 # Features of fewer entities have a high IDF, and are few counts to judge by.
-_COMMON, _EVEN = 0.2, 0.75
+_COMMON, _EVEN = 0.05, 0.8
 
 
 class Columns(NamedTuple):
@@ -112,8 +112,8 @@ def spread_evenly(counts: scipy.sparse.csr_array) -> np.ndarray:
     counts: [X, F].
 
   Returns:
-    True for features of more than .2 + 1 / sqrt(X) of the entities and of
-    more than .75 times the expected number, bool [F].
+    True for features of more than .05 + 1 / sqrt(X) of the entities and of
+    more than .8 times the expected number, bool [F].
   """
   size, width = counts.shape
   having = np.bincount(counts.indices, minlength=width)
