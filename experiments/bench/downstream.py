@@ -117,9 +117,6 @@ def entities(size: str) -> Entities:
 
   Args:
     size: "small" or "full".
-
-  Returns:
-    The entities.
   """
   count, words, width = _ENTITIES[size]
   rng = np.random.default_rng(0)
@@ -176,9 +173,6 @@ def fit_loop(data: Entities) -> np.ndarray:
 
 def repeated_dump(copies: int) -> str:
   """Writes a dump that has the pages of gensim's small one many times.
-
-  Args:
-    copies: how many times.
 
   Returns:
     The path of a .bz2 file.

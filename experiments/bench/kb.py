@@ -74,10 +74,6 @@ def train_ours(
     rules: "none"; "inverses" for seven mutual RevImp pairs, as in WN18; or
       "ball" for these and a RelImp, which also keeps touched entities in a
       ball.
-    data: the facts.
-
-  Returns:
-    The tables.
   """
   config = pair_training.SGDConfig(
     data.entities, data.relations, "T", _DIM, "corrupt", batch_size
@@ -101,7 +97,6 @@ def train_pykeen(size: str, batch: int, data: Facts) -> Any:
   Args:
     size: "small" or "full".
     batch: facts in a step.
-    data: the facts.
 
   Returns:
     The losses, one for each epoch.

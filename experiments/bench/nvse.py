@@ -73,9 +73,6 @@ def training_data(size: str) -> Training:
 
   Args:
     size: "small" or "full".
-
-  Returns:
-    The data.
   """
   s = _SHAPES[size]
   rng = np.random.default_rng(0)
@@ -126,7 +123,6 @@ def train_ours(sampled: bool, data: Training) -> float:
 
   Args:
     sampled: whether the softmax is sampled.
-    data: the data.
 
   Returns:
     The last loss.
@@ -197,7 +193,6 @@ def train_torch(dense: bool, data: Training) -> float:
 
   Args:
     dense: whether the first layer is an ordinary one with dense inputs.
-    data: the data.
 
   Returns:
     The last loss. With dense inputs the first call is not longer.
@@ -289,9 +284,6 @@ def query_data(size: str) -> Asking:
 
   Args:
     size: "small" or "full".
-
-  Returns:
-    The data.
   """
   s = _SHAPES[size]
   rng = np.random.default_rng(0)

@@ -61,7 +61,6 @@ def texts(size: str, length: int) -> Texts:
 
   Args:
     size: "small" or "full".
-    length: tokens in a query.
 
   Returns:
     The documents; the tokens of a query differ from one another.

@@ -84,10 +84,8 @@ def train(
   """Trains runs whose arrays have the same shapes; see `Program.state`.
 
   Args:
-    group: the runs.
     learners: the runs to train, by their place in the group, in the order of
       the program's states.
-    program: their states and the step.
     feed: from an epoch and which runs are active to the arguments of each call
       of the step, a tree of arrays with a leading axis of runs. Those of runs
       that are not active are not used.

@@ -141,9 +141,7 @@ def split(
   """Splits facts at random so that no name is outside training.
 
   Args:
-    triples: the facts.
     shares: of training, validation and test; their sum is 1.
-    seed: of the choice.
 
   Returns:
     The splits. Where too few facts can be held out, validation and test have

@@ -194,14 +194,10 @@ def accuracy_result(
   """The accuracy of answers; `missing` says how to count unanswered ones.
 
   Args:
-    name: of the set.
     scores: 1 right, 0 wrong, between for ties, NaN unanswered, [n].
     zero: answered questions that needed a zero vector.
     missing: "skip" leaves unanswered questions out, "wrong" counts them.
     empty: "error" or "warn", for a set without an answered question.
-
-  Returns:
-    The result.
 
   Raises:
     InputError: as `empty` says.

@@ -72,9 +72,6 @@ class Recall(NamedTuple):
 def normalize(surface: str) -> str:
   """A mention without case, possessive, hyphens, dots and leading "the".
 
-  Args:
-    surface: its text.
-
   Returns:
     The normalized text; the text in lower case if nothing else is left.
   """
@@ -117,7 +114,6 @@ def candidates(
 
   Args:
     index: where to look.
-    surface: the mention.
     top: how many at most.
     without: links to leave out, see `own_counts`.
 
@@ -169,7 +165,6 @@ def document_candidates(
   Args:
     index: where to look; candidates that the file itself gives come first,
       one that it gives twice with the sum of its probabilities.
-    document: the document.
     top: how many for each mention at most.
     leave_out: whether to subtract the document's own links from the prior, as
       for training documents.

@@ -37,7 +37,6 @@ def skip_grams(
   """Contexts of one mention: words before and after, the mention left out.
 
   Args:
-    tokens: the sentence.
     start: first token of the mention.
     end: one past its last token.
     windows: words to the left and right of each context.
@@ -110,11 +109,7 @@ def load(path: files.Path, size: int) -> Contexts:
   """Reads what `save` wrote.
 
   Args:
-    path: the file.
     size: the number of entities X that it must have.
-
-  Returns:
-    The contexts.
   """
   arrays = array_files.read_npz(path, ("data", "indices", "indptr", "names"))
   text = arrays["names"].tobytes().decode()
