@@ -205,11 +205,13 @@ def from_named(named: list[tuple[str, str, str]]) -> Triples:
     The triples with sorted names.
   """
   for i, triple in enumerate(named):
-    if len(triple) != 3 or not all(isinstance(x, str) for x in triple):
+    names = [] if isinstance(triple, str) else list(triple)
+    if len(names) != 3 or not all(isinstance(x, str) for x in names):
       raise errors.InputError(
         f"triple {i} is {triple!r}; expected three names: head, relation, tail"
       )
-  return _index([_Raw(None, list(named), None)], "count")[0]
+  plain = [tuple(map(str, triple)) for triple in named]
+  return _index([_Raw(None, plain, None)], "count")[0]
 
 
 def write_triples(path: files.Path, triples: Triples) -> None:

@@ -1,7 +1,7 @@
 """Rules as a user gives them: parsed, indexed, and turned into conditions."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from repr_jax import errors
@@ -31,8 +31,8 @@ def parse_rules(
   Returns:
     The rules.
   """
-  if isinstance(rules, str):
-    raise errors.InputError(f"rules must be a list, not the text {rules!r}")
+  if isinstance(rules, str) or not isinstance(rules, Iterable):
+    raise errors.InputError(f"rules must be a list, not {rules!r}")
   kinds = None if isinstance(relations, int) else relations
   names = None if isinstance(entities, int) else entities
   parsed = []

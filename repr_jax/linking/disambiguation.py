@@ -16,7 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from repr_jax.data.documents.packing import Packed
+from repr_jax.errors import InputError
 from repr_jax.ops import belief_propagation
+from repr_jax.ops.inputs import check_whole
 from repr_jax.ops.precision import chosen_products
 
 _LOW = -1e9
@@ -47,6 +49,12 @@ class Config:
   hidden: int = 100
   iterations: int = 10
   damping: float = 0.5
+
+  def __post_init__(self):
+    check_whole(0, keep=self.keep, iterations=self.iterations)
+    check_whole(1, hidden=self.hidden)
+    if not 0 <= self.damping < 1:
+      raise InputError(f"damping must lie in [0, 1), not {self.damping}")
 
 
 class Params(NamedTuple):

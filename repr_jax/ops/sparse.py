@@ -125,7 +125,12 @@ def checked_csr(
     name: how error messages call it.
     dtype: type of the entries.
   """
-  csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
+  try:
+    csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
+  except (IndexError, TypeError, ValueError) as error:
+    raise InputError(
+      f"{name} must be a scipy or numpy matrix, not {type(matrix).__name__}"
+    ) from error
   if not csr.has_canonical_format or not csr.data.all():
     csr = csr.copy()
     csr.sum_duplicates()

@@ -9,6 +9,7 @@ The bound itself is in `train`, which computes it for a batch.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import chex
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.ops import gaussian
+from repr_jax.ops.inputs import check_types, check_whole
 from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.rows import Rows, check_values
 
@@ -75,15 +77,15 @@ class Config:
   targets: str = "counts"
 
   def __post_init__(self):
+    check_types(hidden=(self.hidden, Sequence))
     object.__setattr__(self, "hidden", tuple(self.hidden))
+    check_whole(1, dim=self.dim, hidden=min(self.hidden, default=0))
     for name, choices in _CHOICES.items():
       if getattr(self, name) not in choices:
         raise errors.InputError(
           f"{name} must be one of {', '.join(choices)}, "
           f"not {getattr(self, name)!r}"
         )
-    if not self.hidden or min(self.hidden) < 1 or self.dim < 1:
-      raise errors.InputError("dim and all hidden widths must be positive")
     if not 0 < self.prior_variance < np.inf:
       raise errors.InputError("prior_variance must be positive")
     if self.sampled and self.decoder != "multinomial":
