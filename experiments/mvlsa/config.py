@@ -1,7 +1,6 @@
 """The configuration of multiview LSA: every flag, declared once."""
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 from experiments.run.config import GIVEN, WORDNET_FOLDER, flag
@@ -25,9 +24,6 @@ _SETS = {
   "evaluate": True,
 }
 
-_words = functools.partial(flag, only=_WORDS)
-_fitted = functools.partial(flag, only=_FITTED)
-
 
 @dataclasses.dataclass(frozen=True)
 class Config:
@@ -50,39 +46,39 @@ class Config:
   values: Sequence[str] = flag(
     (), "Settings that the study tries.", only={**_FITS, "study": SWEEPS}
   )
-  text: Sequence[str] = _words(
-    (), "Files of text, one sentence on a line, for word-order views."
+  text: Sequence[str] = flag(
+    (), "Files of text, one sentence on a line, for word-order views.",
+    only=_WORDS,
+  )  # fmt: skip
+  tokenize: bool = flag(
+    True, "Split punctuation from words in --text; the result is kept in "
+    "--store. --notokenize if blanks separate the tokens already.", only=_WORDS,
+  )  # fmt: skip
+  vocabulary: str | None = flag(
+    None, "File of word<TAB>count lines; by default made from --text, else "
+    "from the first words of --vectors, else from WordNet.", only=_WORDS,
+  )  # fmt: skip
+  vocabulary_size: int = flag(
+    60_000, "Words in the vocabulary at most.", minimum=1, only=_WORDS
   )
-  tokenize: bool = _words(
-    True,
-    "Split punctuation from words in --text; the result is kept in "
-    "--store. --notokenize if blanks separate the tokens already.",
-  )
-  vocabulary: str | None = _words(
-    None,
-    "File of word<TAB>count lines; by default made from --text, else "
-    "from the first words of --vectors, else from WordNet.",
-  )
-  vocabulary_size: int = _words(
-    60_000, "Words in the vocabulary at most.", minimum=1
-  )
-  min_count: int = _words(
-    2, "Words of the text seen fewer times are dropped.", minimum=0
-  )
-  offsets: int = _words(
+  min_count: int = flag(
+    2, "Words of the text seen fewer times are dropped.", minimum=0,
+    only=_WORDS,
+  )  # fmt: skip
+  offsets: int = flag(
+    0, "Preceding words: one view for each distance up to this (thesis: 15).",
+    minimum=0, only=_WORDS,
+  )  # fmt: skip
+  ahead: int = flag(
     0,
-    "Preceding words: one view for each distance up to this (thesis: 15).",
+    "Following words: one view for each distance up to this.",
     minimum=0,
+    only=_WORDS,
   )
-  ahead: int = _words(
-    0, "Following words: one view for each distance up to this.", minimum=0
-  )
-  windows: Sequence[int] = _words(
-    (2, 5, 10),
-    "Words on both sides of a word, one view for each width; none "
-    "in the thesis.",
-    minimum=1,
-  )
+  windows: Sequence[int] = flag(
+    (2, 5, 10), "Words on both sides of a word, one view for each width; none "
+    "in the thesis.", minimum=1, only=_WORDS,
+  )  # fmt: skip
   documents: int = flag(
     30, "Sentences of --text in a document, for a view of the documents that "
     "words are in; 0 for none, as in the thesis or if lines are shuffled.",
@@ -94,16 +90,19 @@ class Config:
     only={**_WORDS, "study": ("fit", *SWEEPS, "comparison"),
           "method": "memory", "text": GIVEN},
   )  # fmt: skip
-  columns: int = _words(
-    20_000, "Most frequent words that are columns of text views.", minimum=1
+  columns: int = flag(
+    20_000, "Most frequent words that are columns of text views.", minimum=1,
+    only=_WORDS,
+  )  # fmt: skip
+  bitext: Sequence[str] = flag(
+    (), "Bitexts, source:target or source:target:alignments.", only=_WORDS
   )
-  bitext: Sequence[str] = _words(
-    (), "Bitexts, source:target or source:target:alignments."
+  align_iterations: int = flag(
+    5, "Steps of EM for a bitext without alignments.", minimum=0, only=_WORDS
   )
-  align_iterations: int = _words(
-    5, "Steps of EM for a bitext without alignments.", minimum=0
+  dependencies: Sequence[str] = flag(
+    (), "CoNLL files for dependency views.", only=_WORDS
   )
-  dependencies: Sequence[str] = _words((), "CoNLL files for dependency views.")
   relations: Sequence[str] = flag(
     RELATIONS, "Dependency relations, one view each.", only=_TREES
   )
@@ -111,46 +110,61 @@ class Config:
     "conllu", "Layout of --dependencies.",
     choices=("conllu", "word-tag-head"), only=_TREES,
   )  # fmt: skip
-  wordnet: Sequence[str] = _words(
-    (), f"WordNet views to make, of {', '.join(GROUPS)}.", choices=GROUPS
+  wordnet: Sequence[str] = flag(
+    (), f"WordNet views to make, of {', '.join(GROUPS)}.", choices=GROUPS,
+    only=_WORDS,
+  )  # fmt: skip
+  wordnet_path: str | None = flag(None, WORDNET_FOLDER, only=_WORDS)
+  walks: bool = flag(
+    False, "Add the view of random walks on WordNet's graph.", only=_WORDS
   )
-  wordnet_path: str | None = _words(None, WORDNET_FOLDER)
-  walks: bool = _words(
-    False, "Add the view of random walks on WordNet's graph."
+  counts: Sequence[str] = flag(
+    (), "Files of word<TAB>feature<TAB>count.", only=_WORDS
   )
-  counts: Sequence[str] = _words((), "Files of word<TAB>feature<TAB>count.")
-  matrices: Sequence[str] = _words(
-    (), "scipy matrices with the names of rows: FILE.npz:ROWS.txt."
+  matrices: Sequence[str] = flag(
+    (), "scipy matrices with the names of rows: FILE.npz:ROWS.txt.",
+    only=_WORDS,
+  )  # fmt: skip
+  vectors: Sequence[str] = flag(
+    (), "Other systems' vectors as dense views.", only=_WORDS
   )
-  vectors: Sequence[str] = _words((), "Other systems' vectors as dense views.")
-  sources: Sequence[str] = _words(
-    (), "Sources of your own, module:NAME of a data.views.source.Source."
+  sources: Sequence[str] = flag(
+    (), "Sources of your own, module:NAME of a data.views.source.Source.",
+    only=_WORDS,
+  )  # fmt: skip
+  drop_views: Sequence[str] = flag(
+    (), "Views or groups of views to leave out.", only=_WORDS
   )
-  drop_views: Sequence[str] = _words(
-    (), "Views or groups of views to leave out."
+  min_rows: int = flag(
+    1, "Views that observe fewer words are left out.", minimum=0, only=_WORDS
   )
-  min_rows: int = _words(
-    1, "Views that observe fewer words are left out.", minimum=0
+  store: str = flag(
+    "runs/views", "Directory that caches counts; runs may share it.",
+    only=_WORDS,
+  )  # fmt: skip
+  nonlinearity: str = flag(
+    "ppmi",
+    "Nonlinearity n of the counts (thesis: power).",
+    choices=KINDS,
+    only=_FITTED,
   )
-  store: str = _words(
-    "runs/views", "Directory that caches counts; runs may share it."
+  power: float = flag(
+    0.25, "Exponent of the nonlinearity `power`.", above=0, only=_FITTED
   )
-  nonlinearity: str = _fitted(
-    "ppmi", "Nonlinearity n of the counts (thesis: power).", choices=KINDS
+  smoothing: float = flag(
+    0.75, "Exponent of the column totals in `ppmi`.", above=0, only=_FITTED
   )
-  power: float = _fitted(0.25, "Exponent of the nonlinearity `power`.", above=0)
-  smoothing: float = _fitted(
-    0.75, "Exponent of the column totals in `ppmi`.", above=0
+  t: int = flag(
+    12_500, "Most frequent columns of each view that are kept.", minimum=1,
+    only=_FITTED,
+  )  # fmt: skip
+  group_nonlinearity: Sequence[str] = flag(
+    (), "GROUP:KIND, the nonlinearity of one group of views.", only=_WORDS
   )
-  t: int = _fitted(
-    12_500, "Most frequent columns of each view that are kept.", minimum=1
-  )
-  group_nonlinearity: Sequence[str] = _words(
-    (), "GROUP:KIND, the nonlinearity of one group of views."
-  )
-  group_weights: Sequence[str] = _words(
-    (), "GROUP:WEIGHT in the objective; default 1; 0 drops the group."
-  )
+  group_weights: Sequence[str] = flag(
+    (), "GROUP:WEIGHT in the objective; default 1; 0 drops the group.",
+    only=_WORDS,
+  )  # fmt: skip
   view_weights: str = flag(
     "given", "given: --group_weights alone. The others multiply them by "
     "weights from the views. energy: each view counts alike, however many "
@@ -164,37 +178,44 @@ class Config:
     2.0, "Exponent of the agreement in a view's weight.", minimum=0,
     only={**_WORDS, "view_weights": "agreement"},
   )  # fmt: skip
-  balance: bool = _words(False, "Divide a group's weight among its views.")
-  row_power: float = _words(
-    0.0, "Exponent of the row weights W (thesis: 0.75); 0 for none.", minimum=0
+  balance: bool = flag(
+    False, "Divide a group's weight among its views.", only=_WORDS
   )
-  min_support: int = _words(
-    1, "v: words observed in fewer views are dropped.", minimum=1
+  row_power: float = flag(
+    0.0, "Exponent of the row weights W (thesis: 0.75); 0 for none.",
+    minimum=0, only=_WORDS,
+  )  # fmt: skip
+  min_support: int = flag(
+    1, "v: words observed in fewer views are dropped.", minimum=1, only=_WORDS
   )
-  m: int = _fitted(300, "Rank of each view's SVD.", minimum=1)
-  k: int = _fitted(300, "Dimension of the vectors.", minimum=1)
-  ridge: float = _fitted(1e-8, "Ridge r of each view.", minimum=0)
+  m: int = flag(300, "Rank of each view's SVD.", minimum=1, only=_FITTED)
+  k: int = flag(300, "Dimension of the vectors.", minimum=1, only=_FITTED)
+  ridge: float = flag(1e-8, "Ridge r of each view.", minimum=0, only=_FITTED)
   relative_ridge: bool = flag(
     False, "--ridge is in units of the mean squared singular value.",
     only={**_FITS, "study": (
       "fit", "n", "t", "m", "k", "v", "ablation", "comparison", "price"
     )},
   )  # fmt: skip
-  eigenvalue_power: float = _words(
+  eigenvalue_power: float = flag(
     0.5,
     "Scale columns of the vectors by this power of their eigenvalues "
     "(thesis: 0).",
     minimum=0,
+    only=_WORDS,
   )
   method: str = flag(
     "memory", "Hold all factors, or one view at a time.",
     choices=("memory", "stream"), only={**_FITS, "study": "fit"},
   )  # fmt: skip
-  svd_cycles: int = _fitted(
-    2, "Most cycles of an SVD; each fills its Krylov basis.", minimum=1
+  svd_cycles: int = flag(
+    2,
+    "Most cycles of an SVD; each fills its Krylov basis.",
+    minimum=1,
+    only=_FITTED,
   )
-  tolerance: float = _fitted(
-    1e-2, "Relative error at which an SVD stops.", minimum=0
+  tolerance: float = flag(
+    1e-2, "Relative error at which an SVD stops.", minimum=0, only=_FITTED
   )
   keep_factors: bool = flag(
     False, "Keep the SVD factors in --store.",
@@ -222,10 +243,10 @@ class Config:
   )  # fmt: skip
   similarity: Sequence[str] = flag((), "Further similarity sets.", only=_SETS)
   analogies: bool = flag(True, "Evaluate analogies too.", only=_SETS)
-  neighbors: Sequence[str] = _words(
+  neighbors: Sequence[str] = flag(
     ("dog", "car", "happy", "run", "government"),
-    "Words whose nearest neighbors are shown.",
-  )
+    "Words whose nearest neighbors are shown.", only=_WORDS,
+  )  # fmt: skip
   synonyms: Sequence[str] = flag(
     (), "Files of synonyms, a group `word word...` on each line. The finished "
     "vectors are counter-fitted to them; tables show both.", only=_LEXICONS,

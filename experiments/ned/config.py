@@ -1,7 +1,6 @@
 """Configuration of disambiguation: corpus, vectors, model and training."""
 
 import dataclasses
-import functools
 
 from experiments.run import config
 from experiments.run.word_vectors import Settings as WordSettings
@@ -19,10 +18,6 @@ _LADDER = {"mode": "ladder"}
 _TRAIN = {"mode": "train"}
 _FIELDS = {**_LADDER, "fields": OBJECTIVES}
 
-_model = functools.partial(config.flag, only=_MODEL)
-_ladder = functools.partial(config.flag, only=_LADDER)
-_train = functools.partial(config.flag, only=_TRAIN)
-
 
 @dataclasses.dataclass(frozen=True)
 class Config:
@@ -36,58 +31,70 @@ class Config:
     "that does so.",
     choices=MODES,
   )
-  candidates: str | None = _ladder(
+  candidates: str | None = config.flag(
     None,
     "Directory with train, testa, testb .jsonl.gz, their candidates.*.jsonl.gz "
     "and popularity.tsv.gz.",
+    only=_LADDER,
   )
-  seeds: int = _ladder(
+  seeds: int = config.flag(
     3,
     "Number of seeds. Rankers of all seeds are averaged; each model of "
     "--fields is trained with each seed.",
     minimum=1,
+    only=_LADDER,
   )
-  ranker_hidden: int = _ladder(
-    48, "Width of the ranker; 0 for a linear one.", minimum=0
+  ranker_hidden: int = config.flag(
+    48, "Width of the ranker; 0 for a linear one.", minimum=0, only=_LADDER
   )
-  ranker_epochs: int = _ladder(
-    10, "Passes over the training mentions.", minimum=1
+  ranker_epochs: int = config.flag(
+    10, "Passes over the training mentions.", minimum=1, only=_LADDER
   )
-  ranker_learning_rate: float = _ladder(2e-3, "Step size of AdamW.", above=0)
-  ranker_decay: float = _ladder(1e-3, "Weight decay of AdamW.", minimum=0)
-  ranker_links: bool = _ladder(
+  ranker_learning_rate: float = config.flag(
+    2e-3, "Step size of AdamW.", above=0, only=_LADDER
+  )
+  ranker_decay: float = config.flag(
+    1e-3, "Weight decay of AdamW.", minimum=0, only=_LADDER
+  )
+  ranker_links: bool = config.flag(
     False,
     "Whether rankers see counts of training links; testa is a little better "
     "without them.",
+    only=_LADDER,
   )
-  ablations: bool = _ladder(
+  ablations: bool = config.flag(
     False,
     "Whether rankers without features of names, without kinds of titles and "
     "without any words of titles are in the table too.",
+    only=_LADDER,
   )
-  ranker_block: int = _ladder(
+  ranker_block: int = config.flag(
     50,
     "Neighboring training documents whose links do not count in each other's "
     "features.",
     minimum=1,
+    only=_LADDER,
   )
-  open_tests: tuple[str, ...] = _ladder(
+  open_tests: tuple[str, ...] = config.flag(
     (),
     "Further tests as NAME=PATH, JSON lines; candidates are looked up in the "
     "knowledge base of all candidates and --titles.",
+    only=_LADDER,
   )
-  titles: tuple[str, ...] = _ladder(
+  titles: tuple[str, ...] = config.flag(
     (),
     "Further titles of the knowledge base: lines of links "
     "article<TAB>relation<TAB>article, JSON lines of linked documents, a dump "
     "of Wikipedia (.xml, .bz2 or .gz), or wikipedia (the small dump in "
     "gensim's wheel).",
+    only=_LADDER,
   )
-  fields: tuple[str, ...] = _ladder(
+  fields: tuple[str, ...] = config.flag(
     (),
     "Objectives of entity vectors whose local and global models are rows of "
     f"the ladder: {', '.join(OBJECTIVES)}.",
     choices=OBJECTIVES,
+    only=_LADDER,
   )
   texts: tuple[str, ...] = config.flag(
     (),
@@ -104,29 +111,31 @@ class Config:
   field_dim: int = config.flag(
     100, "Numbers in a vector of --fields.", minimum=1, only=_FIELDS
   )
-  model: str | None = _model(
-    None, "Work directory of a run of the ladder, or its linker/."
+  model: str | None = config.flag(
+    None, "Work directory of a run of the ladder, or its linker/.", only=_MODEL
   )
   mentions: str | None = config.flag(
     None,
     "Documents with given mentions, JSON lines, instead of FILE...",
     only=_LINK,
   )
-  kb: str | None = _model(
+  kb: str | None = config.flag(
     None,
     "Entities to link against, JSON lines with name, aliases, description, "
     "in_links; the model's own by default. Without in_links, an entity counts "
     "as one of median popularity. Names and aliases without a capital are "
     "mentions wherever they stand.",
+    only=_MODEL,
   )
-  add_entities: str | None = _model(
-    None, "Entities to add to the knowledge base, as for --kb."
+  add_entities: str | None = config.flag(
+    None, "Entities to add to the knowledge base, as for --kb.", only=_MODEL
   )
-  nil: float | None = _model(
+  nil: float | None = config.flag(
     None,
     "Answers less probable than this are NIL; chosen on testa by default.",
     minimum=0,
     maximum=1,
+    only=_MODEL,
   )
   format: str = config.flag(
     "tsv",
@@ -146,44 +155,60 @@ class Config:
     maximum=65535,
     only=_SERVE,
   )
-  data: str | None = _train(
+  data: str | None = config.flag(
     None,
     "Directory with elevant/ and entity-fishing/; files of --train, "
     "--validation and --tests are looked for in it.",
+    only=_TRAIN,
   )
-  train: tuple[str, ...] = _train(
+  train: tuple[str, ...] = config.flag(
     (),
     "Training documents: JSON lines, AIDA's .tsv, Ganea's .csv. Of AIDA's "
     "public table, which has all in one file, name a part: PATH#train, "
     "PATH#testa or PATH#testb; so too for --validation and --tests.",
+    only=_TRAIN,
   )
-  validation: tuple[str, ...] = _train(
-    (), "Documents that decide when to stop; part of --train if none."
+  validation: tuple[str, ...] = config.flag(
+    (),
+    "Documents that decide when to stop; part of --train if none.",
+    only=_TRAIN,
   )
-  tests: tuple[str, ...] = _train(
-    (), "Test documents as NAME=PATH, or PATH alone for the file's name."
+  tests: tuple[str, ...] = config.flag(
+    (),
+    "Test documents as NAME=PATH, or PATH alone for the file's name.",
+    only=_TRAIN,
   )
-  dump: str | None = _train(
-    None, "Wikipedia dump, for links, pages and contexts; .bz2 or .gz."
+  dump: str | None = config.flag(
+    None,
+    "Wikipedia dump, for links, pages and contexts; .bz2 or .gz.",
+    only=_TRAIN,
   )
-  prior: str | None = _train(
-    None, "p(e|m) in the public text format; counted from links if none."
+  prior: str | None = config.flag(
+    None,
+    "p(e|m) in the public text format; counted from links if none.",
+    only=_TRAIN,
   )
-  max_documents: int = _train(
+  max_documents: int = config.flag(
     5_000,
     "Training documents at most; a dump's others still count in prior and "
     "vectors.",
     minimum=1,
+    only=_TRAIN,
   )
-  top: int = _train(30, "Candidates of a mention (thesis: 30).", minimum=1)
-  train_top: int = _train(
+  top: int = config.flag(
+    30, "Candidates of a mention (thesis: 30).", minimum=1, only=_TRAIN
+  )
+  train_top: int = config.flag(
     4,
     "Candidates of a mention in training, the likeliest; the time of a global "
     "step grows with the square (Ganea and Hofmann: 7).",
     minimum=1,
+    only=_TRAIN,
   )
-  word_vectors: str | None = _train(
-    None, "File of word vectors; MVLSA's of the training text if none."
+  word_vectors: str | None = config.flag(
+    None,
+    "File of word vectors; MVLSA's of the training text if none.",
+    only=_TRAIN,
   )
   dim: int = config.flag(
     100,
@@ -191,28 +216,33 @@ class Config:
     minimum=1,
     only={**_TRAIN, "word_vectors": None},
   )
-  vocabulary: int = _train(50_000, "Words at most (thesis: 50,000).", minimum=1)
-  min_count: int = _train(2, "Rarer words are dropped.")
-  drop_most_frequent: int = _train(
-    100, "Number of the most frequent words to drop.", minimum=0
+  vocabulary: int = config.flag(
+    50_000, "Words at most (thesis: 50,000).", minimum=1, only=_TRAIN
   )
-  window: int = _train(
-    20, "Words around a mention in U2 (thesis: 20).", minimum=1
+  min_count: int = config.flag(2, "Rarer words are dropped.", only=_TRAIN)
+  drop_most_frequent: int = config.flag(
+    100, "Number of the most frequent words to drop.", minimum=0, only=_TRAIN
   )
-  bag: int = _train(
+  window: int = config.flag(
+    20, "Words around a mention in U2 (thesis: 20).", minimum=1, only=_TRAIN
+  )
+  bag: int = config.flag(
     20_000,
     "Most words of an entity from its page (U1), and from its contexts (U2).",
     minimum=1,
+    only=_TRAIN,
   )
-  objectives: tuple[str, ...] = _train(
+  objectives: tuple[str, ...] = config.flag(
     OBJECTIVES,
     f"Objectives of entity vectors: {', '.join(OBJECTIVES)}.",
     choices=OBJECTIVES,
+    only=_TRAIN,
   )
-  contexts: tuple[str, ...] = _train(
+  contexts: tuple[str, ...] = config.flag(
     CONTEXTS,
     f"{', '.join(CONTEXTS)}: pages alone, or mentions too.",
     choices=CONTEXTS,
+    only=_TRAIN,
   )
   vector_steps: int = config.flag(
     400,
@@ -282,54 +312,61 @@ class Config:
     maximum=100,
     only={**_TRAIN, "contexts": "u2"},
   )
-  context: int = _train(
-    100, "K, words around a mention (thesis: 100).", minimum=1
+  context: int = config.flag(
+    100, "K, words around a mention (thesis: 100).", minimum=1, only=_TRAIN
   )
-  keep: int = _train(
-    25, "R, words that attention keeps (thesis: 25).", minimum=1
+  keep: int = config.flag(
+    25, "R, words that attention keeps (thesis: 25).", minimum=1, only=_TRAIN
   )
-  margin: float = _train(0.01, "gamma of the loss (thesis: 0.01).", above=0)
-  field_prior: bool = _train(
-    True, "Whether the random field knows the prior (thesis: no)."
+  margin: float = config.flag(
+    0.01, "gamma of the loss (thesis: 0.01).", above=0, only=_TRAIN
   )
-  join_context: bool = _train(
+  field_prior: bool = config.flag(
+    True, "Whether the random field knows the prior (thesis: no).", only=_TRAIN
+  )
+  join_context: bool = config.flag(
     True,
     "Whether the final network also receives the context score (thesis: no).",
+    only=_TRAIN,
   )
-  learning_rate: float = _train(
-    1e-3, "Step size of Adam (thesis: 1e-4).", above=0
+  learning_rate: float = config.flag(
+    1e-3, "Step size of Adam (thesis: 1e-4).", above=0, only=_TRAIN
   )
-  lower_learning_rate: float = _train(
+  lower_learning_rate: float = config.flag(
     1e-4,
     "Step size once validation passes --threshold (thesis: 1e-5).",
     above=0,
+    only=_TRAIN,
   )
   threshold: float = config.flag(
     1.0,
     "Share of validation mentions right at which the learning rate falls.",
     only={**_TRAIN, "threshold_trials": 0},
   )
-  threshold_trials: int = _train(
+  threshold_trials: int = config.flag(
     0,
     "Trials of each system with --threshold at 1; the median of their best "
     "shares of validation right is then the threshold (thesis: 3).",
     minimum=0,
     maximum=99,
+    only=_TRAIN,
   )
-  epochs: int = _train(
-    40, "Passes over the training documents, at most.", minimum=1
+  epochs: int = config.flag(
+    40, "Passes over the training documents, at most.", minimum=1, only=_TRAIN
   )
-  patience: int = _train(
+  patience: int = config.flag(
     5,
     "Epochs without gain before the learning rate falls, then before the end.",
     minimum=1,
+    only=_TRAIN,
   )
-  batch_size: int = _train(
-    256, "Mentions in a batch, padding included.", minimum=1
+  batch_size: int = config.flag(
+    256, "Mentions in a batch, padding included.", minimum=1, only=_TRAIN
   )
-  widths: tuple[int, ...] = _train(
+  widths: tuple[int, ...] = config.flag(
     (8, 16, 24, 32, 40, 48, 56, 64),
     "Numbers of mentions that documents are padded to.",
+    only=_TRAIN,
   )
   seed: int = config.flag(0, "Seed.")
 

@@ -34,6 +34,7 @@ def claims(
 
   Args:
     errors: mean relative error of the singular values by method.
+    shares: shares of missing rows.
     recovered: recovered share of the planted space by treatment of missing
       rows, for each share.
   """
@@ -78,6 +79,7 @@ def charts(
 
   Args:
     curve: relative "error" and "bound" of each singular value.
+    shares: shares of missing rows.
     recovered: recovered share by treatment of missing rows.
   """
   percent = [100 * share for share in shares]
