@@ -80,7 +80,6 @@ class Fitted(NamedTuple):
     """The best entities for the slot that is not given.
 
     Args:
-      relation: its name.
       head: name of the head, where tails are asked for.
       tail: name of the tail, where heads are asked for.
       top: how many.

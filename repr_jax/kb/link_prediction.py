@@ -290,7 +290,6 @@ def slot_scores(
   """Scores of all heads and of all tails, one pair of functions per model.
 
   Args:
-    model: the score model.
     count: of padded tables, rows that are entities; None for all.
 
   Returns:

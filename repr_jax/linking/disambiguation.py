@@ -214,7 +214,6 @@ def pair_scores(
   """Phi: scores of pairs of candidates of two mentions.
 
   Args:
-    params: the weights.
     entities: vectors of the candidates, [m, c, d].
     mask: which candidates there are, bool [m, c].
 
@@ -242,9 +241,7 @@ def join(
   """The network f(score, log prior) that ranks candidates.
 
   Args:
-    params: the weights.
     scores: of any shape.
-    log_prior: of that shape.
     context: a second score of that shape, where the network has one.
 
   Returns:
@@ -269,8 +266,6 @@ def document_scores(
   """Final scores of one document's candidates.
 
   Args:
-    config: the configuration.
-    params: the weights.
     tables: vectors of entities and words.
     document: arrays of one document: ids [m, c] and [m, k], prior [m, c].
     context_weight: factor of the context scores.
@@ -391,7 +386,6 @@ def margin_loss(
     scores: scores of the candidates, [m, c].
     mask: which candidates there are, bool [m, c].
     gold: place of the right one, int [m]; -1 leaves the mention out.
-    margin: gamma.
 
   Returns:
     The loss, scalar, and the number of mentions that count.

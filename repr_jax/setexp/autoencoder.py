@@ -278,7 +278,6 @@ def weigh(
   """The encoder's inputs from counts, entry by entry.
 
   Args:
-    config: names the weighting.
     counts: numpy or JAX, [u]; a count of 0 gives 0.
     idf: of the same features, [u].
     length: the entity's total count, scalar or [u].
@@ -391,7 +390,6 @@ def encoder_inputs(config: Config, inputs: Inputs, row: Rows) -> Rows:
   """The encoder's inputs of one entity.
 
   Args:
-    config: names the weighting.
     inputs: statistics for it, over F features.
     row: the entity's features, fields [m].
 
@@ -435,7 +433,6 @@ def encode_sums(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
   """q(z | x) from the first layer's sums.
 
   Args:
-    config: the configuration.
     encoder: flax parameters of `Encoder`.
     sums: inputs @ table, [h].
 

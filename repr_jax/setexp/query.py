@@ -85,7 +85,6 @@ def exclude(scores: np.ndarray, query: Query) -> np.ndarray:
 
   Args:
     scores: score of each entity, [X].
-    query: the query that gave them.
 
   Returns:
     A copy, [X].
