@@ -1,4 +1,4 @@
-"""What a baseline answers about a fitted model, as functions of one query."""
+"""Answers of baselines about a fitted model, as functions of one query."""
 
 from repr_jax.setexp import systems
 

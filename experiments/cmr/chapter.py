@@ -46,8 +46,10 @@ def make(
   """The chapter of a run, whatever its collection.
 
   Args:
+    task: the task.
     scored: what the systems made of it.
     lines: from `evaluate.evaluate`.
+    config: the configuration of the run.
   """
   where = pathlib.Path(config.corpus).name
   if config.corpus == "wordnet":

@@ -68,6 +68,7 @@ def count_rows(
   """How many queries there are, and what was left out of which measure.
 
   Args:
+    task: the task.
     scored: what the systems made of it.
     lines: from `evaluate.evaluate`; they have the same queries.
 

@@ -105,7 +105,12 @@ def prepare_text(config: Config) -> list[str]:
 
 
 def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
-  """The vocabulary: of a file, or of the text, the vectors or WordNet."""
+  """The vocabulary: of a file, or of the text, the vectors or WordNet.
+
+  Args:
+    config: what was asked for.
+    text: tokenized text.
+  """
   if config.vocabulary:
     return vocab.read_vocab(config.vocabulary)
   size = config.vocabulary_size
@@ -128,7 +133,12 @@ def vocabulary(config: Config, text: Sequence[str]) -> vocab.Vocab:
 
 
 def sources(config: Config, text: Sequence[str]) -> list[Source]:
-  """The sources of views that were asked for."""
+  """The sources of views that were asked for.
+
+  Args:
+    config: what was asked for.
+    text: tokenized text.
+  """
   made: list[Source] = []
   if text:
     behind = max([config.offsets, *config.windows])
@@ -163,7 +173,13 @@ def sources(config: Config, text: Sequence[str]) -> list[Source]:
 
 
 def load(config: Config, words: vocab.Vocab, text: Sequence[str]) -> Data:
-  """Every view that was asked for, mapped from the store."""
+  """Every view that was asked for, mapped from the store.
+
+  Args:
+    config: what was asked for.
+    words: the vocabulary.
+    text: tokenized text.
+  """
   root = pathlib.Path(config.store) / "views"
   counted: list[View] = []
   named = sources(config, text)
@@ -193,6 +209,8 @@ def choose(
   Some offsets are counted only because windows need them; these are dropped.
 
   Args:
+    config: what was asked for.
+    counted: every view.
     part: rows that this process reads; None for all.
   """
   kept = _without(counted, config.drop_views)

@@ -89,6 +89,9 @@ def held_out(name: str) -> str:
 def dump_documents(path: str) -> Iterator[LinkedDocument]:
   """Streams the articles of a dump in parts of about 12 mentions.
 
+  Args:
+    path: the dump.
+
   Yields:
     The parts of each article in order, named `TITLE#NUMBER`; together they
     have all its text. Sentences without a mention belong to the part before
@@ -117,6 +120,10 @@ def dump_documents(path: str) -> Iterator[LinkedDocument]:
 
 def open_corpus(config: Config, say: Say = lambda text: None) -> Corpus:
   """Reads the documents, counts the prior and looks candidates up.
+
+  Args:
+    config: the configuration of the run.
+    say: is told what was read.
 
   Returns:
     The corpus. Without --data and --train, the small dump that comes with

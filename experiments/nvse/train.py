@@ -33,6 +33,8 @@ def train(
 
   Args:
     run: open; its directory gets checkpoints, the log and `model/`.
+    config: of the run.
+    table: features of the entities.
     save_every: epochs between checkpoints; 0 for about ten in all.
 
   Returns:
@@ -64,6 +66,7 @@ def open_run(
   """Opens the run of a training; an equal configuration resumes it.
 
   Args:
+    directory: of the run.
     config: of the run. The ranking may change without new training, and the
       number of epochs may grow.
     from_flags: whether the configuration comes from the program's flags,
@@ -83,6 +86,11 @@ def trained_model(
 ) -> tuple[autoencoder.Config, autoencoder.Params, autoencoder.Inputs]:
   """The model of an open run; trains and records it first if needed.
 
+  Args:
+    run: the run.
+    config: of the run.
+    table: features of the entities.
+
   Returns:
     Configuration, parameters and statistics.
   """
@@ -95,7 +103,13 @@ def trained_model(
 
 
 def report(run: runlib.Run, config: Config, trained: Trained) -> None:
-  """Rows and the plot of a training."""
+  """Rows and the plot of a training.
+
+  Args:
+    run: the run.
+    config: of the run.
+    trained: what it has trained.
+  """
   for name, bound in trained.bounds.items():
     run.row(f"{name} entities", "sampled ELBO, nats", bound.elbo)
     run.row(f"{name} entities", "KL, nats", bound.kl)

@@ -16,6 +16,9 @@ from repr_jax import errors
 def parse(argv: Sequence[str]) -> list[str]:
   """Gives `flags.FLAGS` the values of a command line.
 
+  Args:
+    argv: the program and its arguments.
+
   Returns:
     The program and what is no flag.
 
@@ -60,7 +63,11 @@ def parse_or_exit(argv: list[str], arguments: bool = False) -> list[str]:
   """`parse`, or ends the program: bad flags with one line and code 2.
 
   Args:
+    argv: the program and its arguments.
     arguments: whether the program takes more than flags.
+
+  Returns:
+    The program and what is no flag.
   """
   try:
     rest = parse(argv)

@@ -68,7 +68,11 @@ def constant(
   """An endpoint that always answers the same.
 
   Args:
+    content: of the answer.
     kind: its media type.
+
+  Returns:
+    The endpoint.
   """
   tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
   headers = {"ETag": tag, "Cache-Control": "no-cache"}
@@ -95,7 +99,15 @@ def static_routes(folder: pathlib.Path) -> list[Route]:
 
 
 def json_answer(value: Any, status: int = 200) -> Response:
-  """An answer in JSON."""
+  """An answer in JSON.
+
+  Args:
+    value: what it says.
+    status: of HTTP.
+
+  Returns:
+    The answer.
+  """
   # ASCII only: whatever a name holds, it can be sent.
   content = json.dumps(value, allow_nan=False).encode("ascii")
   headers = {"Cache-Control": "no-store"}
@@ -114,6 +126,9 @@ def error_handlers(listing: str) -> dict[Any, Any]:
 
   Args:
     listing: says where the addresses are listed.
+
+  Returns:
+    Handlers by kind of error.
   """
 
   async def http_error(request: Request, problem: Exception) -> Response:
@@ -144,8 +159,12 @@ def guarded(
   """An application behind a check of the host, with headers on all answers.
 
   Args:
+    inner: the application.
     hosts: host names that requests may use; None for any.
     policy: the content security policy of its pages.
+
+  Returns:
+    The application.
   """
   headers = {**_HEADERS, "Content-Security-Policy": policy}
   extra = [

@@ -23,6 +23,7 @@ def require(page: str, *packages: str) -> None:
   """Checks that the packages of a server are installed.
 
   Args:
+    page: what needs them.
     packages: others than starlette and uvicorn.
   """
   for name in (*packages, "starlette", "uvicorn"):
@@ -38,6 +39,9 @@ def bind(host: str, port: int) -> socket.socket:
   Args:
     host: name or address.
     port: 0 for any that is free.
+
+  Returns:
+    The socket.
 
   Raises:
     InputError: the port is in use, or not permitted.
@@ -88,7 +92,9 @@ def serve(
   """Serves until SIGINT or SIGTERM.
 
   Args:
+    application: an ASGI application.
     listening: from `bind`.
+    say: called with a line of text on progress.
     verb: what people do at the address, for the line that tells it.
   """
   import uvicorn

@@ -33,6 +33,7 @@ def collect(
 
   Args:
     words: the vocabulary: rows of every view, in this order.
+    sources: what views are made of.
     directory: where views are stored and found again.
     check: as in `store.load`.
 
