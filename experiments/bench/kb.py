@@ -46,9 +46,6 @@ class Facts(NamedTuple):
 def facts(size: str) -> Facts:
   """Draws facts; entities follow a power law, as in WN18.
 
-  Args:
-    size: "small" or "full".
-
   Returns:
     Distinct facts.
   """
@@ -69,7 +66,6 @@ def train_ours(
   """Trains model T by projected SGD.
 
   Args:
-    size: "small" or "full".
     batch_size: facts in a step.
     rules: "none"; "inverses" for seven mutual RevImp pairs, as in WN18; or
       "ball" for these and a RelImp, which also keeps touched entities in a
@@ -95,7 +91,6 @@ def train_pykeen(size: str, batch: int, data: Facts) -> Any:
   """Trains TransE by PyKEEN's loop with sampled negatives and SGD.
 
   Args:
-    size: "small" or "full".
     batch: facts in a step.
 
   Returns:

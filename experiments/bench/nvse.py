@@ -69,11 +69,7 @@ class Training(NamedTuple):
 
 
 def training_data(size: str) -> Training:
-  """Draws what a training case needs; features follow a power law.
-
-  Args:
-    size: "small" or "full".
-  """
+  """Draws what a training case needs; features follow a power law."""
   s = _SHAPES[size]
   rng = np.random.default_rng(0)
   normal: Any = functools.partial(rng.standard_normal, dtype=np.float32)
@@ -280,11 +276,7 @@ class Asking(NamedTuple):
 
 
 def query_data(size: str) -> Asking:
-  """Draws entities and queries.
-
-  Args:
-    size: "small" or "full".
-  """
+  """Draws entities and queries."""
   s = _SHAPES[size]
   rng = np.random.default_rng(0)
   normal: Any = functools.partial(rng.standard_normal, dtype=np.float32)

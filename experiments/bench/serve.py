@@ -62,7 +62,6 @@ def workload(size: str, ranking: str) -> Workload:
   """Draws entities, an untrained model of them, and queries.
 
   Args:
-    size: "small" or "full".
     ranking: score that the model ranks by.
   """
   import jax
