@@ -7,6 +7,9 @@ import numpy as np
 from absl.testing import flagsaver
 
 from experiments.elkb import __main__ as elkb
+from experiments.elkb import data, evaluate
+from experiments.elkb.config import Config
+from repr_jax.kb import scores
 
 
 def write(folder: pathlib.Path) -> dict[str, str]:
@@ -45,3 +48,14 @@ def run(folder, **changes):
     elkb.main([])
   results = json.loads((folder / "results.json").read_text())["rows"]
   return {(row["name"], row["metric"]): row["value"] for row in results}
+
+
+def read(folder: pathlib.Path, **texts: str):
+  """The knowledge base of files by their flags, with random tables."""
+  for name, text in texts.items():
+    (folder / name).write_text(text)
+  kb = data.read(Config(**{name: str(folder / name) for name in texts}))
+  rng = np.random.default_rng(0)
+  shapes = (len(kb.entities), 4), (len(kb.relations), 4)
+  tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
+  return kb, evaluate.Trained("distmult", scores.Params(*tables), "distmult")
