@@ -108,7 +108,7 @@ def name_of(
 
 
 def collector(rows: list[dict[str, Any]]) -> Callable[..., None]:
-  """A function that adds rows to a list, as `runlib.Run.row` would make them."""
+  """A function that adds rows to a list, as `runlib.Run.row` makes them."""
 
   def add(
     name: str, metric: str, value: float, thesis: float | None = None

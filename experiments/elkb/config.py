@@ -346,9 +346,6 @@ def load_model(name: str) -> ScoreModel:
   Args:
     name: a key of `kb.MODELS`, or module:NAME; after "reciprocal:" the
       reciprocal model of it.
-
-  Returns:
-    The model.
   """
   if name.startswith(_RECIPROCAL):
     return reciprocal(load_model(name.removeprefix(_RECIPROCAL)))
@@ -362,9 +359,6 @@ def load_kind(name: str) -> RuleKind:
 
   Args:
     name: a key of `kb.RULE_KINDS`, or module:NAME.
-
-  Returns:
-    The kind.
   """
   if ":" in name:
     return extension.load(name, RuleKind, "rules")
@@ -372,14 +366,7 @@ def load_kind(name: str) -> RuleKind:
 
 
 def from_flags(seed: int) -> Config:
-  """The configuration of the parsed flags, checked.
-
-  Args:
-    seed: of the run.
-
-  Returns:
-    The configuration.
-  """
+  """The configuration of the parsed flags, checked."""
   made = config.from_flags(Config, seed=seed)
   if not made.constrained:
     for name in (

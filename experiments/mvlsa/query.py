@@ -38,9 +38,6 @@ class Asked:
   def row(self, word: str) -> int:
     """The row of a word; else of another case, else of the nearest spelling.
 
-    Args:
-      word: a word.
-
     Returns:
       Its row; for an unknown word, that of the word spelled most like it.
 
@@ -69,7 +66,6 @@ class Asked:
     """One line: neighbors of a word, similarity of two, analogy of three.
 
     Args:
-      question: one to three words.
       count: how many neighbors.
     """
     words = question.split()
@@ -99,7 +95,6 @@ class Asked:
 
     Args:
       questions: as `answer` takes them.
-      count: neighbors of each word.
     """
     asked = [self.words[self.row(w)] for q in questions for w in q.split()]
     near = evaluate.neighbors(self.words, self.array, asked, count)
@@ -119,7 +114,6 @@ def run(
   """Prints the answers of a finished run.
 
   Args:
-    folder: its work directory.
     questions: one to three words each.
     count: neighbors of each word.
     picture: an SVG file to write a map of the words to.
