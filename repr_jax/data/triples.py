@@ -210,7 +210,7 @@ def from_named(named: list[tuple[str, str, str]]) -> Triples:
       raise errors.InputError(
         f"triple {i} is {triple!r}; expected three names: head, relation, tail"
       )
-  plain = [tuple(map(str, triple)) for triple in named]
+  plain = [(str(h), str(r), str(t)) for h, r, t in named]
   return _index([_Raw(None, plain, None)], "count")[0]
 
 

@@ -84,7 +84,8 @@ class MVLSA(NamedTuple):
         "earlier fit as factors"
       )
     dtype = np.dtype(self.model.values.dtype)
-    seen, ready = [], []
+    seen: list[np.ndarray] = []
+    ready = []
     for j, view in enumerate(rows):
       matrix: Any = host_views.read(view, f"view {j}")
       values = matrix.data if scipy.sparse.issparse(matrix) else matrix
