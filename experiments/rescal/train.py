@@ -12,13 +12,7 @@ from jax.sharding import Mesh
 
 from experiments.rescal import data
 from experiments.rescal.config import Config
-from experiments.run import (
-  checkpoints,
-  memory,
-  progress,
-  runlib,
-  vmapped_runs,
-)
+from experiments.run import checkpoints, memory, progress, runlib, vmapped_runs
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 from repr_jax.kb import rescal_als, slices, transitivity
@@ -82,9 +76,7 @@ class Cells:
 
 
 def run_cells(
-  run: runlib.Run,
-  cells: Sequence[data.Cell],
-  config: Config,
+  run: runlib.Run, cells: Sequence[data.Cell], config: Config
 ) -> tuple[np.ndarray, dict[str, list[Any]]]:
   """Fits cells that are not in the last checkpoint.
 

@@ -226,9 +226,7 @@ def _compiled(
       form = jax.eval_shape(step, used, state, arguments)[1]
       nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), form)
       return lax.cond(
-        on,
-        lambda: step(used, state, arguments),
-        lambda: (state, nothing),
+        on, lambda: step(used, state, arguments), lambda: (state, nothing)
       )
 
     return lax.map(one, (inputs if own_inputs else None, states, given))

@@ -184,12 +184,7 @@ def system_correlation(a: Result, b: Result) -> float:
 
 
 def accuracy_result(
-  name: str,
-  scores: np.ndarray,
-  *,
-  zero: int,
-  missing: str,
-  empty: str,
+  name: str, scores: np.ndarray, *, zero: int, missing: str, empty: str
 ) -> Result:
   """The accuracy of answers; `missing` says how to count unanswered ones.
 

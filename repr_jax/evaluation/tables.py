@@ -107,11 +107,7 @@ def compare(
   for row in rows:
     sigma = threshold(row.size, row.kind, p0=p0, r=r)
     best = winners(row.values, sigma)
-    common = {
-      "set": row.name,
-      "mrds": _finite(sigma),
-      "coverage": row.coverage,
-    }
+    common = {"set": row.name, "mrds": _finite(sigma), "coverage": row.coverage}
     for system, value in row.values.items():
       cells.append(
         {

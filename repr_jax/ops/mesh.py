@@ -38,9 +38,7 @@ _CHECK = next(
 
 
 def make_mesh(
-  text: str | None,
-  axes: Sequence[str],
-  devices: Sequence[Any] | None = None,
+  text: str | None, axes: Sequence[str], devices: Sequence[Any] | None = None
 ) -> Mesh | None:
   """The mesh that a text such as `rows:4,views:2` describes.
 

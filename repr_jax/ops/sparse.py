@@ -307,9 +307,7 @@ def map_values(x: Sparse, function: Callable[[Array], Array]) -> Sparse:
   values, t_values = function(x.values), function(x.t_values)
   used = jnp.arange(x.values.shape[1]) < x.indptr[:, -1:]
   return dataclasses.replace(
-    x,
-    values=jnp.where(used, values, 0),
-    t_values=jnp.where(used, t_values, 0),
+    x, values=jnp.where(used, values, 0), t_values=jnp.where(used, t_values, 0)
   )
 
 

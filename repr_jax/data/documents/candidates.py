@@ -105,10 +105,7 @@ def build_index(prior: Prior, names: Iterable[str] = ()) -> Index:
 
 
 def candidates(
-  index: Index,
-  surface: str,
-  top: int = 30,
-  without: Own | None = None,
+  index: Index, surface: str, top: int = 30, without: Own | None = None
 ) -> Candidates:
   """The likeliest entities of a mention.
 
@@ -155,10 +152,7 @@ def own_counts(document: LinkedDocument) -> Own:
 
 
 def document_candidates(
-  index: Index,
-  document: LinkedDocument,
-  top: int = 30,
-  leave_out: bool = False,
+  index: Index, document: LinkedDocument, top: int = 30, leave_out: bool = False
 ) -> list[Candidates]:
   """Candidates of each mention of a document.
 

@@ -203,11 +203,7 @@ def _page(element: ET.Element, path: files.Path, number: int) -> Page:
   if redirect is None and (told := _REDIRECT.match(text)):
     redirect = told.group(1).strip() or None
   return Page(
-    title,
-    int(namespace),
-    redirect,
-    text,
-    fields.get("id", "").strip(),
+    title, int(namespace), redirect, text, fields.get("id", "").strip()
   )
 
 

@@ -63,8 +63,7 @@ def skip_grams(
 
 
 def skip_gram_counts(
-  mentions: Iterable[tuple[int, Sequence[str], int, int]],
-  size: int,
+  mentions: Iterable[tuple[int, Sequence[str], int, int]], size: int
 ) -> Contexts:
   """Counts skip-grams of all mentions.
 
@@ -120,7 +119,6 @@ def load(path: files.Path, size: int) -> Contexts:
     )
   except ValueError as error:
     raise InputError(
-      f"holds no contexts of {size:,} entities ({error}): delete it",
-      path=path,
+      f"holds no contexts of {size:,} entities ({error}): delete it", path=path
     ) from error
   return Contexts(counts, names)

@@ -115,8 +115,7 @@ def writing(
   target = pathlib.Path(directory)
   if target.exists() and not _replaceable(target):
     raise InputError(
-      "is there already and is not a store; name another directory",
-      path=target,
+      "is there already and is not a store; name another directory", path=target
     )
   beside = target.parent / f".{secrets.token_hex(8)}.tmp"
   try:

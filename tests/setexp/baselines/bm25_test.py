@@ -12,11 +12,7 @@ from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
 from repr_jax.setexp import from_scipy
 from repr_jax.setexp.baselines import bm25
-from repr_jax.setexp.query import (
-  best,
-  exclude,
-  make_query,
-)
+from repr_jax.setexp.query import best, exclude, make_query
 
 _score = asked.score(bm25.BM25)
 _score_rows = asked.score_rows(bm25.BM25)
