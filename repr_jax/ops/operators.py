@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 
 import chex
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from repr_jax.errors import InputError
 from repr_jax.ops import dense_factorizations as dense
 from repr_jax.ops import precision, sharded, sparse
 from repr_jax.ops.precision import exact_products
@@ -94,12 +92,8 @@ def scaled(x: Array | Sparse | Sharded | Operator, scale: Array) -> Operator:
 
 def range_scale(x: Array | Sparse) -> Array:
   """The power of two that brings the largest entry of X [n, d] near 1, []."""
-  if not isinstance(x, (Sparse, Array, np.ndarray)):
-    raise InputError(
-      f"give an array or a matrix of ops.from_scipy, not {type(x).__name__}"
-    )
-  entries = x.values if isinstance(x, Sparse) else x
-  return precision.near_one(jnp.max(jnp.abs(entries), initial=0))
+  largest = jnp.max(jnp.abs(sparse.entries(x)), initial=0)
+  return precision.near_one(largest)
 
 
 def transposed(x: Operator) -> Operator:

@@ -213,6 +213,15 @@ def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
   return stacked[(row % blocks) * rows + row // blocks]
 
 
+def entries(x: Array | Sparse) -> Array:
+  """Stored entries of X [n, d], or a dense X itself; JAX's BCOO is refused."""
+  if hasattr(x, "todense"):
+    raise InputError(
+      f"give an array or a matrix of ops.from_scipy, not {type(x).__name__}"
+    )
+  return x.values if isinstance(x, Sparse) else x
+
+
 def matmat(x: Sparse, q: Array) -> Array:
   """X Q for a sparse X and a dense Q.
 
