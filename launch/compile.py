@@ -56,12 +56,7 @@ def record(
   """Compiles one program.
 
   Args:
-    program: the program.
-    topology: what to compile for.
     mesh: of the program; None for one device.
-
-  Returns:
-    Its figures by name.
   """
   count = len(topology.devices) if mesh else 1
   began = time.monotonic()
@@ -103,8 +98,6 @@ def _too_large(
   """One line: what does not fit, and what would.
 
   Args:
-    program: the program.
-    topology: what it was compiled for.
     needed: bytes of a device; None where the compiler does not tell.
     devices: that share the program.
   """

@@ -63,7 +63,6 @@ def figures(program: Any, devices: int) -> Figures:
 
   Args:
     program: from `jax.jit(...).lower(...).compile()`.
-    devices: that it runs on.
   """
   cost = program.cost_analysis() or {}
   if isinstance(cost, list):

@@ -25,10 +25,6 @@ _CELLS = 4  # counts of a batch for each of its distinct features
 def nvse(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   """Programs of `experiments.nvse`.
 
-  Args:
-    size: sizes by name.
-    shape: makes shapes.
-
   Yields:
     The programs; over a mesh the step of training alone.
   """
@@ -43,10 +39,6 @@ def vae_step(size: Mapping[str, int], shape: Shapes) -> Program:
 
   Args:
     size: features, hidden, dim, batch_size and touched.
-    shape: makes shapes.
-
-  Returns:
-    The program.
   """
   config = setexp.Config(dim=size["dim"], hidden=(size["hidden"],))
   b, u = size["batch_size"], size["touched"]

@@ -22,10 +22,6 @@ _KNOWN = 64  # known answers of a query that is ranked
 def elkb(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   """Programs of `experiments.elkb`: steps of training, a block of ranks.
 
-  Args:
-    size: sizes by name.
-    shape: makes shapes.
-
   Yields:
     The programs. A training program takes one step on one batch.
   """

@@ -23,10 +23,6 @@ _KEPT = 100  # mentions that a search returns
 def ned(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   """Programs of `experiments.ned`.
 
-  Args:
-    size: sizes by name.
-    shape: makes shapes.
-
   Yields:
     The programs.
   """

@@ -155,11 +155,7 @@ def make(path: str, root: pathlib.Path) -> Plan:
   """Loads a sweep file and checks every run of it.
 
   Args:
-    path: the file.
     root: directory above all work directories.
-
-  Returns:
-    The plan.
   """
   experiment, common, added = load(path)
   runs: list[Run] = []
@@ -213,7 +209,6 @@ def is_finished(
   Args:
     root: directory above all work directories.
     name: of the run's work directory.
-    values: all flags of the run.
   """
   directory = root / name
   if not (directory / "results.json").exists():
@@ -235,7 +230,6 @@ def note_finished(root: pathlib.Path, run: Run) -> None:
 
   Args:
     root: directory above all work directories.
-    run: the run.
   """
   path = _note(root, run.name)
   path.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +269,6 @@ def jobs(plan: Plan, group_size: int) -> list[Job]:
   """The jobs of the runs that are left to do.
 
   Args:
-    plan: the sweep.
     group_size: runs in one program at most, where the experiment can do that.
 
   Returns:

@@ -23,9 +23,6 @@ def against_flags(
   spread over seeds, and a line through the means at each value of the flag.
   Shown are the figures that the thesis has too, or else the first ones.
 
-  Args:
-    lines: the figures, of any experiments.
-
   Yields:
     A name for the file and a matplotlib figure.
   """

@@ -121,7 +121,6 @@ def programs(
     experiment: one of `EXPERIMENTS`.
     sizes: by name, of `TEXTS`; None and what is left out for the default.
     mesh: as the experiment's --mesh; None for one device.
-    devices: to compile for.
 
   Returns:
     The programs. Raises `InputError` for sizes that the experiment does not

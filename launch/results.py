@@ -187,9 +187,6 @@ def lines(
 def selected(lines: Sequence[Line]) -> list[tuple[Line, list[Line]]]:
   """The setting that validation figures choose, for each experiment.
 
-  Args:
-    lines: figures of settings.
-
   Returns:
     The best line of the first figure that is called "validation ...", with
     the other figures of its setting; nothing for experiments without one or

@@ -44,11 +44,8 @@ class Sweep:
     """Counts the runs that have finished before.
 
     Args:
-      sweep: the runs.
       executor: where they run.
       limit: jobs at a time.
-      best: keeps the best run.
-      shown: shows progress.
     """
     self.failures: list[Failure] = []
     self._plan, self._executor, self._limit = sweep, executor, limit

@@ -25,10 +25,6 @@ _BLOCKS = 16
 def mvlsa(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
   """Programs of `experiments.mvlsa`.
 
-  Args:
-    size: sizes by name.
-    shape: makes shapes.
-
   Yields:
     The programs.
   """

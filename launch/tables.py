@@ -15,9 +15,6 @@ _SHOWN = 8  # Figures of the chosen setting that are listed.
 def to_csv(lines: Sequence[results.Line]) -> str:
   """All figures, one line each; flags that an experiment lacks are empty.
 
-  Args:
-    lines: the figures.
-
   Returns:
     The file, with a header.
   """
@@ -51,9 +48,6 @@ def to_csv(lines: Sequence[results.Line]) -> str:
 
 def to_markdown(lines: Sequence[results.Line]) -> str:
   """One table for each experiment, with a legend if it has marks.
-
-  Args:
-    lines: the figures.
 
   Returns:
     The text, ending in a newline.

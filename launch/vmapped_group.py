@@ -84,9 +84,6 @@ def _spread(count: int) -> None:
 def execute(path: pathlib.Path) -> list[str | None]:
   """Runs a group in this process.
 
-  Args:
-    path: the file that describes it.
-
   Returns:
     The error of each run; None for a run without one.
   """

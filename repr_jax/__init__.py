@@ -16,15 +16,7 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-__all__ = [
-  "data",
-  "evaluation",
-  "kb",
-  "linking",
-  "multiview",
-  "ops",
-  "setexp",
-]
+__all__ = ["data", "evaluation", "kb", "linking", "multiview", "ops", "setexp"]
 
 
 def __getattr__(name: str) -> Any:

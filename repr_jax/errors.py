@@ -40,10 +40,6 @@ class InputError(ValueError):
 def did_you_mean(name: str, known: Collection[str]) -> str:
   """The end of a message on an unknown name: the most similar known one.
 
-  Args:
-    name: as given.
-    known: names that there are.
-
   Returns:
     " (did you mean 'NAME'?)", or "" if none is similar.
   """

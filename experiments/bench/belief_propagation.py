@@ -29,11 +29,7 @@ class Documents(NamedTuple):
 
 
 def documents(size: str) -> Documents:
-  """Draws scores of mentions and pairs; each document has its own length.
-
-  Args:
-    size: "small" or "full".
-  """
+  """Draws scores of mentions and pairs; each document has its own length."""
   count, least, most, states = _SIZES[size]
   rng = np.random.default_rng(0)
   unary = rng.standard_normal((count, most, states)).astype(np.float32)

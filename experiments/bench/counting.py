@@ -47,7 +47,6 @@ def corpus(tokens: int, words: int) -> Corpus:
   """Draws a corpus from Zipf's law.
 
   Args:
-    tokens: its length.
     words: size of the vocabulary.
 
   Returns:

@@ -58,9 +58,6 @@ class Entities(NamedTuple):
 def collection(size: str) -> Collection:
   """Draws sentences that begin with a name of two words.
 
-  Args:
-    size: "small" or "full".
-
   Returns:
     The collection; queries are names that stand in it.
   """
@@ -113,14 +110,7 @@ def search_bm25s(data: Collection) -> np.ndarray:
 
 
 def entities(size: str) -> Entities:
-  """Draws word vectors around topics, and bags of one topic each.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The entities.
-  """
+  """Draws word vectors around topics, and bags of one topic each."""
   count, words, width = _ENTITIES[size]
   rng = np.random.default_rng(0)
   topics = rng.standard_normal((20, width))
@@ -176,9 +166,6 @@ def fit_loop(data: Entities) -> np.ndarray:
 
 def repeated_dump(copies: int) -> str:
   """Writes a dump that has the pages of gensim's small one many times.
-
-  Args:
-    copies: how many times.
 
   Returns:
     The path of a .bz2 file.

@@ -287,8 +287,7 @@ def run_suite(
 
 
 def scaling_plot(
-  results: Mapping[str, Mapping[str, Mapping[str, Any]]],
-  chosen: Sequence[Case],
+  results: Mapping[str, Mapping[str, Mapping[str, Any]]], chosen: Sequence[Case]
 ) -> Any:
   """Time and peak memory of the cases that have sizes, as a figure."""
   from matplotlib import figure

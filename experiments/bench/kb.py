@@ -14,13 +14,14 @@ python -m experiments.bench --suite=kb --cases="filtered ranking of T"
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from experiments.bench import harness, kb_ranking, kb_softmax
+from experiments.bench.kb_softmax import Facts
 from repr_jax.data.rules import Rule
 from repr_jax.kb import (
   negatives,
@@ -35,49 +36,16 @@ _EPOCHS = {"small": 1, "full": 2}
 _DIM = 100
 
 
-class Facts(NamedTuple):
-  """Facts [n, 3] with the numbers of entities and relations."""
-
-  array: np.ndarray
-  entities: int
-  relations: int
-
-
-def facts(size: str) -> Facts:
-  """Draws facts; entities follow a power law, as in WN18.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    Distinct facts.
-  """
-  count, entities, relations = _SHAPES[size]
-  rng = np.random.default_rng(0)
-  weight = (np.arange(entities) + 10.0) ** -0.5
-  ends = rng.choice(entities, (2 * count, 2), p=weight / weight.sum())
-  kind = rng.integers(relations, size=2 * count)
-  array = np.stack([ends[:, 0], kind, ends[:, 1]], axis=1)
-  array = np.unique(array, axis=0)
-  array = rng.permutation(array)[:count]
-  return Facts(array.astype(np.int32), entities, relations)
-
-
 def train_ours(
   size: str, batch_size: int, rules: str, data: Facts
 ) -> scores.Params:
   """Trains model T by projected SGD.
 
   Args:
-    size: "small" or "full".
     batch_size: facts in a step.
     rules: "none"; "inverses" for seven mutual RevImp pairs, as in WN18; or
       "ball" for these and a RelImp, which also keeps touched entities in a
       ball.
-    data: the facts.
-
-  Returns:
-    The tables.
   """
   config = pair_training.SGDConfig(
     data.entities, data.relations, "T", _DIM, "corrupt", batch_size
@@ -99,9 +67,7 @@ def train_pykeen(size: str, batch: int, data: Facts) -> Any:
   """Trains TransE by PyKEEN's loop with sampled negatives and SGD.
 
   Args:
-    size: "small" or "full".
     batch: facts in a step.
-    data: the facts.
 
   Returns:
     The losses, one for each epoch.
@@ -133,7 +99,7 @@ def train_pykeen(size: str, batch: int, data: Facts) -> Any:
 
 def cases(size: str) -> list[harness.Case]:
   """The cases of this suite: training, ranking and ALS."""
-  setup = functools.partial(facts, size)
+  setup = functools.partial(kb_softmax.facts, *_SHAPES[size])
   ours = functools.partial(train_ours, size)
   peer = functools.partial(train_pykeen, size, 1024)
   training = [

@@ -36,12 +36,12 @@ class Facts(NamedTuple):
 def cases(size: str) -> list[harness.Case]:
   """One benchmark of an epoch; at full size, of a tenth of an epoch."""
   contenders = {"ours": _train, "pykeen": _train_pykeen}
-  setup = functools.partial(_facts, size)
+  setup = functools.partial(facts, *_SHAPES[size])
   return [harness.Case("full softmax of ComplEx", setup, contenders)]
 
 
-def _facts(size: str) -> Facts:
-  count, entities, relations = _SHAPES[size]
+def facts(count: int, entities: int, relations: int) -> Facts:
+  """Draws distinct facts; entities follow a power law, as in WN18."""
   rng = np.random.default_rng(0)
   weight = (np.arange(entities) + 10.0) ** -0.5
   ends = rng.choice(entities, (2 * count, 2), p=weight / weight.sum())

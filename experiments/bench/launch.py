@@ -123,7 +123,6 @@ def one_program(folder: pathlib.Path, sweep: Sweep) -> None:
 
   Args:
     folder: above the work directories, which are named by number.
-    sweep: the runs.
   """
   members = [
     {"directory": str(folder / str(i)), "arguments": arguments}
@@ -140,7 +139,6 @@ def separate_processes(folder: pathlib.Path, sweep: Sweep) -> None:
 
   Args:
     folder: above the work directories, which are named by number.
-    sweep: the runs.
   """
 
   def one(arguments: list[str]) -> None:

@@ -46,7 +46,6 @@ def work(size: str, coherence: bool) -> Work:
   """Draws documents in which the words point to the right candidates.
 
   Args:
-    size: "small" or "full".
     coherence: whether the model is the global one.
   """
   count, least, most, top, context = _SIZES[size]

@@ -28,7 +28,6 @@ def pipeline(data: counting_suite.Corpus, m: int, k: int) -> np.ndarray:
   """Text on the disk to vectors.
 
   Args:
-    data: a corpus with its path.
     m: rank of each view's SVD.
     k: dimension.
 

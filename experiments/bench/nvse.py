@@ -69,14 +69,7 @@ class Training(NamedTuple):
 
 
 def training_data(size: str) -> Training:
-  """Draws what a training case needs; features follow a power law.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The data.
-  """
+  """Draws what a training case needs; features follow a power law."""
   s = _SHAPES[size]
   rng = np.random.default_rng(0)
   normal: Any = functools.partial(rng.standard_normal, dtype=np.float32)
@@ -126,7 +119,6 @@ def train_ours(sampled: bool, data: Training) -> float:
 
   Args:
     sampled: whether the softmax is sampled.
-    data: the data.
 
   Returns:
     The last loss.
@@ -197,7 +189,6 @@ def train_torch(dense: bool, data: Training) -> float:
 
   Args:
     dense: whether the first layer is an ordinary one with dense inputs.
-    data: the data.
 
   Returns:
     The last loss. With dense inputs the first call is not longer.
@@ -285,14 +276,7 @@ class Asking(NamedTuple):
 
 
 def query_data(size: str) -> Asking:
-  """Draws entities and queries.
-
-  Args:
-    size: "small" or "full".
-
-  Returns:
-    The data.
-  """
+  """Draws entities and queries."""
   s = _SHAPES[size]
   rng = np.random.default_rng(0)
   normal: Any = functools.partial(rng.standard_normal, dtype=np.float32)

@@ -62,11 +62,7 @@ def workload(size: str, ranking: str) -> Workload:
   """Draws entities, an untrained model of them, and queries.
 
   Args:
-    size: "small" or "full".
     ranking: score that the model ranks by.
-
-  Returns:
-    The data.
   """
   import jax
 
@@ -163,7 +159,6 @@ def ask(max_batch: int | None, data: Workload) -> dict[str, float]:
 
   Args:
     max_batch: queries in a call at most; None for the explorer's own number.
-    data: the data.
 
   Returns:
     Latencies, rate and counts.

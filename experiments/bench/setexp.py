@@ -59,10 +59,6 @@ class Table(NamedTuple):
 def texts(size: str, length: int) -> Texts:
   """Draws documents and queries from one power law.
 
-  Args:
-    size: "small" or "full".
-    length: tokens in a query.
-
   Returns:
     The documents; the tokens of a query differ from one another.
   """
@@ -80,9 +76,6 @@ def texts(size: str, length: int) -> Texts:
 
 def table(size: str) -> Table:
   """Draws counts: about 64 tokens for an entity, from a power law.
-
-  Args:
-    size: "small" or "full".
 
   Returns:
     The table, with queries of three entities.

@@ -19,7 +19,6 @@ def pairs(lines: Sequence[Line], seed: int = 0) -> report.Table:
 
   Args:
     lines: from `evaluate.evaluate`.
-    seed: of the bootstrap.
 
   Returns:
     A table of differences with intervals and p, the better system first.
@@ -45,7 +44,6 @@ def tables(task: task_lib.Task, lines: Sequence[Line]) -> list[report.Table]:
   """Which queries each system wins, by frequency and by ambiguity.
 
   Args:
-    task: the task.
     lines: from `evaluate`.
 
   Returns:
@@ -78,7 +76,6 @@ def write_queries(
     path: a tab-separated table with a line for each query with figures: its
       mention, entity and name, the groups of `tables`, and AP and infAP of
       each system; a query outside the pool has no infAP.
-    task: the task.
     lines: from `evaluate`.
   """
   kinds = [

@@ -24,7 +24,6 @@ class Collection:
 
     Args:
       config: of the run, or of one of the runs.
-      seeds: of all runs.
     """
     self._config = config
     self._seeds = list(dict.fromkeys(seeds))
@@ -53,10 +52,6 @@ class Collection:
 
   def vectors(self, text: str, seed: int) -> np.ndarray:
     """The vectors of all mentions by a system.
-
-    Args:
-      text: its specification.
-      seed: of the run.
 
     Returns:
       Vectors, [n, d]. Those that are not finite are an InputError.

@@ -141,7 +141,6 @@ def as_run(
   """Scores as a run in the sense of trec_eval.
 
   Args:
-    task: the task.
     candidates: rows, int [q, k]; -1 for padding.
     scores: [q, k].
   """
@@ -169,10 +168,8 @@ def evaluate(
   too.
 
   Args:
-    task: the task.
     scored: from `score`.
     directory: where run files go, one for each line; None for nowhere.
-    seed: of the bootstrap.
 
   Returns:
     Lines, BM25 first.
@@ -229,9 +226,6 @@ def measure(
 
   Args:
     run: scores by query and mention.
-    judgments: all that is relevant.
-    pool: judgments for infAP.
-    queries: the queries to measure.
   """
   asked = {query: judgments[query] for query in queries}
   plain = [name for name in MEASURES if name != "infAP"]

@@ -79,7 +79,6 @@ def run(
   """Searches for all queries.
 
   Args:
-    search: the search.
     fields: fields of n mentions.
     tokens: tokens of each query's mention.
     exclude: row of each query's mention, int [q].

@@ -134,7 +134,6 @@ def vectors(
   """Represents all mentions.
 
   Args:
-    spec: how.
     fields: of n mentions.
     min_mentions: features that fewer mentions have are left out.
     seed: of the SVD or of the training.

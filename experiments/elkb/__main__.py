@@ -267,9 +267,6 @@ def finished_run(
 ) -> tuple[data.KnowledgeBase, evaluate.Trained, Config]:
   """The knowledge base, the system and the flags of a finished run.
 
-  Args:
-    directory: its work directory.
-
   Returns:
     The three, as `--mode=serve` shows them.
   """

@@ -21,7 +21,6 @@ def read_negatives(
 
   Args:
     kb: gives the ids; a name that it lacks is an error.
-    config: names the files.
 
   Returns:
     Head, relation, tail of both, int [n, 3]; None where no file is given.
@@ -95,9 +94,6 @@ def classification_rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
-    name: of the system.
-    trained: the system.
-    negatives: false triples of validation and test.
   """
   model, params = load_model(trained.model), trained.params
   made = []

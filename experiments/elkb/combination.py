@@ -33,8 +33,6 @@ def combined_ranks(
 
   Args:
     kb: the knowledge base; the classifier is fitted on its validation facts.
-    first: a system.
-    second: another.
     block: queries at a time.
     unseen: "last" or "drop", for test facts with entities outside training.
 
@@ -83,11 +81,8 @@ def combined_rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
-    first: a system.
-    second: another.
     block: queries at a time.
     unseen: as for `combined_ranks`.
-    thesis: its figures by the name of the combination.
   """
   merged, right = combined_ranks(kb, first, second, block, unseen)
   name = name_of(kb, first, second)
@@ -105,8 +100,6 @@ def name_of(
 
   Args:
     kb: the knowledge base.
-    first: a system.
-    second: another.
 
   Returns:
     The names of the knowledge base and of both models.
@@ -115,14 +108,7 @@ def name_of(
 
 
 def collector(rows: list[dict[str, Any]]) -> Callable[..., None]:
-  """A function that adds rows to a list, as `runlib.Run.row` would make them.
-
-  Args:
-    rows: takes the rows.
-
-  Returns:
-    The function.
-  """
+  """A function that adds rows to a list, as `runlib.Run.row` makes them."""
 
   def add(
     name: str, metric: str, value: float, thesis: float | None = None
@@ -138,7 +124,6 @@ def remember(directory: pathlib.Path, name: str, other: str) -> None:
 
   Args:
     directory: the run's work directory.
-    name: of the combination.
     other: the other run's work directory.
   """
   record = {**_record(directory), name: _digest(other)}
@@ -168,7 +153,6 @@ def add_to_results(
     directory: the run's work directory, whose lock this process has.
     name: of the combination; its earlier rows are removed.
     other: the other run's work directory.
-    rows: the rows.
   """
   # In this order, so that a kill leaves no record without its results.
   record = {key: x for key, x in _record(directory).items() if key != name}

@@ -1,6 +1,7 @@
 """The options of `experiments.elkb`, each declared once."""
 
 import dataclasses
+import functools
 
 from absl import flags
 
@@ -24,6 +25,11 @@ _CANDIDATES = {"task": "link", "trainer": "candidate_softmax"}
 _FULL_SOFTMAX = _CANDIDATES | {"loss": "softmax", "num_candidates": 0}
 _RECIPROCAL = "reciprocal:"
 _ASK = {"task": "link", "ask": config.GIVEN}
+
+_link = functools.partial(config.flag, only=_LINK)
+_both = functools.partial(config.flag, only=_BOTH)
+_sgd = functools.partial(config.flag, only=_SGD)
+_candidates = functools.partial(config.flag, only=_CANDIDATES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +55,11 @@ class Config:
     maximum=65535,
     only=_SERVE,
   )
-  train: str | None = config.flag(
-    None,
-    "Training triples; by default WordNet's relations.",
-    only=_BOTH,
+  train: str | None = _both(
+    None, "Training triples; by default WordNet's relations."
   )
-  valid: str | None = config.flag(None, "Validation triples.", only=_LINK)
-  test: str | None = config.flag(None, "Test triples.", only=_LINK)
+  valid: str | None = _link(None, "Validation triples.")
+  test: str | None = _link(None, "Test triples.")
   valid_negatives: str | None = config.flag(
     None,
     "False triples that choose the thresholds of classification.",
@@ -64,11 +68,10 @@ class Config:
   test_negatives: str | None = config.flag(
     None, "False triples that test classification.", only=_FACTS
   )
-  split: tuple[str, ...] = config.flag(
+  split: tuple[str, ...] = _link(
     (),
     "Split --train at random into training, validation and test, in these "
     "shares, as .9,.05,.05.",
-    only=_LINK,
   )
   columns: str = config.flag(
     "h,r,t",
@@ -81,20 +84,18 @@ class Config:
     choices=("error", "count"),
     only=_FILES,
   )
-  rules: str | None = config.flag(
+  rules: str | None = _link(
     None,
     "File of rules, also as AMIE, AnyBURL or _cons files; WordNet's facts come "
     "with rules. The kind of a rule is a built-in one (see "
     "experiments/README.md) or module:NAME.",
-    only=_LINK,
   )
-  min_confidence: float = config.flag(
+  min_confidence: float = _both(
     0.8,
     "Least confidence of a rule that is mined or read from AMIE, AnyBURL or "
     "_cons files.",
     minimum=0,
     maximum=1,
-    only=_BOTH,
   )
   min_support: int = config.flag(
     20, "Least support of a mined rule.", minimum=1, only=_MINE
@@ -105,17 +106,15 @@ class Config:
     "and Disj, which are not mined.",
     only=_MINE,
   )
-  add_implied: bool = config.flag(
+  add_implied: bool = _link(
     False,
     "Train also on the facts that rules derive from training facts, in any "
     "number of steps.",
-    only=_LINK,
   )
-  drop_implied: bool = config.flag(
+  drop_implied: bool = _link(
     False,
     "Train without the facts that rules derive from others, so that the model "
     "knows them by the rules alone.",
-    only=_LINK,
   )
   below: str | None = config.flag(
     None, "Only synsets of WordNet below this one are kept.", only=_WORDNET
@@ -126,20 +125,18 @@ class Config:
     minimum=1,
     only=_WORDNET,
   )
-  model: str = config.flag(
+  model: str = _both(
     "B",
     f"Score model: {', '.join(MODELS)}, or module:NAME of a kb.ScoreModel. "
     "See --order_share for one-way rules.",
-    only=_BOTH,
   )
-  dim: int = config.flag(100, "Numbers per entity.", minimum=1, only=_LINK)
-  reciprocal: bool = config.flag(
+  dim: int = _link(100, "Numbers per entity.", minimum=1)
+  reciprocal: bool = _candidates(
     False,
     "Give the inverse of each relation a row of its own; it answers questions "
     "for heads.",
-    only=_CANDIDATES,
   )
-  order_share: float = config.flag(
+  order_share: float = _both(
     1.0,
     "complex, distmult and blocks: share of the dimensions in which one-way "
     "rules are inequalities and entities nonnegative. In the others the "
@@ -147,55 +144,38 @@ class Config:
     "--order_share=.5 loses least accuracy; choose on validation facts.",
     above=0,
     maximum=1,
-    only=_BOTH,
   )
-  constrained: bool = config.flag(
-    True, "Whether the rules hold by construction.", only=_LINK
+  constrained: bool = _link(True, "Whether the rules hold by construction.")
+  nonnegative: bool = _both(
+    True, "Keep entities nonnegative even if no rule needs it."
   )
-  nonnegative: bool = config.flag(
-    True,
-    "Keep entities nonnegative even if no rule needs it.",
-    only=_BOTH,
-  )
-  trainer: str = config.flag(
+  trainer: str = _link(
     "projected_sgd",
     "projected_sgd: the thesis' algorithm 2; candidate_softmax: all or many "
     "candidates per fact, with any optimizer.",
     choices=("projected_sgd", "candidate_softmax"),
-    only=_LINK,
   )
-  optimizer: str = config.flag(
-    "sgd",
-    "Optimizer.",
-    choices=("sgd", "adagrad", "adam", "rmsprop"),
-    only=_CANDIDATES,
+  optimizer: str = _candidates(
+    "sgd", "Optimizer.", choices=("sgd", "adagrad", "adam", "rmsprop")
   )
-  batch_size: int = config.flag(10, "Facts in a step.", minimum=1, only=_LINK)
-  learning_rate: float = config.flag(0.125, "Step size.", minimum=0, only=_LINK)
-  decay: float = config.flag(
-    1.0,
-    "Factor of the step size after each epoch.",
-    above=0,
-    maximum=1,
-    only=_CANDIDATES,
+  batch_size: int = _link(10, "Facts in a step.", minimum=1)
+  learning_rate: float = _link(0.125, "Step size.", minimum=0)
+  decay: float = _candidates(
+    1.0, "Factor of the step size after each epoch.", above=0, maximum=1
   )
-  penalty: float = config.flag(
-    0.001, "Weight of the regularizer.", minimum=0, only=_LINK
-  )
-  dropout: float = config.flag(
+  penalty: float = _link(0.001, "Weight of the regularizer.", minimum=0)
+  dropout: float = _candidates(
     0.0,
     "Dropout rate of the components of a question's entity vector and of its "
     "query vector.",
     minimum=0,
     maximum=0.9,
-    only=_CANDIDATES,
   )
-  relation_dropout: float = config.flag(
+  relation_dropout: float = _candidates(
     0.0,
     "Dropout rate of the components of a question's relation.",
     minimum=0,
     maximum=0.9,
-    only=_CANDIDATES,
   )
   relation_weight: float = config.flag(
     0.0,
@@ -204,31 +184,28 @@ class Config:
     minimum=0,
     only=_FULL_SOFTMAX,
   )
-  num_negatives: int = config.flag(
-    200, "Unknown facts for each fact in an epoch.", minimum=1, only=_SGD
+  num_negatives: int = _sgd(
+    200, "Unknown facts for each fact in an epoch.", minimum=1
   )
-  negative_sampling: str = config.flag(
+  negative_sampling: str = _sgd(
     "any",
     "any unknown fact, or the fact with one entity replaced (corrupt).",
     choices=("any", "corrupt"),
-    only=_SGD,
   )
-  order: str = config.flag(
+  order: str = _sgd(
     "turns",
     "turns: each pass compares a fact with one unknown fact. stay: a batch "
     "meets all of its unknown facts before the next batch (thesis).",
     choices=("turns", "stay"),
-    only=_SGD,
   )
-  gradients: str = config.flag(
+  gradients: str = _sgd(
     "twice",
     "twice: the entities' gradient uses the updated relations. once: it uses "
     "the old ones, as algorithm 2 is printed.",
     choices=("once", "twice"),
-    only=_SGD,
   )
-  num_candidates: int = config.flag(
-    0, "Entities drawn for each batch; 0 for all.", minimum=0, only=_CANDIDATES
+  num_candidates: int = _candidates(
+    0, "Entities drawn for each batch; 0 for all.", minimum=0
   )
   group_answers: int = config.flag(
     0,
@@ -237,19 +214,14 @@ class Config:
     minimum=0,
     only=_FULL_SOFTMAX,
   )
-  loss: str = config.flag(
-    "softmax", "The loss.", choices=("softmax", "bpr"), only=_CANDIDATES
-  )
-  regularizer: str = config.flag(
+  loss: str = _candidates("softmax", "The loss.", choices=("softmax", "bpr"))
+  regularizer: str = _candidates(
     "l2",
     "Cubed moduli (n3), squares (l2), or squares of query vectors and answers "
     "(dura, for models whose score is a product).",
     choices=("n3", "l2", "dura"),
-    only=_CANDIDATES,
   )
-  scale: float = config.flag(
-    0.1, "Standard deviation of the initial values.", only=_LINK
-  )
+  scale: float = _link(0.1, "Standard deviation of the initial values.")
   mixing: float = config.flag(
     0.8,
     "Weight lambda of the first antecedent in PropTrans, Path and Inter rules.",
@@ -268,70 +240,53 @@ class Config:
     choices=("box", "ball"),
     only={"task": ("link", "puzzle", "mine")},
   )
-  radius: float = config.flag(
-    1.0, "Radius of the ball of entities for RelImp in model T.", only=_BOTH
+  radius: float = _both(
+    1.0, "Radius of the ball of entities for RelImp in model T."
   )
-  slack: float = config.flag(
+  slack: float = _link(
     0.0,
     "Slack of the inequalities of one-way rules. 0 holds them exactly; above 0 "
     "they hold up to a bound that the results state, and entities lie in the "
     "box [0, --cap] where rules are ordered.",
     minimum=0,
-    only=_LINK,
   )
-  epochs: int = config.flag(
-    20,
-    "Most epochs; a larger number continues a finished run.",
-    minimum=1,
-    only=_LINK,
+  epochs: int = _link(
+    20, "Most epochs; a larger number continues a finished run.", minimum=1
   )
-  eval_every: int = config.flag(
-    2, "Epochs between validations.", minimum=1, only=_LINK
+  eval_every: int = _link(2, "Epochs between validations.", minimum=1)
+  eval_limit: int = _link(
+    1000, "Validation facts ranked while training.", minimum=1
   )
-  eval_limit: int = config.flag(
-    1000, "Validation facts ranked while training.", minimum=1, only=_LINK
+  patience: int = _link(
+    3, "Validations without a better figure before training stops.", minimum=1
   )
-  patience: int = config.flag(
-    3,
-    "Validations without a better figure before training stops.",
-    minimum=1,
-    only=_LINK,
-  )
-  select_by: str = config.flag(
+  select_by: str = _link(
     "mrr",
     "Filtered validation figure that chooses the epoch.",
     choices=("mrr", "hits@1", "hits@3", "hits@10", "mean_rank"),
-    only=_LINK,
   )
-  block: int = config.flag(
-    256,
-    "Queries scored at a time; memory is block * entities.",
-    minimum=1,
-    only=_LINK,
+  block: int = _link(
+    256, "Queries scored at a time; memory is block * entities.", minimum=1
   )
-  unseen: str = config.flag(
+  unseen: str = _link(
     "last",
     "Test facts with entities outside training: ranked last or left out.",
     choices=("last", "drop"),
-    only=_LINK,
   )
   puzzle_runs: int = config.flag(
     10, "Runs of the puzzle.", minimum=2, only={"task": "puzzle"}
   )
-  combine_with: str | None = config.flag(
-    None, "Work directory of a finished run to combine with.", only=_LINK
+  combine_with: str | None = _link(
+    None, "Work directory of a finished run to combine with."
   )
-  ask: str | None = config.flag(
-    None,
-    "A query to answer: relation(?, entity) or relation(entity, ?).",
-    only=_LINK,
+  ask: str | None = _link(
+    None, "A query to answer: relation(?, entity) or relation(entity, ?)."
   )
-  coverage: float = config.flag(
+  coverage: float = _link(
     0.9,
     "Probability that an answer set contains the right answer.",
     above=0,
     maximum=0.999,
-    only=_LINK,
   )
   types: str | None = config.flag(
     None,
@@ -340,26 +295,22 @@ class Config:
     "are the places of relations where it occurs.",
     only={"task": ("link", "serve")},
   )
-  discover: int = config.flag(
-    0, "Print this many of the most probable new facts.", minimum=0, only=_LINK
+  discover: int = _link(
+    0, "Print this many of the most probable new facts.", minimum=0
   )
-  violations: bool = config.flag(
-    False,
-    "Print, by rule, derived facts that are in no split.",
-    only=_LINK,
+  violations: bool = _link(
+    False, "Print, by rule, derived facts that are in no split."
   )
-  top: int = config.flag(
+  top: int = _both(
     5,
     "Number of answers of each kind, facts of each rule or mined rules.",
     minimum=1,
-    only=_BOTH,
   )
   json: bool = config.flag(False, "Print the answers as JSON.", only=_ASK)
-  mesh: str | None = config.flag(
+  mesh: str | None = _link(
     None,
     "Devices that share each batch and the entities, as batch:8: all devices "
     "or one.",
-    only=_LINK,
   )
   seed: int = 0
 
@@ -395,9 +346,6 @@ def load_model(name: str) -> ScoreModel:
   Args:
     name: a key of `kb.MODELS`, or module:NAME; after "reciprocal:" the
       reciprocal model of it.
-
-  Returns:
-    The model.
   """
   if name.startswith(_RECIPROCAL):
     return reciprocal(load_model(name.removeprefix(_RECIPROCAL)))
@@ -411,9 +359,6 @@ def load_kind(name: str) -> RuleKind:
 
   Args:
     name: a key of `kb.RULE_KINDS`, or module:NAME.
-
-  Returns:
-    The kind.
   """
   if ":" in name:
     return extension.load(name, RuleKind, "rules")
@@ -421,14 +366,7 @@ def load_kind(name: str) -> RuleKind:
 
 
 def from_flags(seed: int) -> Config:
-  """The configuration of the parsed flags, checked.
-
-  Args:
-    seed: of the run.
-
-  Returns:
-    The configuration.
-  """
+  """The configuration of the parsed flags, checked."""
   made = config.from_flags(Config, seed=seed)
   if not made.constrained:
     for name in (

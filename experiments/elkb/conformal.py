@@ -43,9 +43,7 @@ def fitted_threshold(
 
   Args:
     kb: the knowledge base.
-    trained: the system.
     config: gives the coverage and the block.
-    temperature: of the probabilities.
 
   Returns:
     The least probability of a member.
@@ -67,10 +65,7 @@ def rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
-    name: of the system.
-    trained: the system.
     config: gives the coverage and the block.
-    temperature: of the probabilities.
   """
   least = fitted_threshold(kb, trained, config, temperature)
   right, sizes = _masses(

@@ -34,7 +34,6 @@ class Curator:
 
     Args:
       answering: the system with what the rules imply.
-      path: file of the verdicts.
     """
     self.kb, self.label = answering.kb, answering.trained.label
     self._answering, self._grounds = answering, answering.grounds
@@ -132,9 +131,6 @@ class Curator:
 
     Args:
       verdict: "accept" or "reject".
-
-    Returns:
-      The lines.
     """
     if verdict not in VERDICTS:
       raise InputError(f"a verdict is accept or reject, not {verdict!r}")

@@ -28,9 +28,6 @@ def build(
   Args:
     curator: answers and keeps verdicts.
     hosts: host names that requests may use; None for any.
-
-  Returns:
-    An ASGI application.
   """
   routes = web_app.static_routes(_STATIC)
 

@@ -85,9 +85,6 @@ def load(config: Config) -> KnowledgeBase:
 
   Args:
     config: its seed chooses the facts that are held out of WordNet.
-
-  Returns:
-    The knowledge base.
   """
   train, valid, test = config.train, config.valid, config.test
   if config.split:
@@ -140,9 +137,6 @@ def read_and_split(config: Config) -> KnowledgeBase:
 
   Args:
     config: names the file and the shares; its seed is that of the choice.
-
-  Returns:
-    The knowledge base.
   """
   if config.valid or config.test or not config.train:
     raise errors.InputError(

@@ -40,7 +40,6 @@ def label_of(kb: data.KnowledgeBase, config: Config) -> str:
 
   Args:
     kb: the knowledge base.
-    config: how the system is trained.
 
   Returns:
     The model, and whether rules hold in it.
@@ -61,7 +60,6 @@ def link_rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
-    name: of the system.
     ranks: of the test facts.
     thesis: its MRR, HITS@3 and HITS@10, set beside the raw figures of both
       sides (the text does not say which it means).
@@ -96,8 +94,6 @@ def underivable_rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base, with rules.
-    name: of the system.
-    ranks: of the test facts.
   """
   known = np.concatenate([kb.splits.train.array, kb.dropped])
   made = deduction.deduce(known, kb.rules, kb.relations, kb.entities)
@@ -128,8 +124,6 @@ def validation_rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
-    name: of the system.
-    config: how it was trained.
     params: the chosen tables.
   """
   facts = train.validation_facts(kb, config)
@@ -157,9 +151,6 @@ def certificate_rows(
   Args:
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base, with rules.
-    name: of the system.
-    config: how it was trained.
-    params: the tables.
   """
   try:
     proofs = certificates.certify(
@@ -211,10 +202,6 @@ def violations(
   Args:
     kb: the knowledge base.
     training: gives the model and the region of its entities.
-    params: the tables.
-
-  Returns:
-    The check.
   """
   return rule_check.check_rules(
     training.config.score_model,
@@ -234,7 +221,6 @@ def save_params(
   Args:
     path: `params.npz` of a work directory.
     kb: gives the names.
-    trained: the system.
   """
   with files.atomic_write(path, "wb") as out:
     np.savez(
@@ -255,9 +241,6 @@ def load_params(
   Args:
     directory: work directory of a finished run.
     kb: the knowledge base whose names the tables must have; None for any.
-
-  Returns:
-    The system.
 
   Raises:
     InputError: there is no such file, it is damaged, or its entities or

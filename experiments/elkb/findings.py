@@ -117,7 +117,6 @@ def charts(
   """The puzzle with intervals, and validation MRR in training.
 
   Args:
-    rows: the figures.
     history: epoch and validation MRR of each system.
   """
   points = [

@@ -23,10 +23,6 @@ def mine(run: runlib.Run, config: Config) -> pathlib.Path:
 
   Args:
     run: gets the counts, and the file in its directory.
-    config: the facts and the thresholds.
-
-  Returns:
-    The file.
   """
   if not config.train:
     raise errors.InputError("--task=mine needs --train=FILE")
@@ -62,11 +58,6 @@ def problems(
   config: Config, rules: list[Rule], facts: triples.Triples
 ) -> list[str]:
   """Rules that a model cannot hold, alone or together.
-
-  Args:
-    config: names the model.
-    rules: the rules.
-    facts: gives the names.
 
   Returns:
     A line for each kind without a condition, and one for rules that

@@ -110,9 +110,6 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
 def main(arguments: list[str]) -> int:
   """Trains what has not ended, writes and prints the table.
 
-  Args:
-    arguments: of the command line.
-
   Returns:
     The exit status.
   """

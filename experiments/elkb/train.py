@@ -70,10 +70,6 @@ def compile_for(kb: data.KnowledgeBase, config: Config) -> Constraints | None:
 
   Args:
     kb: the knowledge base.
-    config: the configuration.
-
-  Returns:
-    The compiled rules.
   """
   if not config.constrained:
     return None
@@ -106,7 +102,6 @@ def prepare(
 
   Args:
     kb: the knowledge base.
-    config: how to train.
     mesh: devices to train and rank on; None for one.
 
   Returns:
@@ -162,9 +157,6 @@ def _place(tree: Any, mesh: Mesh) -> Any:
 def extras(config: Config) -> dict[str, bool]:
   """Optional parts of the softmax, by their names in its config.
 
-  Args:
-    config: how to train.
-
   Returns:
     For each part, whether the run has it.
   """
@@ -181,10 +173,6 @@ def make_optimizer(
 
   Args:
     name: "sgd", "adagrad", "adam" or "rmsprop".
-    learning_rate: step size.
-
-  Returns:
-    The optimizer.
   """
 
   def make(learning_rate):
@@ -211,15 +199,10 @@ def rank_facts(
 
   Args:
     kb: the knowledge base, whose facts the filtered ranks leave out.
-    model: the score model.
-    params: the tables.
     facts: head, relation, tail, int [n, 3].
     block: queries at a time.
     unseen: "last" or "drop", for facts with entities outside training.
     mesh: devices that share the entities.
-
-  Returns:
-    The ranks.
   """
   heads, tails = link_prediction.scorers(model, params, mesh)
   return link_prediction.rank(
@@ -387,7 +370,6 @@ def train(
   Args:
     run: logs and checkpoints.
     kb: the knowledge base.
-    training: what to train.
 
   Returns:
     The best tables.

@@ -13,7 +13,6 @@ def read_types(path: str, kb: data.KnowledgeBase) -> np.ndarray:
   """Reads `entity<TAB>class` or `entity<TAB>type<TAB>class` lines.
 
   Args:
-    path: the file.
     kb: gives the entities; one that it lacks is an error.
 
   Returns:

@@ -30,7 +30,6 @@ def train(
   """Trains the runs, one program for each shape of their arrays.
 
   Args:
-    group: the runs.
     members: knowledge base and model of each run, by the run's index.
 
   Returns:

@@ -62,11 +62,7 @@ class Answers:
   """
 
   def __init__(self, ranker: Ranker):
-    """Prepares what all answers share.
-
-    Args:
-      ranker: the systems.
-    """
+    """Prepares what all answers share."""
     self._ranker = ranker
     self._table = ranker.table
     self.entities = Entities(ranker.table, ranker.members)
@@ -135,7 +131,6 @@ class Answers:
     Args:
       question: the question that ranked them.
       entities: ids.
-      count: parts of each score.
     """
     rows = [self.entities.row(entity) for entity in entities]
     contributions = self._contributions(question, rows)
@@ -156,7 +151,6 @@ class Answers:
 
     Args:
       members: ids with weights.
-      count: features.
       relative: weigh features against the prior's mean.
     """
     query = self.query(members)

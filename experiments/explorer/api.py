@@ -32,7 +32,6 @@ class Api:
 
     Args:
       answers: about the model.
-      batcher: computes them.
       compilations: counts compiled programs, for /api/status.
       cache_size: answers to keep for equal requests.
     """

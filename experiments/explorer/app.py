@@ -37,13 +37,9 @@ def build(
 
   Args:
     answers: about the model.
-    batcher: computes them.
     hosts: host names that requests may use, against DNS rebinding; None for
       any.
     compilations: counts compiled programs, for /api/status.
-
-  Returns:
-    An ASGI application.
   """
   api = Api(answers, batcher, compilations)
   routes = [

@@ -133,7 +133,6 @@ def measure(
     port: of a server on this machine.
     path: where to.
     bodies: of the requests; each is sent once.
-    count: number of clients.
 
   Returns:
     Seconds from the first request to the last answer, and the answers.

@@ -29,7 +29,6 @@ class Concepts:
 
     Args:
       model: with its entities.
-      names: of the features.
       used: which entities have features, bool [X].
     """
     xi, precision = (np.asarray(x) for x in model.entities)

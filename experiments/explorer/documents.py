@@ -18,7 +18,6 @@ class Documents:
     """Prepares the search.
 
     Args:
-      table: the sentences.
       entities: describes those that a document mentions.
     """
     self._held = table.sentences

@@ -22,7 +22,6 @@ class Entities:
     """Prepares the search.
 
     Args:
-      table: the entities.
       max_names: names in a pasted list at most.
     """
     self._table = table

@@ -19,11 +19,7 @@ _ERRORS = {
 
 
 def document(version: str) -> dict[str, Any]:
-  """Describes the API in OpenAPI 3.1.
-
-  Args:
-    version: of this package.
-  """
+  """Describes the API in OpenAPI 3.1."""
   kinds = [endpoint.request for endpoint in schema.ENDPOINTS.values()]
   _, described = models_json_schema(
     [(kind, "validation") for kind in kinds], ref_template=_PLACE + "{model}"

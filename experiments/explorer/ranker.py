@@ -64,11 +64,9 @@ class Ranker:
     """Fits the systems.
 
     Args:
-      opened: the model.
       baselines: names of those to fit; word2vecf only if the model's
         directory has its vectors, since they take long to train.
       members: most entities in a query.
-      say: called with a line of text on progress.
     """
     self.table = opened.table
     self.model = opened.model
@@ -120,10 +118,6 @@ class Ranker:
 
   def query(self, rows: Sequence[int], weights: Sequence[float]) -> Query:
     """A query of entities of the table.
-
-    Args:
-      rows: its members.
-      weights: of each.
 
     Raises:
       InputError: the query cannot be asked.
@@ -245,7 +239,6 @@ class Ranker:
 
     Args:
       k: entities of an answer, the same in all calls.
-      say: called with a line of text on progress.
     """
     sizes = np.diff(self.table.counts.indptr)
     if not sizes.any():

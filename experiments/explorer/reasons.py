@@ -48,7 +48,6 @@ def supporting_features(
   """Names of the features that raised an entity's score most.
 
   Args:
-    contributions: contributions to the score of the entity.
     names: names of the features, [F].
     share: share of everything that raised the score. The result has as few
       features as together reach this share.

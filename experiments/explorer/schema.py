@@ -189,10 +189,6 @@ def read_json(body: bytes) -> dict[str, Any]:
 def check(kind: type[R], values: dict[str, Any]) -> R:
   """Checks the values of a request.
 
-  Args:
-    kind: the request.
-    values: by name.
-
   Raises:
     InputError: one line that names the first wrong field.
   """
@@ -203,12 +199,7 @@ def check(kind: type[R], values: dict[str, Any]) -> R:
 
 
 def check_text(kind: type[R], pairs: Iterable[tuple[str, str]]) -> R:
-  """Checks the values of an address' query string.
-
-  Args:
-    kind: the request.
-    pairs: names and values.
-  """
+  """Checks the values of an address' query string."""
   values: dict[str, str] = {}
   for name, value in pairs:
     if name in values:

@@ -45,11 +45,9 @@ def run(
   """Compiles the programs of a model and serves until SIGINT or SIGTERM.
 
   Args:
-    opened: the model.
     listening: from `web_server.bind`.
     baselines: other systems to fit.
     members: most entities in a query.
-    say: called with a line of text on progress.
   """
   from experiments.explorer import answers, app, batching, ranker
 

@@ -153,8 +153,6 @@ def soak(
   Args:
     url: address of the server.
     seconds: duration.
-    count: number of clients.
-    seed: of the requests.
     parts: number of equal parts of the time.
 
   Returns:
@@ -214,9 +212,6 @@ def faults(
     parts: of `soak`.
     max_slowdown: how many times the p99 may grow; more on a machine that has
       other work.
-
-  Returns:
-    A line for each fault.
   """
   lines = []
   wrong = collections.Counter(

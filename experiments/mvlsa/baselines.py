@@ -40,13 +40,11 @@ def skip_gram(
   """gensim's skip-gram with negative sampling over the same vocabulary.
 
   Args:
-    paths: tokenized text.
     words: the vocabulary; other words are left out of the text.
     k: dimension.
     window: words to either side at most.
     epochs: passes over the text.
     learning_rate: at the beginning.
-    seed: of gensim.
 
   Returns:
     Vectors, [n, k]; zero for a word that gensim did not see.
@@ -83,9 +81,6 @@ def skip_gram(
 
 def systems(problem: Problem) -> Iterator[tuple[str, np.ndarray]]:
   """Vectors of each baseline and setting, named SYSTEM (setting).
-
-  Args:
-    problem: with text views.
 
   Yields:
     Name and vectors [n, k]. Skip-gram, which takes longest, is kept in the

@@ -57,7 +57,6 @@ def text_vocabulary(
   """The most frequent words of a corpus (thesis 3.4).
 
   Args:
-    paths: tokenized text.
     size: the number of words at most.
     min_count: rarer words are dropped.
 
@@ -72,7 +71,6 @@ def vectors_vocabulary(path: str, size: int) -> vocab.Vocab:
   """The first words of a file of vectors, which most files sort by frequency.
 
   Args:
-    path: of the vectors.
     size: how many lines to read.
 
   Returns:

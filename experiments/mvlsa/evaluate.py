@@ -149,9 +149,6 @@ def halves(
 ) -> tuple[list[testsets.SimilaritySet], list[TestSet]]:
   """Every other pair of the tuning sets, and all that is left to report on.
 
-  Args:
-    sets: the test sets.
-
   Returns:
     Halves that settings may be chosen on, and the sets with the other halves.
   """
@@ -172,7 +169,6 @@ def check_known(sets: Sequence[TestSet], words: Sequence[str]) -> None:
 
   Args:
     sets: the test sets; none at all are accepted.
-    words: the vocabulary.
   """
   known = set(words)
   for test_set in sets:
@@ -203,7 +199,6 @@ def evaluate(
   Args:
     array: vectors, [n, d].
     index: row of each word.
-    sets: the test sets.
 
   Returns:
     The result on each set of which something could be scored.
@@ -234,9 +229,7 @@ def neighbors(
   """The words nearest by cosine to each of those asked for that are known.
 
   Args:
-    words: the vocabulary.
     array: their vectors, [n, k].
-    asked: words.
     count: how many neighbors.
   """
   unit = ops.unit_rows(np.asarray(array))
@@ -304,7 +297,6 @@ def mean(results: Results, names: Sequence[str] = ()) -> float:
   """Mean figure on the sets that settings are chosen on.
 
   Args:
-    results: by set.
     names: other sets; those without a result count as 0.
   """
   values = [
@@ -323,10 +315,8 @@ def paired(
   """Williams' test of one system against another on each similarity set.
 
   Args:
-    systems: results of each system by set.
     sets: the test sets; sets of accuracies are left out.
     system: name of the first.
-    over: name of the other.
   """
   tests = []
   for test_set, one, two in _common(systems, sets, system, over):
@@ -356,10 +346,8 @@ def pooled(
   """The mean gain over all similarity sets; empty for fewer than two sets.
 
   Args:
-    systems: results of each system by set.
     sets: the test sets; sets of accuracies are left out.
     system: name of the first.
-    over: name of the other.
   """
   scored = []
   for test_set, one, two in _common(systems, sets, system, over):

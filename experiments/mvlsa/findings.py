@@ -27,11 +27,7 @@ def answer(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
-  """Tests whether WordNet's views reach the thesis' figures.
-
-  Args:
-    rows: figures with all views.
-  """
+  """Tests whether WordNet's views reach the thesis' figures."""
   compared = _compared(rows)
   if not compared:
     return []
@@ -100,7 +96,6 @@ def sweep(
 
   Args:
     setting: its letter in the thesis: k, m or t.
-    places: values of the setting.
     values: the figure of each test set at each place.
   """
   return report.Lines(

@@ -32,7 +32,6 @@ def read(config: Config, index: Mapping[str, int]) -> Pairs:
   """The lexicons of a run.
 
   Args:
-    config: of the run.
     index: row of each word.
   """
   one, first = _joined(config.synonyms, index)
@@ -45,8 +44,6 @@ def fitted(vectors: np.ndarray, pairs: Pairs, steps: int) -> np.ndarray:
 
   Args:
     vectors: of the vocabulary, [n, d].
-    pairs: of the lexicons.
-    steps: of counter-fitting.
   """
   moved = multiview.counterfit(
     np.asarray(vectors, np.float32), pairs.synonyms, pairs.antonyms, _NONE,
@@ -61,9 +58,7 @@ def variants(
   """Vectors [n, d] retrofitted and counter-fitted to lexicons.
 
   Args:
-    vectors: of the vocabulary.
     pairs: of the lexicons; without antonyms nothing is counter-fitted.
-    steps: of counter-fitting.
 
   Yields:
     The name of the change, and the vectors [n, d].

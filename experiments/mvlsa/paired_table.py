@@ -15,7 +15,6 @@ def run(run: runlib.Run, study: evaluate.Study) -> None:
 
   Args:
     run: the run to which rows and tests.md are written.
-    study: the study, with paired tests.
   """
   by_set: dict[str, dict[str, str]] = {}
   for test in study.tests:

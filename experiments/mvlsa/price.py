@@ -53,10 +53,8 @@ def shapley(
   number of all orders, each is used once.
 
   Args:
-    players: names.
     worth: figures [s] of a set of players; it should remember its answers.
     orders: how many orders to draw.
-    rng: for the orders.
 
   Returns:
     Value and standard error of each player, [s]. The values add up to the
@@ -88,12 +86,8 @@ def prices(
   """The price of each group on each test set.
 
   Args:
-    problem: of the run.
     made: factors by the name of the view.
     orders: how many orders of groups to draw.
-
-  Returns:
-    Price by group and set.
   """
   groups = list(dict.fromkeys(map(data.group, made)))
   if len(groups) < 2:
@@ -130,10 +124,6 @@ def held_out_r2(problem: Problem, made: Factors) -> dict[str, float]:
   The view's singular vectors, times their singular values, are regressed on
   the space of the other groups, in five folds of its words.
 
-  Args:
-    problem: of the run.
-    made: factors by the name of the view.
-
   Returns:
     1 - residual / whole by view.
   """
@@ -160,8 +150,6 @@ def p_values(
   """p of each dimension and view against views with shuffled rows.
 
   Args:
-    made: factors by the name of the view.
-    problem: of the run.
     count: how often rows are shuffled; p is at least 1 / (count + 1).
 
   Returns:

@@ -39,9 +39,6 @@ class Asked:
   def row(self, word: str) -> int:
     """The row of a word, of its other case, or of the nearest spelling.
 
-    Args:
-      word: a word.
-
     Returns:
       Its row; for an unknown word, that of the word spelled most like it.
 
@@ -70,7 +67,6 @@ class Asked:
     """One line: neighbors of a word, similarity of two, analogy of three.
 
     Args:
-      question: one to three words.
       count: how many neighbors.
     """
     words = question.split()
@@ -109,7 +105,6 @@ class Asked:
 
     Args:
       questions: as `answer` takes them.
-      count: neighbors of each word.
     """
     asked = [self.words[self.row(w)] for q in questions for w in q.split()]
     near = evaluate.neighbors(self.words, self.array, asked, count)
@@ -129,7 +124,6 @@ def run(
   """Prints the answers of a finished run.
 
   Args:
-    folder: its work directory.
     questions: one to three words each.
     count: neighbors of each word.
     picture: an SVG file to write a map of the words to.

@@ -47,8 +47,6 @@ def draw(view: int, words: int, columns: int, entries: int, seed: int):
     view: number of the view; seeds its draw.
     words: rows.
     columns: t.
-    entries: nonzero counts.
-    seed: of the run.
   """
   rng = np.random.default_rng([seed, view])
   # Steeper for some views than for others, as near and far offsets are.
@@ -60,7 +58,6 @@ def run(run: runlib.Run, config: Config) -> None:
   """Streams the views into k dimensions and reports each stage.
 
   Args:
-    run: the run.
     config: m, k, t, ridge, the nonlinearity and the sizes are used.
   """
   n, m, k = config.scale_words, config.m, config.k

@@ -23,7 +23,6 @@ def run(run: runlib.Run, sets: Sequence[evaluate.TestSet]) -> None:
 
   Args:
     run: that gets the rows.
-    sets: the test sets.
   """
   levels = [(p, r) for p in _LEVELS for r in _CORRELATIONS]
   header = ["Test set", "items", *(f"MRDS {p:g}/{r:g}" for p, r in levels)]

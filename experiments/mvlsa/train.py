@@ -93,7 +93,6 @@ def prepare(
   """Counts, or finds, everything that the configuration asks for.
 
   Args:
-    config: of the run.
     sets: test sets; one of them must have words of the vocabulary, unless
       they are the bundled ones and the run is one fit.
     report: called with a line of text when something long is done.
@@ -142,7 +141,6 @@ def factors(
   """Factors of views, each computed once for the same settings.
 
   Args:
-    problem: of the run.
     config: other than that of the run.
     views: other than all of the fit.
   """

@@ -80,8 +80,6 @@ def learned(
   """Factors of the given weights, by the method of --view_weights.
 
   Args:
-    made: factors by the name of the view.
-    config: how to weigh.
     known: for --view_weights=labels.
   """
   factors = list(made.values())
@@ -113,7 +111,6 @@ def remark(names: Sequence[str], values: np.ndarray) -> str:
   """A sentence with the weights of a fit, the largest as 1.
 
   Args:
-    names: of the views.
     values: their weights, [J].
   """
   order = np.argsort(-values, kind="stable").tolist()

@@ -41,9 +41,7 @@ def make(
   """The report's chapter of a run on any corpus.
 
   Args:
-    rows: its figures.
     results: the answers of all systems.
-    config: the configuration of the run.
   """
   gains = reporting.gains(results, config)
   first = next(iter(results.corpus.tests))

@@ -92,9 +92,6 @@ def find(config: Config) -> Sources:
   Args:
     config: the configuration of the run, with `data` or `train`.
 
-  Returns:
-    The files.
-
   Raises:
     InputError: two test sets have one name, or a test file is also a training
       or validation file.
@@ -132,7 +129,6 @@ def parse(entry: str, root: pathlib.Path, flag: str) -> Source:
     entry: PATH or NAME=PATH, with #train, #testa or #testb for a part. An
       entry that is an existing path is not split at = or #.
     root: folder of relative paths.
-    flag: the flag, for messages.
 
   Returns:
     The source. Its default name is the file's, up to the first dot, with the

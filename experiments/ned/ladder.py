@@ -125,9 +125,6 @@ def directory(config: Config) -> pathlib.Path:
 def read(config: Config) -> tuple[dict[str, list[Document]], Source]:
   """Reads all splits of --candidates.
 
-  Args:
-    config: the configuration of the run.
-
   Returns:
     Documents by split, and what features are computed from. A missing file
     is an `InputError`.
@@ -152,7 +149,6 @@ def make_split(
 
   Args:
     documents: the documents with n mentions in all.
-    source: what features are computed from.
     more: further features of the candidates, [n, c, g].
     block: of training documents, how many neighbors have their links left
       out of the counts for each other; 0 for documents that have no links
@@ -177,9 +173,6 @@ def make_split(
 
 def run_ladder(config: Config) -> tuple[Ladder, Source]:
   """Reads, trains and answers.
-
-  Args:
-    config: the configuration of the run.
 
   Returns:
     The answers of all systems and what features are computed from. The
@@ -365,7 +358,6 @@ def graph_parts(
   """Scores by a prior, and by the graph that starts from it.
 
   Args:
-    split: the documents.
     place: of the prior among the features, a log probability.
     door: score by the graph, vmapped.
 

@@ -47,7 +47,6 @@ def add_fields(run: runlib.Run, config: Config, answered: Ladder) -> Ladder:
   Args:
     run: logs the trainings.
     config: the configuration of the run; `fields` are the objectives.
-    answered: the ladder.
 
   Returns:
     The ladder with answers of the local model and of the global one for each

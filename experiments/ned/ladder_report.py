@@ -43,7 +43,6 @@ def tables(ladder: Ladder, seed: int) -> list[report.Table]:
   """All tables of the ladder.
 
   Args:
-    ladder: the answers.
     seed: of the paired tests.
   """
   rng = np.random.default_rng(seed)
@@ -150,7 +149,6 @@ def error_kind(split: Split, number: int, answer: int) -> str:
   """The kind of a wrong answer.
 
   Args:
-    split: the documents.
     number: the mention's number in the split.
     answer: the place of its answer.
   """

@@ -40,7 +40,6 @@ def documents(
   """Reads texts, finds their mentions and looks candidates up.
 
   Args:
-    model: the linker.
     config: the configuration; --mentions gives documents with mentions.
     paths: files of plain text, one document each.
 
@@ -79,9 +78,7 @@ def from_text(model: LinkModel, name: str, text: str) -> Document:
   """Makes a document of plain text: names in it become mentions.
 
   Args:
-    model: the linker.
     name: the document's id.
-    text: the text.
   """
   names = mention_finder.find_mentions(text, gazetteer=model.small)
   spans = [(x.start, x.end, None) for x in names]
@@ -92,10 +89,6 @@ def from_text(model: LinkModel, name: str, text: str) -> Document:
 
 def records(model: LinkModel, linked: Linked) -> Iterator[dict[str, Any]]:
   """One record for each mention, in the order of the documents.
-
-  Args:
-    model: the linker.
-    linked: its answers.
 
   Yields:
     Fields of the table and "why": the parts of the score by kind, which add

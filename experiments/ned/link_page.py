@@ -37,7 +37,6 @@ def marked_text(text: str, records: Iterable[Mapping[str, Any]]) -> str:
   """The text in HTML with its mentions marked.
 
   Args:
-    text: the text.
     records: its mentions; of those that overlap the first, longest is marked.
   """
   made, place = [], 0
@@ -67,7 +66,6 @@ def body(
   """Texts, legend and reasons in HTML.
 
   Args:
-    documents: the documents.
     records: the mentions of all, as `link.records` gives them.
   """
   legend = " ".join(
@@ -91,7 +89,6 @@ def page(content: str, title: str, style: str | None = None) -> str:
 
   Args:
     content: its body in HTML.
-    title: its title.
     style: style sheet to embed; None for a link to /style.css.
   """
   sheet = '<link rel="stylesheet" href="/style.css">'

@@ -26,7 +26,6 @@ def answer(model: LinkModel, text: str):
   """Links one text.
 
   Args:
-    model: the linker.
     text: the text; an empty one is an `InputError`.
 
   Returns:
@@ -45,7 +44,6 @@ def build(
   """Builds the application.
 
   Args:
-    model: the linker.
     hosts: host names that requests may use; None for any.
 
   Returns:
@@ -129,9 +127,7 @@ def run(
   """Serves until SIGINT or SIGTERM.
 
   Args:
-    model: the linker.
     listening: from `web_server.bind`.
-    say: called with a line of text on progress.
   """
   application = build(model, web_server.host_names(listening))
   web_server.serve(application, listening, say, "link texts")

@@ -45,9 +45,6 @@ class OpenTests(NamedTuple):
 def read(config: Config) -> OpenTests:
   """Reads --open_tests, --titles, and testa and testb with NIL mentions.
 
-  Args:
-    config: the configuration of the run.
-
   Returns:
     The documents. A missing file, one of another form, and tests of one name
     or without a linked mention are `InputError`s.
@@ -94,7 +91,6 @@ def evaluate(
   Args:
     run: gets figures and `linker/`.
     given: documents and titles.
-    answered: the ladder.
     source: training links and popularity.
 
   Returns:
@@ -204,7 +200,6 @@ def _fit_known(
   """Learns on train when a mention's entity is among its candidates.
 
   Args:
-    answered: the ladder.
     given: documents with NIL mentions, and titles.
     source: training links, which are counted anew, and popularity.
   """

@@ -117,8 +117,6 @@ def run_all(
   """Trains each system that has no answers yet; answers all test sets.
 
   Args:
-    run: the run.
-    config: of the run.
     corpus: its documents, where they are open already.
   """
   say = _say

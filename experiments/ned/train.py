@@ -171,8 +171,6 @@ def start(config: Config, dim: int, seed: int | None = None) -> Progress:
   """The beginning of every training, for vectors of `dim` numbers.
 
   Args:
-    config: the configuration of the run.
-    dim: numbers of a vector.
     seed: of the weights; by default the configuration's.
   """
   init, _ = trainer(config.model_config(True))
@@ -205,8 +203,6 @@ def train(
     resumed: the last checkpoint of the run and its step, if there is one.
     coherence: whether it is the global model.
     vectors: vectors of entities and words.
-    packs: the documents.
-    config: the configuration of the run.
     threshold: share of validation right at which the learning rate falls.
     seed: of weights and batches.
 

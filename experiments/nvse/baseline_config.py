@@ -1,6 +1,7 @@
 """Flags of the systems beside the autoencoder, and of both pages."""
 
 import dataclasses
+import functools
 
 from experiments.run import config, entity_gcca
 from repr_jax.setexp.baselines import lsa, setexpan, sgns
@@ -10,102 +11,85 @@ ASKED = {"mode": ("query", "evaluate", "judge", "export", "serve")}
 _FITTED = {"mode": ("query", "evaluate", "judge", "serve")}
 _SERVE = {"mode": "serve"}
 
+asked = functools.partial(config.flag, only=ASKED)
+_fitted = functools.partial(config.flag, only=_FITTED)
+
 
 @dataclasses.dataclass(frozen=True)
 class BaselineConfig:
   """Settings of word2vecf, SetExpan and LSA, of the page and of judges."""
 
-  word2vecf_epochs: int = config.flag(
-    100,
-    "Passes of word2vecf over all pairs (thesis: 100).",
-    minimum=0,
-    only=ASKED,
+  word2vecf_epochs: int = asked(
+    100, "Passes of word2vecf over all pairs (thesis: 100).", minimum=0
   )
-  word2vecf_dim: int = config.flag(
-    100, "Numbers in a vector of word2vecf.", minimum=1, only=ASKED
+  word2vecf_dim: int = asked(
+    100, "Numbers in a vector of word2vecf.", minimum=1
   )
-  word2vecf_num_negatives: int = config.flag(
-    5, "Negatives of each pair in word2vecf.", minimum=1, only=ASKED
+  word2vecf_num_negatives: int = asked(
+    5, "Negatives of each pair in word2vecf.", minimum=1
   )
-  word2vecf_shared: int = config.flag(
-    64, "Negatives that a batch of word2vecf draws.", minimum=1, only=ASKED
+  word2vecf_shared: int = asked(
+    64, "Negatives that a batch of word2vecf draws.", minimum=1
   )
-  word2vecf_batch_size: int = config.flag(
-    256, "Pairs in a step of word2vecf.", minimum=1, only=ASKED
+  word2vecf_batch_size: int = asked(
+    256, "Pairs in a step of word2vecf.", minimum=1
   )
-  word2vecf_learning_rate: float = config.flag(
-    0.1, "First learning rate of word2vecf.", minimum=0, only=ASKED
+  word2vecf_learning_rate: float = asked(
+    0.1, "First learning rate of word2vecf.", minimum=0
   )
-  word2vecf_power: float = config.flag(
+  word2vecf_power: float = asked(
     0.75,
     "Exponent of context frequencies when word2vecf draws negatives.",
     minimum=0,
-    only=ASKED,
   )
-  setexpan_contexts: str = config.flag(
+  setexpan_contexts: str = _fitted(
     "auto",
     "Features of SetExpan. skip_grams: the words around a mention, as in its "
     "paper. features: those of all systems. auto: skip_grams if more than half "
     "of the entities have some.",
     choices=("auto", "skip_grams", "features"),
-    only=_FITTED,
   )
-  setexpan_features: int = config.flag(
-    150, "Features that a round of SetExpan keeps.", minimum=1, only=_FITTED
+  setexpan_features: int = _fitted(
+    150, "Features that a round of SetExpan keeps.", minimum=1
   )
-  setexpan_samples: int = config.flag(
-    60, "Subsets of the features in SetExpan.", minimum=1, only=_FITTED
+  setexpan_samples: int = _fitted(
+    60, "Subsets of the features in SetExpan.", minimum=1
   )
-  setexpan_ratio: float = config.flag(
-    0.6,
-    "Share of the features in a subset of SetExpan.",
-    minimum=0,
-    maximum=1,
-    only=_FITTED,
+  setexpan_ratio: float = _fitted(
+    0.6, "Share of the features in a subset of SetExpan.", minimum=0, maximum=1
   )
-  setexpan_rank: float = config.flag(
+  setexpan_rank: float = _fitted(
     5.0,
     "Mean rank that an entity must beat to join the set of SetExpan.",
     minimum=1,
-    only=_FITTED,
   )
-  setexpan_iterations: int = config.flag(
-    3, "Most rounds of SetExpan.", minimum=1, only=_FITTED
+  setexpan_iterations: int = _fitted(3, "Most rounds of SetExpan.", minimum=1)
+  setexpan_candidates: int = _fitted(
+    1000, "Entities that a round of SetExpan ranks.", minimum=1
   )
-  setexpan_candidates: int = config.flag(
-    1000, "Entities that a round of SetExpan ranks.", minimum=1, only=_FITTED
-  )
-  word2vecf_contexts: str = config.flag(
+  word2vecf_contexts: str = asked(
     "words",
     "Contexts of word2vecf. words: the tokens of sentences (thesis). all: "
     "documents and links too.",
     choices=("words", "all"),
-    only=ASKED,
   )
-  lsa_rank: int = config.flag(
+  lsa_rank: int = _fitted(
     lsa.RANK,
     "Number of singular vectors in lsa and of dimensions in gcca.",
     minimum=1,
-    only=_FITTED,
   )
-  lsa_power: float = config.flag(
-    lsa.POWER, "Exponent of the singular values in lsa.", only=_FITTED
+  lsa_power: float = _fitted(
+    lsa.POWER, "Exponent of the singular values in lsa."
   )
-  lsa_hubness: float = config.flag(
-    0.0,
-    "The --hubness of lsa.",
-    minimum=0,
-    only=_FITTED,
+  lsa_hubness: float = _fitted(0.0, "The --hubness of lsa.", minimum=0)
+  gcca_power: float = _fitted(
+    entity_gcca.POWER, "Exponent of the eigenvalues in gcca."
   )
-  gcca_power: float = config.flag(
-    entity_gcca.POWER, "Exponent of the eigenvalues in gcca.", only=_FITTED
-  )
-  gcca_ridge: float = config.flag(
+  gcca_ridge: float = _fitted(
     entity_gcca.RIDGE,
     "Ridge in gcca for each kind of features, as a multiple of the mean "
     "squared singular value of this kind.",
     above=0,
-    only=_FITTED,
   )
   lsa_plain: bool = config.flag(
     False,

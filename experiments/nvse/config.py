@@ -1,6 +1,7 @@
 """The configuration of set expansion: every flag, declared once."""
 
 import dataclasses
+import functools
 
 from experiments.nvse.baseline_config import ASKED, BaselineConfig
 from experiments.run import config, expander
@@ -24,6 +25,11 @@ _COSINE = {**_TRAINED, "ranking": "cosine"}
 _QUERY, _EVALUATE = {"mode": "query"}, {"mode": "evaluate"}
 _GOLD = {"mode": ("evaluate", "judge")}
 
+_trained = functools.partial(config.flag, only=_TRAINED)
+_query = functools.partial(config.flag, only=_QUERY)
+_evaluate = functools.partial(config.flag, only=_EVALUATE)
+_gold = functools.partial(config.flag, only=_GOLD)
+
 
 @dataclasses.dataclass(frozen=True)
 class Config(BaselineConfig):
@@ -41,14 +47,13 @@ class Config(BaselineConfig):
     "trained first if there is none.",
     only=ASKED,
   )
-  corpus: tuple[str, ...] = config.flag(
+  corpus: tuple[str, ...] = _trained(
     ("wordnet",),
     "wordnet; synthetic (counts of the thesis' size, no text); or files. "
     "Files are JSON lines (sentences with mentions, entities, or linked "
     "documents), Wikipedia dumps or plain text: a folder of .txt files, one "
     "document each, or a .txt file with one document on each line. Names in "
     "plain text become entities.",
-    only=_TRAINED,
   )
   gazetteer: str | None = config.flag(
     None,
@@ -75,11 +80,8 @@ class Config(BaselineConfig):
       "corpus": config.Where("sentences", lambda x: x != "synthetic"),
     },
   )
-  form: str = config.flag(
-    "auto",
-    "Form of the files of --corpus.",
-    choices=corpus_files.FORMS,
-    only=_TRAINED,
+  form: str = _trained(
+    "auto", "Form of the files of --corpus.", choices=corpus_files.FORMS
   )
   wordnet_path: str | None = config.flag(
     None, config.WORDNET_FOLDER, only=_WORDNET
@@ -93,170 +95,113 @@ class Config(BaselineConfig):
   with_name: bool = config.flag(
     False, "Glosses start with the name.", only=_WORDNET
   )
-  drop_most_frequent: int | None = config.flag(
+  drop_most_frequent: int | None = _trained(
     None,
     "Number of the most frequent features to drop (thesis: 100). Default: 30 "
     "for WordNet; for other corpora, features spread as if by chance.",
     minimum=0,
-    only=_TRAINED,
   )
-  min_count: int = config.flag(
-    2,
-    "Features seen fewer times are dropped (thesis: 5).",
-    minimum=0,
-    only=_TRAINED,
+  min_count: int = _trained(
+    2, "Features seen fewer times are dropped (thesis: 5).", minimum=0
   )
-  min_entities: int = config.flag(
-    2,
-    "Features that fewer entities have are dropped (thesis: 1).",
-    minimum=0,
-    only=_TRAINED,
+  min_entities: int = _trained(
+    2, "Features that fewer entities have are dropped (thesis: 1).", minimum=0
   )
-  max_sentences: int = config.flag(
-    0,
-    "Most sentences counted for an entity; 0 for all.",
-    minimum=0,
-    only=_TRAINED,
+  max_sentences: int = _trained(
+    0, "Most sentences counted for an entity; 0 for all.", minimum=0
   )
-  max_features: int = config.flag(
+  max_features: int = _trained(
     0,
     "Number of features to keep, those of the largest total BM25 weight; 0 for "
     "all. With --contexts, as many contexts are kept too.",
     minimum=0,
-    only=_TRAINED,
   )
-  contexts: bool = config.flag(
-    False,
-    "Also take the tokens beside a name as features.",
-    only=_TRAINED,
+  contexts: bool = _trained(
+    False, "Also take the tokens beside a name as features."
   )
-  store: str = config.flag(
+  store: str = _trained(
     "",
     "Directory that caches features; runs may share it. Default: features/ in "
     "--workdir.",
-    only=_TRAINED,
   )
-  dim: int = config.flag(
-    100,
-    "Numbers in a concept, the latent vector (thesis: 50).",
-    minimum=1,
-    only=_TRAINED,
+  dim: int = _trained(
+    100, "Numbers in a concept, the latent vector (thesis: 50).", minimum=1
   )
-  hidden: tuple[int, ...] = config.flag(
-    (500,), "Widths of the encoder's layers.", minimum=1, only=_TRAINED
+  hidden: tuple[int, ...] = _trained(
+    (500,), "Widths of the encoder's layers.", minimum=1
   )
-  decoder: str = config.flag(
+  decoder: str = _trained(
     "multinomial",
     "Distribution of the features.",
     choices=("multinomial", "multilabel"),
-    only=_TRAINED,
   )
-  activation: str = config.flag(
+  activation: str = _trained(
     "tanh",
     "Activation of the encoder. With linear, cosine is a sum over features.",
     choices=("tanh", "linear"),
-    only=_TRAINED,
   )
-  unit_inputs: bool = config.flag(
-    False, "Scale the inputs of an entity to length 1.", only=_TRAINED
+  unit_inputs: bool = _trained(
+    False, "Scale the inputs of an entity to length 1."
   )
-  targets: str = config.flag(
+  targets: str = _trained(
     "counts",
     "Targets of the decoder. counts: feature counts. inputs: the encoder's "
     "inputs, scaled to sum 1.",
     choices=("counts", "inputs"),
-    only=_TRAINED,
   )
-  likelihood: float = config.flag(
-    1.0, "Weight of the log-likelihood.", above=0, only=_TRAINED
+  likelihood: float = _trained(1.0, "Weight of the log-likelihood.", above=0)
+  dropout: float = _trained(
+    0.0, "Probability that a step drops an input.", minimum=0
   )
-  dropout: float = config.flag(
-    0.0,
-    "Probability that a step drops an input.",
-    minimum=0,
-    only=_TRAINED,
-  )
-  svd_start: bool = config.flag(
+  svd_start: bool = _trained(
     False,
     "Start at the SVD of the inputs; needs --activation=linear and --hidden "
     "equal to --dim.",
-    only=_TRAINED,
   )
-  warmup: int = config.flag(
-    0, "Epochs in which beta rises to its value.", minimum=0, only=_TRAINED
+  warmup: int = _trained(
+    0, "Epochs in which beta rises to its value.", minimum=0
   )
-  decay: bool = config.flag(
-    False, "Lower the learning rate along half a cosine.", only=_TRAINED
+  decay: bool = _trained(False, "Lower the learning rate along half a cosine.")
+  beta: float = _trained(0.1, "Weight of the KL term (thesis: 1).", minimum=0)
+  lower_bounded_variance: bool = _trained(
+    False, "Keep every variance in [1, e]."
   )
-  beta: float = config.flag(
-    0.1, "Weight of the KL term (thesis: 1).", minimum=0, only=_TRAINED
+  label_smoothing: float = _trained(
+    0.0, "Share of the targets spread evenly.", minimum=0
   )
-  lower_bounded_variance: bool = config.flag(
-    False, "Keep every variance in [1, e].", only=_TRAINED
+  weighting: str = _trained(
+    "bm25", "Weights of the inputs.", choices=("raw", "log1p", "l1", "bm25")
   )
-  label_smoothing: float = config.flag(
-    0.0, "Share of the targets spread evenly.", minimum=0, only=_TRAINED
+  prior_variance: float = _trained(1.0, "Variance of the prior.", above=0)
+  sampled: int = _trained(
+    0, "Features drawn for a sampled softmax; 0 for the exact one.", minimum=0
   )
-  weighting: str = config.flag(
-    "bm25",
-    "Weights of the inputs.",
-    choices=("raw", "log1p", "l1", "bm25"),
-    only=_TRAINED,
-  )
-  prior_variance: float = config.flag(
-    1.0, "Variance of the prior.", above=0, only=_TRAINED
-  )
-  sampled: int = config.flag(
-    0,
-    "Features drawn for a sampled softmax; 0 for the exact one.",
-    minimum=0,
-    only=_TRAINED,
-  )
-  proposal: str = config.flag(
+  proposal: str = _trained(
     "unigram",
     "Distribution that --sampled draws from.",
     choices=("unigram", "log_uniform"),
-    only=_TRAINED,
   )
-  word_vectors: str | None = config.flag(
-    None,
-    "File of word vectors that the first layer starts from.",
-    only=_TRAINED,
+  word_vectors: str | None = _trained(
+    None, "File of word vectors that the first layer starts from."
   )
-  epochs: int = config.flag(
-    15,
-    "Most passes over the entities; 0 for a random encoder.",
-    minimum=0,
-    only=_TRAINED,
+  epochs: int = _trained(
+    15, "Most passes over the entities; 0 for a random encoder.", minimum=0
   )
-  learning_rate: float = config.flag(
-    2e-3, "Step size of Adam (thesis: 5e-5).", above=0, only=_TRAINED
+  learning_rate: float = _trained(
+    2e-3, "Step size of Adam (thesis: 5e-5).", above=0
   )
-  batch_size: int = config.flag(
-    64, "Entities in a step.", minimum=1, only=_TRAINED
+  batch_size: int = _trained(64, "Entities in a step.", minimum=1)
+  z_samples: int = _trained(
+    1, "Samples of the concept for each entity in training.", minimum=1
   )
-  z_samples: int = config.flag(
-    1,
-    "Samples of the concept for each entity in training.",
-    minimum=1,
-    only=_TRAINED,
+  validation: float = _trained(
+    0.0, "Share of the entities held out for early stopping.", minimum=0
   )
-  validation: float = config.flag(
-    0.0,
-    "Share of the entities held out for early stopping.",
-    minimum=0,
-    only=_TRAINED,
+  patience: int = _trained(
+    3, "Epochs without a better validation bound before stopping.", minimum=1
   )
-  patience: int = config.flag(
-    3,
-    "Epochs without a better validation bound before stopping.",
-    minimum=1,
-    only=_TRAINED,
-  )
-  mesh: str | None = config.flag(
-    None,
-    "Devices, as batch:2,features:4, that share the training.",
-    only=_TRAINED,
+  mesh: str | None = _trained(
+    None, "Devices, as batch:2,features:4, that share the training."
   )
   ranking: str = config.flag(
     "features",
@@ -304,98 +249,75 @@ class Config(BaselineConfig):
   fusion: float = config.flag(
     0.5, "Weight of nvse in nvse+bm25.", minimum=0, maximum=1, only=ASKED
   )
-  query: str | None = config.flag(
+  query: str | None = _query(
     None,
     'Names or ids with weights: "Bach, Haydn:2, Verdi:-0.1". Without this flag '
     "the program asks for them.",
-    only=_QUERY,
   )
-  system: str = config.flag(
-    "nvse",
-    f"System to ask: {', '.join(expander.SYSTEMS)} or MODULE:NAME.",
-    only=_QUERY,
+  system: str = _query(
+    "nvse", f"System to ask: {', '.join(expander.SYSTEMS)} or MODULE:NAME."
   )
-  concepts: bool = config.flag(
+  concepts: bool = _query(
     False,
     "Print what each latent dimension stands for, decoder(e_j), and exit "
     "(thesis 4.4).",
-    only=_QUERY,
   )
-  new_entity: tuple[str, ...] = config.flag(
+  new_entity: tuple[str, ...] = _query(
     (),
     "Files of new entities: JSON lines with name and sentences, or text with "
     "one sentence on each line.",
-    only=_QUERY,
   )
-  json: bool = config.flag(False, "Print JSON.", only=_QUERY)
-  rationale: str = config.flag(
+  json: bool = _query(False, "Print JSON.")
+  rationale: str = _query(
     "contributions",
     "Explanation of an answer. contributions: the score's parts by feature, "
     "summed over the results. decoder: the decoder's features of the query's "
     "concept, as in the thesis; for a baseline the query's weights.",
     choices=("contributions", "decoder"),
-    only=_QUERY,
   )
   relative: bool = config.flag(
     False,
     "Rank features by p log(p / p0), with p0 the decoder at the prior mean.",
     only={**_QUERY, "rationale": "decoder"},
   )
-  results: int = config.flag(10, "Number of answers.", minimum=1, only=_QUERY)
-  features: int = config.flag(
-    10, "Features of the rationale.", minimum=0, only=_QUERY
+  results: int = _query(10, "Number of answers.", minimum=1)
+  features: int = _query(10, "Features of the rationale.", minimum=0)
+  sentences: int = _query(1, "Sentences for each answer.", minimum=0)
+  max_members: int = _query(
+    100, "Most entities in a query.", minimum=1, maximum=1000
   )
-  sentences: int = config.flag(
-    1, "Sentences for each answer.", minimum=0, only=_QUERY
+  gold: str | None = _gold(
+    None, "JSON file of gold sets. Default: WordNet's classes."
   )
-  max_members: int = config.flag(
-    100, "Most entities in a query.", minimum=1, maximum=1000, only=_QUERY
+  judged: str | None = _evaluate(None, "File of judged queries.")
+  sizes: tuple[int, ...] = _gold(
+    (3, 5), "Numbers of members in queries.", minimum=1
   )
-  gold: str | None = config.flag(
-    None, "JSON file of gold sets. Default: WordNet's classes.", only=_GOLD
-  )
-  judged: str | None = config.flag(
-    None, "File of judged queries.", only=_EVALUATE
-  )
-  sizes: tuple[int, ...] = config.flag(
-    (3, 5), "Numbers of members in queries.", minimum=1, only=_GOLD
-  )
-  per_set: int = config.flag(
-    3, "Queries of each set, size and stratum.", minimum=1, only=_GOLD
-  )
-  unit: str = config.flag(
+  per_set: int = _gold(3, "Queries of each set, size and stratum.", minimum=1)
+  unit: str = _gold(
     "query",
     "Unit of the bootstrap and of the split into development and test. set: "
     "all queries of a gold set are in the same part; there are no strata.",
     choices=("query", "set"),
-    only=_GOLD,
   )
-  variants: tuple[str, ...] = config.flag(
-    (),
-    "Further settings to train and choose from, as beta=0.3:dim=50.",
-    only=_EVALUATE,
+  variants: tuple[str, ...] = _evaluate(
+    (), "Further settings to train and choose from, as beta=0.3:dim=50."
   )
-  fixed: bool = config.flag(
-    False, "Use --ranking as given; choose no setting.", only=_EVALUATE
-  )
-  systems: tuple[str, ...] = config.flag(
+  fixed: bool = _evaluate(False, "Use --ranking as given; choose no setting.")
+  systems: tuple[str, ...] = _gold(
     system_lib.BASELINES,
     "Systems to compare with. gcca (generalized CCA over the kinds of "
     "features, thesis 3) is compared only if named. MODULE:NAME is a Baseline "
     "of your own.",
-    only=_GOLD,
   )
-  chances: bool = config.flag(
+  chances: bool = _evaluate(
     False,
     "Calibrate the probability of each result on half of the gold queries, "
     "and cut the lists of the other half by it. --mode=query and the explorer "
     "use it too.",
-    only=_EVALUATE,
   )
-  negatives: bool = config.flag(
-    False,
-    "Add queries with negative members from overlapping gold sets.",
-    only=_EVALUATE,
+  negatives: bool = _evaluate(
+    False, "Add queries with negative members from overlapping gold sets."
   )
   export: str | None = config.flag(
     None,

@@ -56,17 +56,7 @@ def evaluate(
   second: Sequence[Task],
   seed: int = 0,
 ) -> Cuts:
-  """Fits chances on some queries and cuts the results of others.
-
-  Args:
-    system: the system.
-    first: queries to fit on.
-    second: queries to report.
-    seed: of the bootstrap.
-
-  Returns:
-    The outcome.
-  """
+  """Fits chances on some queries and cuts the results of others."""
   weights = fit(system, first)
   curves = np.stack([x.f1 for x in _cut_all(system, first, weights)])
   fixed = 1 + int(np.argmax(curves.mean(axis=0)))

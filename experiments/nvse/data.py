@@ -37,15 +37,7 @@ _STORE = "runs/nvse-features"  # of configurations that name none
 def open_table(
   config: Config, say: Callable[[str], None] = lambda text: None
 ) -> features.FeatureTable:
-  """The features of the corpus, from the store if they are there.
-
-  Args:
-    config: of the run.
-    say: called with a line of text when something was done.
-
-  Returns:
-    The table.
-  """
+  """The features of the corpus, from the store if they are there."""
   folder = table_folder(config)
   if folder.is_dir():
     table = features.load(folder)
@@ -80,10 +72,6 @@ def skip_gram_contexts(
   config: Config, table: features.FeatureTable
 ) -> skip_grams.Contexts | None:
   """Skip-grams around the mentions; counted once, kept beside the features.
-
-  Args:
-    config: of the run.
-    table: the entities.
 
   Returns:
     The contexts; None with --setexpan_contexts=features, for entities without
@@ -128,7 +116,6 @@ def gold_sets(config: Config, path: str | None) -> dict[str, list[str]]:
   """The sets that protocol (a) draws its queries from.
 
   Args:
-    config: of the run.
     path: a JSON object with the entity ids of each class; by default the
       classes of WordNet's instances.
 

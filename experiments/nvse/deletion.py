@@ -46,15 +46,9 @@ def deletion(
   """Deletes features of the first results.
 
   Args:
-    system: the system.
     counts: features of the entities, [X, F].
-    tasks: the queries.
     k: features to delete.
     most: queries at most, drawn at random.
-    seed: of both draws.
-
-  Returns:
-    Outcomes by list of features.
   """
   rng = np.random.default_rng(seed)
   if len(tasks) > most:
@@ -102,7 +96,6 @@ def printed_shares(
   """Sums the parts of the features that an answer prints.
 
   Args:
-    system: the system.
     counts: features of the entities, [X, F].
     queries: the queries; those whose results score 0 are left out.
     k: features that a list names.

@@ -57,13 +57,6 @@ class Prepared(NamedTuple):
 def prepare(config: Config, table: features.FeatureTable) -> Prepared:
   """Reads everything that an evaluation needs.
 
-  Args:
-    config: of the run.
-    table: the entities.
-
-  Returns:
-    The tasks.
-
   Raises:
     InputError: a file, system or variant cannot be used, or no query names an
       entity of the table.
@@ -106,8 +99,6 @@ def evaluate(
     run: gets rows; evaluation-.../ in its directory gets tables, run files
       and plots.
     opened: the model and its entities.
-    prepared: the tasks.
-    say: called with a line of text when something was done.
 
   Returns:
     Comparisons by protocol, "gold" and "judged"; empty if the same evaluation

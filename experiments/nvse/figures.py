@@ -87,13 +87,9 @@ def measure(
   """Asks a system all queries.
 
   Args:
-    system: the system.
     tasks: n of them.
     measures: as `retrieval.evaluate_run` names them.
     keep: best entities of each task to remember.
-
-  Returns:
-    Its figures.
   """
   values: dict[str, list[float]] = {name: [] for name in measures}
   curve, runs = np.zeros(_CURVE), []
@@ -135,7 +131,6 @@ def choose(
   Args:
     candidates: systems by label, made when they are asked.
     tasks: of the first half.
-    name: the measure.
 
   Returns:
     The best one's label, and the means of all.
@@ -203,9 +198,6 @@ def rows_of(
     lines: from `compare`.
     measures: the columns; the first two also show the difference, its p and
       the smallest difference that would be found.
-
-  Returns:
-    Header and rows.
   """
   header = ["system", *measures]
   header += [f"difference in {name} (p; detectable)" for name in measures[:2]]

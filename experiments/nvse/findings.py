@@ -116,7 +116,6 @@ def charts(
   Args:
     gaps: paired differences in MAP of NVSE less the system.
     precision: ranks and the mean precision at them, by system.
-    objective: epochs and the objective.
   """
   order = sorted(gaps, key=lambda name: gaps[name].value)
   made: list[report.Forest | report.Lines] = [

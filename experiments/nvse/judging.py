@@ -80,14 +80,8 @@ def write(
 
   Args:
     folder: where.
-    table: the entities.
     systems: whose lists are judged.
-    tasks: the queries.
     seed: of the order of lists.
-    say: called with a line of text on progress.
-
-  Returns:
-    The page.
   """
   rng = np.random.default_rng(seed)
   parts, keys = [], {}
@@ -132,9 +126,7 @@ def read_answers(
   """Joins judges' answers with the key.
 
   Args:
-    folder: with the key.
     paths: files that the page saved, one for each judge.
-    table: the entities.
 
   Returns:
     The file of judged queries that was written, in `folder`.

@@ -77,8 +77,6 @@ class Learner:
 
     Args:
       run: open; its directory gets checkpoints, the log and `model/`.
-      config: of the run.
-      table: features of the entities.
       mesh: devices that share the training.
       save_every: epochs between checkpoints; 0 for about ten in all.
     """
@@ -225,7 +223,6 @@ def split(
   Args:
     counts: [X, F].
     share: of the entities that are held out.
-    seed: of the draw.
 
   Returns:
     Both, rising.

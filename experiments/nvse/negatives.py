@@ -75,9 +75,7 @@ def pairs(
   """Queries from all ordered pairs of sets that share an entity.
 
   Args:
-    table: the entities.
     sets: entity ids by class.
-    seed: of the draw.
 
   Returns:
     The queries; none if no two sets overlap.
@@ -124,8 +122,6 @@ def evaluate(
   """Chooses the weight of negative seeds and reports what it changes.
 
   Args:
-    system: the system.
-    table: the entities.
     seeds: from `pairs`.
     weights: to choose from, below 0.
 

@@ -29,18 +29,12 @@ def gold_tasks(
   """Protocol (a): expand some members of a gold set to the rest of it.
 
   Args:
-    table: the entities.
     sets: entity ids by class; those without features do not count.
-    sizes: members of a query.
     per_set: queries of each class, size and stratum.
-    seed: of the draw.
     unit: "query": the members of a query are of one stratum, and each query
       is a unit. "set": members have any number of sentences, and all queries
       of a gold set are one unit. A unit is for development or for the test,
       never both, and the bootstrap draws units.
-
-  Returns:
-    The tasks.
   """
   usable = np.diff(table.counts.indptr) > 0
   rows = {
@@ -77,10 +71,6 @@ def judged_tasks(
 ) -> list[Task]:
   """Protocol (b): find a hidden member of a judged query.
 
-  Args:
-    table: the entities.
-    queries: judged queries.
-
   Returns:
     The tasks; those of one judged query are one unit.
   """
@@ -112,11 +102,6 @@ def agreement(
   queries: Sequence[judged_files.JudgedQuery],
 ) -> significance.Difference:
   """Protocol (c): how often a scorer prefers the list that judges preferred.
-
-  Args:
-    table: the entities.
-    system: the scorer.
-    queries: judged queries.
 
   Returns:
     The share less one half, with its interval and p.

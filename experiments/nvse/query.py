@@ -94,7 +94,6 @@ def build(
   """The query of named members.
 
   Args:
-    table: the entities.
     members: names or ids with weights.
     new: features of new entities by name.
 
@@ -153,12 +152,9 @@ def answer(
   """Asks a system.
 
   Args:
-    table: the entities.
-    system: the system.
     members: names or ids with weights.
     new: features of new entities by name; those that the members do not name
       join them with weight 1.
-    results: entities in the answer.
     reasons: features of the rationale and of each result.
     sentences: for each result.
     rationale: "contributions", the parts of the score summed over the results,
@@ -213,7 +209,6 @@ def concepts_text(decoder: np.ndarray, names: Sequence[str], count: int) -> str:
   Args:
     decoder: weights with the biases in the last column, [F, d + 1].
     names: of the features, F of them.
-    count: features of a line.
   """
   lines = []
   concepts = explain.concept_table(decoder, names, count, both_signs=True)

@@ -11,11 +11,7 @@ def variant(base: Config, text: str) -> Config:
   """A configuration with some training options changed.
 
   Args:
-    base: the other options.
     text: changes as "dim=200:beta=0.3"; widths of layers as "500x200".
-
-  Returns:
-    The changed configuration.
   """
   changes: dict[str, object] = {}
   for part in text.split(":"):

@@ -30,7 +30,6 @@ def train(
   """Trains the runs, one program for each shape of their arrays.
 
   Args:
-    group: the runs.
     members: configuration and entities of each run, by its place.
 
   Yields:

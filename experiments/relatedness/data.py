@@ -20,7 +20,6 @@ def stream(
 
   Args:
     corpus: sources as --corpus names them.
-    form: of the files.
     wordnet_path: folder of WordNet, None to look where `wordnet.load` does.
 
   Yields:
@@ -53,8 +52,6 @@ def class_queries(
   """Queries from WordNet's classes: five of the seed's class, twenty others.
 
   Args:
-    opened: the database.
-    seed: which ones.
     count: queries, at most.
   """
   sets = instances.wordnet_instance_sets(opened, min_members=6)
@@ -81,9 +78,6 @@ def class_queries(
 def query_names(paths: Sequence[str]) -> dict[str, str]:
   """Distinct names of files of queries.
 
-  Args:
-    paths: the files.
-
   Returns:
     Paths by name: a file's own name, with as many folders before it as make
     it distinct. A repeated file is an `InputError`.
@@ -107,7 +101,6 @@ def rename(
   """Names the entities of queries as the corpus does.
 
   Args:
-    queries: the queries of a file.
     corpus: where page numbers of queries are looked up.
     known: ids of the corpus' entities.
   """

@@ -32,11 +32,6 @@ def evaluate(
 ) -> list[Line]:
   """Learns all vectors, writes them, and measures each.
 
-  Args:
-    run: the run.
-    config: the configuration of the run.
-    say: called with a line of text when something was done.
-
   Returns:
     The figures, in the order of the objectives.
   """

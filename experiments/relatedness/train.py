@@ -22,8 +22,6 @@ def learn(
   Args:
     objective: "max_margin", "vae" or "null".
     bags: words of n entities.
-    known: words with vectors.
-    config: the configuration of the run.
 
   Yields:
     "U1" and "U1+U2", each with vectors [n, d]; omitted if its bags have no

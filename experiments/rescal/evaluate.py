@@ -86,7 +86,6 @@ def grids(cells: Sequence[data.Cell], figures: np.ndarray) -> str:
   """The thesis' tables 5.1 and 5.2: sizes by d, each cell E/E^c/E^rev.
 
   Args:
-    cells: the cells.
     figures: of each run, [cells, runs, >= 3].
 
   Returns:

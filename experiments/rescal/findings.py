@@ -66,12 +66,7 @@ def claims(rows: Sequence[Mapping[str, Any]]) -> list[report.Claim]:
 def charts(
   cells: Sequence[tuple[str, int]], rows: Sequence[Mapping[str, Any]]
 ) -> list[report.Forest | report.Lines]:
-  """Accuracy against the size of the vectors, for what is not at 100 %.
-
-  Args:
-    cells: name and size of the vectors of each cell.
-    rows: the figures.
-  """
+  """Accuracy against the size of the vectors, for what is not at 100 %."""
   sizes = dict(cells)
   groups: dict[str, list[tuple[int, float]]] = {}
   for row in rows:

@@ -12,13 +12,7 @@ from jax.sharding import Mesh
 
 from experiments.rescal import data
 from experiments.rescal.config import Config
-from experiments.run import (
-  checkpoints,
-  memory,
-  progress,
-  runlib,
-  vmapped_runs,
-)
+from experiments.run import checkpoints, memory, progress, runlib, vmapped_runs
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
 from repr_jax.kb import rescal_als, slices, transitivity
@@ -49,13 +43,7 @@ class Cells:
   def __init__(
     self, run: runlib.Run, cells: Sequence[data.Cell], config: Config
   ):
-    """Restores the run's last checkpoint.
-
-    Args:
-      run: logs and checkpoints.
-      cells: what is fitted.
-      config: of the run.
-    """
+    """Restores the run's last checkpoint."""
     self._run, self._cells, self._config = run, cells, config
     figures = np.zeros((len(cells), config.runs, 5))
     self.done, figures = run.restore(figures) or (-1, figures)
@@ -67,8 +55,6 @@ class Cells:
 
     Args:
       index: place of the cell.
-      fitted: its runs.
-      seconds: that they took.
     """
     began = time.monotonic()
     cell = self._cells[index]
@@ -90,9 +76,7 @@ class Cells:
 
 
 def run_cells(
-  run: runlib.Run,
-  cells: Sequence[data.Cell],
-  config: Config,
+  run: runlib.Run, cells: Sequence[data.Cell], config: Config
 ) -> tuple[np.ndarray, dict[str, list[Any]]]:
   """Fits cells that are not in the last checkpoint.
 
@@ -116,8 +100,6 @@ def run_group(
   """`run_cells` of a group: one program fits a cell of all runs.
 
   Args:
-    group: the runs.
-    cells: what is fitted.
     configs: of each run, by place.
 
   Returns:
@@ -153,13 +135,9 @@ def fit_cells(
   """Fits a cell with several configurations, in one program.
 
   Args:
-    cell: what is fitted.
     configs: may differ in seed, tolerances, most updates, and ridge unless it
       is 0.
     mesh: devices that share the runs.
-
-  Returns:
-    The runs of each configuration.
   """
   matrices, keys = [], []
   for config in configs:

@@ -89,7 +89,6 @@ def flag(
     default: value where the flag is not given.
     help: text of `--help`.
     minimum: smallest value; for a tuple, of each element.
-    maximum: largest value.
     above: value that the flag must exceed.
     choices: all values, for text; for a tuple, of each element.
     only: values of other fields under which this one is read, as
@@ -184,7 +183,6 @@ def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
   """Builds a configuration from values by name, as flags or JSON have them.
 
   Args:
-    kind: the dataclass.
     values: by field; lists and text are converted to the fields' types.
 
   Returns:
@@ -202,25 +200,13 @@ def from_values(kind: type[C], values: Mapping[str, Any]) -> C:
 
 
 def from_mapping(kind: type[C], values: Mapping[str, Any]) -> C:
-  """`from_values` of flags that have more than the configuration's.
-
-  Args:
-    kind: the dataclass.
-    values: all flags of a program by name.
-
-  Returns:
-    The configuration, checked.
-  """
+  """`from_values` of flags that have more than the configuration's."""
   names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
   return from_values(kind, {name: values[name] for name in names})
 
 
 def unread(config: Any, name: str) -> str | None:
   """Why a configuration does not read one of its fields.
-
-  Args:
-    config: the configuration.
-    name: the field.
 
   Returns:
     "with --trainer=many" and the like; None for a field that is read.

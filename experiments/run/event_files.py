@@ -42,11 +42,7 @@ class EventFile:
   """
 
   def __init__(self, directory: pathlib.Path):
-    """Names the directory; nothing is written before the first record.
-
-    Args:
-      directory: the work directory.
-    """
+    """Names the directory; nothing is written before the first record."""
     self._directory = directory
     self._writer: Any = None
     self._flushed = 0.0

@@ -211,7 +211,6 @@ def save(directory: str | pathlib.Path, expander: Expander) -> None:
 
   Args:
     directory: where; earlier files are replaced.
-    expander: the model.
   """
   folder = pathlib.Path(directory)
   folder.mkdir(parents=True, exist_ok=True)
@@ -292,7 +291,6 @@ def set_chances(
   Args:
     weights: of the evidence, [5]; None if none were fitted.
     scores: of all entities, [X].
-    query: the query.
 
   Returns:
     Chances [X] and the number; None and None without weights.

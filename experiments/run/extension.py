@@ -14,10 +14,6 @@ def load(name: str, kind: type[T], flag: str) -> T:
   Args:
     name: module:NAME; the module must be importable.
     kind: the type that the object must have.
-    flag: for messages.
-
-  Returns:
-    The object.
   """
   module, colon, attribute = name.partition(":")
   if not colon or not module or not attribute:

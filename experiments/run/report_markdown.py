@@ -17,10 +17,7 @@ def text(
   """The report as Markdown.
 
   Args:
-    chapters: the chapters by their short names.
-    about: lines for the foot.
     lead: the sentence below the title.
-    title: of the report.
 
   Returns:
     The text; charts are given as tables of their numbers.

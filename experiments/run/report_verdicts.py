@@ -99,7 +99,6 @@ def figures(
   """The figures of a chapter as a table, with the columns that they fill.
 
   Args:
-    chapter: the chapter.
     most: number of rows to keep; all if None.
 
   Returns:

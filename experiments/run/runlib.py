@@ -102,7 +102,6 @@ class Run:
     """Names the run; nothing is touched before the `with` block.
 
     Args:
-      experiment: name of the experiment.
       directory: work directory; by default the flag `--workdir`, and where
         that is not given `runs/EXPERIMENT`.
       config: what identifies the run; by default all flags of the program.
@@ -280,7 +279,6 @@ class Run:
     Args:
       name: what was measured: the data set, the system, the setting.
       metric: the measure, with its unit.
-      value: our figure.
       thesis: the thesis' figure, where it has one.
       lower: lower end of our figure's interval.
       upper: upper end of our figure's interval.

@@ -50,8 +50,6 @@ class Group:
     """Names the runs; nothing is touched before the `with` block.
 
     Args:
-      experiment: name of the experiment, as a run alone has it.
-      members: the runs.
       volatile: as for `runlib.Run`.
       extendable: as for `runlib.Run`.
     """
@@ -93,8 +91,6 @@ class Group:
 
     Args:
       index: place of the run.
-      function: what to call.
-      *arguments: what to call it with.
 
     Returns:
       The function's result; None where the run has failed, now or before.
@@ -113,9 +109,6 @@ class Group:
 
   def prepare(self, function: Callable[[Mapping[str, Any]], T]) -> dict[int, T]:
     """Calls a function with the flags of each run that is active.
-
-    Args:
-      function: from all flags of a run, by name.
 
     Returns:
       Its results by place, without the runs that have failed.
@@ -137,9 +130,6 @@ class Group:
 
 def mesh(count: int) -> "Mesh | None":
   """The devices that runs are spread over, as the axis "runs".
-
-  Args:
-    count: of the runs.
 
   Returns:
     The mesh; None where there is one device, or one run.

@@ -84,10 +84,8 @@ def train(
   """Trains runs whose arrays have the same shapes; see `Program.state`.
 
   Args:
-    group: the runs.
     learners: the runs to train, by their place in the group, in the order of
       the program's states.
-    program: their states and the step.
     feed: from an epoch and which runs are active to the arguments of each call
       of the step, a tree of arrays with a leading axis of runs. Those of runs
       that are not active are not used.
@@ -228,9 +226,7 @@ def _compiled(
       form = jax.eval_shape(step, used, state, arguments)[1]
       nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), form)
       return lax.cond(
-        on,
-        lambda: step(used, state, arguments),
-        lambda: (state, nothing),
+        on, lambda: step(used, state, arguments), lambda: (state, nothing)
       )
 
     return lax.map(one, (inputs if own_inputs else None, states, given))

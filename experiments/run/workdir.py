@@ -39,9 +39,6 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
 def read_results(path: str | os.PathLike) -> dict[str, Any]:
   """Reads the `results.json` of a run that has ended.
 
-  Args:
-    path: the file.
-
   Returns:
     The object, with a list of rows as `Run.row` makes them. Anything else is
     an `InputError`.
@@ -198,7 +195,6 @@ def describe(
   """The record of a run that `flags.json` keeps.
 
   Args:
-    experiment: name of the experiment.
     config: the run's flags.
     devices: whether to ask JAX for the device.
 
@@ -227,7 +223,6 @@ def claim(
   """Claims the directory: writes `flags.json` or checks that it agrees.
 
   Args:
-    directory: the work directory.
     record: the run, from `describe`.
     volatile: flags that may differ.
     extendable: flags that may grow, such as the number of epochs. Where one

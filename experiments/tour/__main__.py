@@ -25,9 +25,6 @@ configs.define(Config)
 def tour(config: Config) -> Iterator[stops.Stop]:
   """Goes through the stops; says how long each took.
 
-  Args:
-    config: the sizes.
-
   Yields:
     The stops, in the order of the thesis' chapters.
   """

@@ -41,9 +41,6 @@ class Deduction(NamedTuple):
   def proof(self, row: int) -> list[tuple[int, int, list[int]]]:
     """The steps that lead to a fact, the last one first.
 
-    Args:
-      row: of the fact.
-
     Returns:
       For each derived fact on the way its row, the place of its rule and the
       rows of its premises; nothing for a given fact.
@@ -133,7 +130,6 @@ def breaches(
   [(0, 1, [0])]
 
   Args:
-    made: given and derived facts.
     rules: as for `deduce`.
     relations: as for `deduce`.
     entities: as for `deduce`.
@@ -164,12 +160,8 @@ def bind(
   """Bodies and heads of rules with ids in place of names.
 
   Args:
-    rules: the rules.
     relations: names of the relations in the order of their ids.
     entities: names of the entities in the order of their ids.
-
-  Returns:
-    Body and head of each.
   """
   tables: Mapping[str, Mapping[str, int]] = {
     "r": {name: i for i, name in enumerate(relations)},

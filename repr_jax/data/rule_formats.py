@@ -37,9 +37,6 @@ class Foreign(NamedTuple):
 def detect_format(path: files.Path) -> str | None:
   """Which of `FORMATS` a file has.
 
-  Args:
-    path: the file.
-
   Returns:
     The format; None for a file of the project's own form.
   """
@@ -68,14 +65,10 @@ def read_foreign(
   """Reads rules of another program.
 
   Args:
-    path: the file.
     form: one of `FORMATS`.
     relations: the relations that exist; None to take any name.
     entities: the entities that exist; None to take any name.
     min_confidence: rules below it are left out.
-
-  Returns:
-    The rules.
   """
   parse = {"amie": _amie, "anyburl": _anyburl, "cons": _cons}.get(form)
   if parse is None:

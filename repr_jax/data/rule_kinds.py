@@ -16,13 +16,7 @@ the built-in kinds themselves.
 import dataclasses
 import itertools
 import re
-from collections.abc import (
-  Callable,
-  Collection,
-  Iterable,
-  Mapping,
-  Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from repr_jax import errors
@@ -207,9 +201,7 @@ def _extend(bound, ends, pair):
 
 
 def match(
-  kinds: Iterable[RuleKind],
-  body: Sequence[Atom],
-  head: Atom,
+  kinds: Iterable[RuleKind], body: Sequence[Atom], head: Atom
 ) -> tuple[RuleKind, tuple[Any, ...]] | None:
   """The kind whose form an implication has, and its arguments.
 

@@ -75,7 +75,6 @@ def mine(
     num_relations: R.
     min_support: least support.
     min_confidence: least confidence.
-    kinds: names of the kinds of rules to find.
 
   Returns:
     The rules, by confidence and support, the best first. Rules that say
@@ -121,9 +120,6 @@ def write_mined(
     rules: the rules, with ids.
     relations: names of the relations in the order of their ids.
     entities: names of the entities in the order of their ids.
-
-  Returns:
-    The rules by name.
   """
   named = []
   with files.atomic_write(path) as stream:

@@ -93,9 +93,6 @@ def kind_by_name(name: str) -> RuleKind:
   Args:
     name: a key of `KINDS`.
 
-  Returns:
-    The kind.
-
   Raises:
     InputError: no kind has this name; the message lists them.
   """
@@ -157,10 +154,6 @@ def parse_rule(
     relations: the relations that exist; they resolve ambiguous lines. Other
       names are accepted too.
     entities: the entities that exist, likewise.
-    kind_of: the kind that a name stands for.
-
-  Returns:
-    The rule.
   """
   body, arrow, head = text.partition("==>")
   if not arrow:
@@ -207,7 +200,6 @@ def split_atom(
 
   Args:
     text: the atom; brackets and commas in double quotes are part of a name.
-    variables: the names of variables.
 
   Returns:
     Relation, first and second argument as written, with their quotes; nothing

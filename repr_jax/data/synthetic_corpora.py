@@ -80,10 +80,7 @@ def entity_corpus(
   how much is written about them. Takes seconds for the default size.
 
   Args:
-    rng: the source of randomness.
-    entities: the number of entities.
     features: the number of features; half of them belong to clusters.
-    clusters: the number of clusters.
     nonzeros: distinct features of an entity on average, about.
     signal: the expected share of tokens from the cluster's own features.
 

@@ -207,9 +207,6 @@ def bundled(filename: str) -> pathlib.Path:
   Args:
     filename: wordsim353.tsv, simlex999.txt or questions-words.txt.
 
-  Returns:
-    Its path.
-
   Raises:
     InputError: if gensim or the file is not installed; says what to do.
   """

@@ -86,8 +86,6 @@ def write_run(
 
   Args:
     path: the file; .gz is compressed.
-    run: scores by query and document.
-    tag: name of the system.
   """
   _names([tag])
   for query, scores in run.items():

@@ -141,9 +141,7 @@ def split(
   """Splits facts at random so that no name is outside training.
 
   Args:
-    triples: the facts.
     shares: of training, validation and test; their sum is 1.
-    seed: of the choice.
 
   Returns:
     The splits. Where too few facts can be held out, validation and test have
@@ -207,11 +205,13 @@ def from_named(named: list[tuple[str, str, str]]) -> Triples:
     The triples with sorted names.
   """
   for i, triple in enumerate(named):
-    if len(triple) != 3 or not all(isinstance(x, str) for x in triple):
+    names = [] if isinstance(triple, str) else list(triple)
+    if len(names) != 3 or not all(isinstance(x, str) for x in names):
       raise errors.InputError(
         f"triple {i} is {triple!r}; expected three names: head, relation, tail"
       )
-  return _index([_Raw(None, list(named), None)], "count")[0]
+  plain = [(str(h), str(r), str(t)) for h, r, t in named]
+  return _index([_Raw(None, plain, None)], "count")[0]
 
 
 def write_triples(path: files.Path, triples: Triples) -> None:

@@ -5,6 +5,7 @@ Layouts: `word2vec` (text with a header line), `glove` (text without one),
 vectors are read back bit for bit. gensim's KeyedVectors reads them too.
 """
 
+import collections
 import dataclasses
 import io
 import warnings
@@ -44,6 +45,9 @@ class Vectors:
         f"{len(self.words)} words need a matrix with as many rows, "
         f"not shape {self.array.shape}"
       )
+    if len(set(self.words)) < len(self.words):
+      word, _ = collections.Counter(self.words).most_common(1)[0]
+      raise errors.InputError(f"word {word!r} occurs twice")
 
   def __len__(self) -> int:
     return len(self.words)
@@ -400,8 +404,6 @@ def _check_writable(vectors: Vectors, layout: str, path: files.Path) -> None:
   """Refuses words and values that the layout cannot hold."""
   if not vectors.words or not vectors.array.shape[1]:
     raise errors.InputError("there are no vectors to write", path=path)
-  if len(set(vectors.words)) != len(vectors.words):
-    raise errors.InputError("a word occurs twice", path=path)
   finite = np.isfinite(vectors.array).all(axis=1)
   if not finite.all():
     raise errors.InputError(

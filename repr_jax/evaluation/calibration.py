@@ -31,9 +31,6 @@ def reliability(
     probabilities: of the answers given, from 0 to 1, [n].
     correct: which are right, bool [n].
     bins: number of bins of equal width.
-
-  Returns:
-    The figures.
   """
   probabilities = np.asarray(probabilities, float)
   correct = np.asarray(correct, float)

@@ -114,7 +114,6 @@ def paired_documents(
     first: which mentions one system has right, bool [n].
     second: the same of the other.
     documents: number of each mention's document, int [n].
-    rng: draws the documents.
 
   Returns:
     Accuracy of the second less that of the first, its 95 % interval, and the

@@ -66,12 +66,7 @@ def williams_test(
 
 
 def williams_pairs(
-  r_at: float,
-  r_bt: float,
-  r_ab: float,
-  *,
-  p0: float = 0.05,
-  power: float = 0.8,
+  r_at: float, r_bt: float, r_ab: float, *, p0: float = 0.05, power: float = 0.8
 ) -> float:
   """Number of items for which Williams' test finds a gain.
 

@@ -184,24 +184,15 @@ def system_correlation(a: Result, b: Result) -> float:
 
 
 def accuracy_result(
-  name: str,
-  scores: np.ndarray,
-  *,
-  zero: int,
-  missing: str,
-  empty: str,
+  name: str, scores: np.ndarray, *, zero: int, missing: str, empty: str
 ) -> Result:
   """The accuracy of answers; `missing` says how to count unanswered ones.
 
   Args:
-    name: of the set.
     scores: 1 right, 0 wrong, between for ties, NaN unanswered, [n].
     zero: answered questions that needed a zero vector.
     missing: "skip" leaves unanswered questions out, "wrong" counts them.
     empty: "error" or "warn", for a set without an answered question.
-
-  Returns:
-    The result.
 
   Raises:
     InputError: as `empty` says.

@@ -72,10 +72,6 @@ def winners(values: Mapping[str, float], sigma: float) -> set[str]:
 
   Args:
     values: figure of each system; NaN is left out.
-    sigma: MRDS of the set.
-
-  Returns:
-    Names of the best and of those less than sigma below it.
   """
   known = {name: v for name, v in values.items() if not math.isnan(v)}
   if not known:
@@ -111,11 +107,7 @@ def compare(
   for row in rows:
     sigma = threshold(row.size, row.kind, p0=p0, r=r)
     best = winners(row.values, sigma)
-    common = {
-      "set": row.name,
-      "mrds": _finite(sigma),
-      "coverage": row.coverage,
-    }
+    common = {"set": row.name, "mrds": _finite(sigma), "coverage": row.coverage}
     for system, value in row.values.items():
       cells.append(
         {

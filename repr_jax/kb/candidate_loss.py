@@ -208,7 +208,6 @@ def rows_loss(
     ids: those of the candidates, [S].
     count: E; candidates from there on are padding.
     sampled: whether the candidates are a sample.
-    weight: of the penalty.
     noise: dropout of the questions; None for none.
 
   Returns:
@@ -405,7 +404,6 @@ def row_penalty(config: CandidateConfig, rows: jax.Array) -> jax.Array:
   """Penalty of each number, or of each pair of a complex one.
 
   Args:
-    config: says which.
     rows: [.., p].
 
   Returns:

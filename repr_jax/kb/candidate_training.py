@@ -103,15 +103,10 @@ def from_params(
 
   Args:
     config: static part.
-    optimizer: any optax optimizer.
-    params: the tables.
     penalty: weight of the penalty, scalar.
     dropout: share of numbers that a step drops, scalar.
     relation_dropout: the same of relations, scalar.
     relation_weight: weight of the loss of relations, scalar.
-
-  Returns:
-    The state.
   """
   scalars = (
     jnp.asarray(x, config.dtype)
@@ -182,7 +177,6 @@ def update(
 
   Args:
     config: static part.
-    optimizer: any optax optimizer.
     constraints: compiled rules, or None for none.
     known: table of known facts; read by loss "bpr".
     state: the state, whose tables meet the rules.
@@ -245,11 +239,9 @@ def train_pass(
     config: static part.
     optimizer: any optax optimizer (static).
     constraints: compiled rules, or None for none.
-    known: table of known facts.
     facts: head, relation, tail, int32 [n, 3]; or all questions [n] of
       `group_queries`, each of which meets all entities.
     state: the state, whose tables meet the rules; donated when jitted.
-    key: random key.
 
   Returns:
     The state, whose tables meet the rules, and the mean loss.

@@ -114,7 +114,6 @@ def bound_product(
   Args:
     a: factors of nodes and of entities.
     b: likewise.
-    cap: the bound.
     region: "box" for the first, "ball" for the second.
 
   Returns:

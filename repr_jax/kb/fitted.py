@@ -4,7 +4,7 @@ A thin layer over the functions of `repr_jax.kb`: rules are compiled and checked
 first, `candidate_softmax` trains, and the fitted object answers by name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -80,7 +80,6 @@ class Fitted(NamedTuple):
     """The best entities for the slot that is not given.
 
     Args:
-      relation: its name.
       head: name of the head, where tails are asked for.
       tail: name of the tail, where heads are asked for.
       top: how many.
@@ -90,6 +89,7 @@ class Fitted(NamedTuple):
     """
     if (head is None) == (tail is None):
       raise InputError("give head or tail, and the other is predicted")
+    inputs.check_whole(0, top=top)
     r = _place(self.relations, relation, "relation")
     known = _place(self.entities, head if tail is None else tail, "entity")
     score_all = _score_all_tails if tail is None else _score_all_heads
@@ -187,13 +187,15 @@ def fit(
     The trained knowledge base.
   """
   if not isinstance(triples, Triples):
+    inputs.check_types(triples=(triples, Iterable))
     triples = triple_files.from_named(list(triples))
   if not len(triples):
     raise InputError("there are no triples to train on")
-  if epochs < 0 or not (learning_rate > 0 and penalty >= 0):
+  inputs.check_whole(0, epochs=epochs, num_candidates=num_candidates)
+  inputs.check_whole(1, dim=dim, batch_size=batch_size)
+  if not (learning_rate > 0 and penalty >= 0):
     raise InputError(
-      "need epochs >= 0, learning_rate > 0 and penalty >= 0; got "
-      f"{epochs}, {learning_rate}, {penalty}"
+      f"need learning_rate > 0 and penalty >= 0; got {learning_rate}, {penalty}"
     )
   score_model, named = get_model(model), (triples.relations, triples.entities)
   rules = rule_set.parse_rules(rules, *named)

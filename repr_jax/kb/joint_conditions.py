@@ -79,9 +79,6 @@ def disjoint_product(ids: Sequence[int], config: RuleConfig) -> Conditions:
   Args:
     ids: of r and s.
     config: gives the box.
-
-  Returns:
-    The conditions.
   """
   r, s = ids
   a: tuple[list, list] = ([(-1, (r, 0)), (-1, (s, 0))], [])
@@ -96,7 +93,6 @@ def with_ties(make: Make, parts: Sequence[int], ratio: float) -> Make:
 
   Args:
     make: gives the other conditions.
-    parts: that are tied.
     ratio: what the others are, as a multiple of the first.
 
   Returns:

@@ -290,7 +290,6 @@ def slot_scores(
   """Scores of all heads and of all tails, one pair of functions per model.
 
   Args:
-    model: the score model.
     count: of padded tables, rows that are entities; None for all.
 
   Returns:
@@ -303,20 +302,19 @@ def slot_scores(
       return scores
     return jnp.where(jnp.arange(scores.shape[1]) < count, scores, -jnp.inf)
 
+  def tables(params, ids):  # a relation outside the table scores NaN
+    return params.relations.at[ids].get(mode="fill", fill_value=jnp.nan)
+
   def heads(params, squares, relations, tails):
-    entities = params.entities
+    own, entities = tables(params, relations), params.entities
     return fill(
-      kb_scores.score_all_heads(
-        model, params.relations[relations], entities[tails], entities, squares
-      )
+      kb_scores.score_all_heads(model, own, entities[tails], entities, squares)
     )
 
   def tails(params, squares, heads, relations):
-    entities = params.entities
+    own, entities = tables(params, relations), params.entities
     return fill(
-      kb_scores.score_all_tails(
-        model, params.relations[relations], entities[heads], entities, squares
-      )
+      kb_scores.score_all_tails(model, own, entities[heads], entities, squares)
     )
 
   return heads, tails

@@ -114,8 +114,6 @@ def draw_any(known: Known, key: jax.Array, count: int, tries: int = 4) -> Drawn:
   """Draws from all unknown facts alike (thesis algorithm 2).
 
   Args:
-    known: the table.
-    key: random key.
     count: n.
     tries: draws for each fact before it is given up.
 
@@ -135,8 +133,6 @@ def corrupt(
   """Replaces the head or the tail of each fact by another entity.
 
   Args:
-    known: the table.
-    key: random key.
     facts: head, relation, tail, int32 [n, 3].
     tries: draws for each fact before it is given up.
 

@@ -206,7 +206,6 @@ def update(
     config: static part.
     constraints: compiled rules, or None for none.
     state: tables, which meet the rules, and rates.
-    pairs: the batch.
 
   Returns:
     The state, whose tables meet the rules, and the batch's mean loss, scalar.
@@ -309,10 +308,8 @@ def train_pass(
   Args:
     config: static part.
     constraints: compiled rules, or None for none.
-    known: table of known facts.
     facts: head, relation, tail, int32 [n, 3].
     state: tables, which meet the rules, and rates.
-    key: random key.
 
   Returns:
     The state, whose tables meet the rules, and the mean loss of the pass.
@@ -371,7 +368,6 @@ def train_passes(
   Args:
     config: static part.
     constraints: compiled rules, or None for none.
-    known: table of known facts.
     facts: head, relation, tail, int32 [n, 3].
     state: tables, which meet the rules, and rates; donated when jitted.
     keys: random keys, [S].

@@ -81,7 +81,6 @@ def solve(
   Args:
     config: of projected SGD.
     constraints: compiled rules, or None for none.
-    puzzle: the knowledge base.
     keys: random keys, [runs].
     scale: standard deviation of the start.
 

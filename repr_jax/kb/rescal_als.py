@@ -134,7 +134,6 @@ def from_factors(
   """The state of given factors, with cores that are optimal for them.
 
   Args:
-    relations: the matrices.
     left: vectors of entities as first argument, [v, d]; with orthonormal
       columns unless there is a ridge.
     right: as second argument, [v, d]; the same array for one vector each.
@@ -166,7 +165,6 @@ def update(
   """One round of alternating least squares: factors, then cores.
 
   Args:
-    relations: the matrices.
     state: what `init` or `update` returned.
     roles: as in `init`.
 

@@ -109,7 +109,6 @@ def sample_entities(
   """Entities from the region that constraints allow.
 
   Args:
-    rng: source of randomness.
     count: n.
     table: trained entities, [E, d], which give the spread.
     constraints: the region; anything where None.

@@ -151,11 +151,7 @@ def conflict(
   """Fewest rules that cannot hold together, by leaving out one at a time.
 
   Args:
-    rules: rules that cannot hold together.
     possible: says whether the rules in these places can.
-
-  Returns:
-    The rules as text.
   """
   kept = list(range(len(rules)))
   for i in list(kept):

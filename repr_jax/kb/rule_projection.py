@@ -31,8 +31,6 @@ def project_relations(
   """Nearest relations that meet the rules, for the entities as they are.
 
   Args:
-    constraints: the compiled rules.
-    params: the tables.
     before: relations that meet the rules with these entities, [R, p]; None
       where none are known.
 
@@ -106,8 +104,6 @@ def project_named(
   """Projects the entities that rules name.
 
   Args:
-    constraints: the compiled rules.
-    params: the tables.
     before: entities that meet the rules with these relations, [E, d]; None
       where none are known.
 
@@ -250,7 +246,6 @@ def rows_of(system: System, fixed: jax.Array) -> projections.Rows:
   """Rows over the free vectors; the fixed ones are moved into the bound.
 
   Args:
-    system: the rows.
     fixed: vectors held fixed, [f, d].
 
   Returns:

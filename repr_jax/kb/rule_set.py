@@ -1,7 +1,7 @@
 """Rules as a user gives them: parsed, indexed, and turned into conditions."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from repr_jax import errors
@@ -27,12 +27,9 @@ def parse_rules(
     relations: names of the relations, which decide where a text can be read
       in two ways; or their number.
     entities: names of the entities, likewise.
-
-  Returns:
-    The rules.
   """
-  if isinstance(rules, str):
-    raise errors.InputError(f"rules must be a list, not the text {rules!r}")
+  if isinstance(rules, str) or not isinstance(rules, Iterable):
+    raise errors.InputError(f"rules must be a list, not {rules!r}")
   kinds = None if isinstance(relations, int) else relations
   names = None if isinstance(entities, int) else entities
   parsed = []
@@ -84,10 +81,6 @@ def index_rules(
 def condition_of(model: ScoreModel, kind: RuleKind) -> Callable | None:
   """The function that gives a kind's conditions in a model.
 
-  Args:
-    model: the model.
-    kind: the kind of rule.
-
   Returns:
     The model's own function for the kind, else the kind's for the model,
     else None.
@@ -97,9 +90,6 @@ def condition_of(model: ScoreModel, kind: RuleKind) -> Callable | None:
 
 def able(kind: RuleKind) -> list[str]:
   """Names of the built-in models that have conditions for a kind of rule.
-
-  Args:
-    kind: the kind of rule.
 
   Returns:
     The names; "none" alone where there is none.
@@ -114,12 +104,7 @@ def collect(
   """The conditions of a rule set.
 
   Args:
-    model: the model.
     indexed: kind and ids of each rule, as from `index_rules`.
-    config: the numbers.
-
-  Returns:
-    The conditions of all rules together.
   """
   each = []
   for kind, ids in indexed:

@@ -42,8 +42,6 @@ def feasible_start(
   once: up to three starts are tried.
 
   Args:
-    constraints: the compiled rules.
-    params: any tables.
     max_rounds: rounds of each start at most.
     tolerance: violation to stop at.
 
@@ -170,11 +168,7 @@ def start_params(
   Args:
     config: has num_entities, num_relations, model, dim and dtype.
     constraints: compiled rules, or None for none.
-    key: random key.
     scale: standard deviation of the numbers before projection, scalar.
-
-  Returns:
-    The tables.
   """
   check_model(config.model, constraints)
   params = scores.init_params(

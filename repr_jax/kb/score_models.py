@@ -42,9 +42,6 @@ def get_model(model: ScoreModel | str) -> ScoreModel:
   Args:
     model: a `ScoreModel` or a key of `MODELS`.
 
-  Returns:
-    The model.
-
   Raises:
     InputError: no model has this name; the message lists them.
   """

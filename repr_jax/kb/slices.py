@@ -215,7 +215,6 @@ def inner(
     tiles: where the rows belong.
     left: A, [v, k].
     rows: what `images` returned, [T, t, d] for each lane.
-    bases: their number.
 
   Returns:
     The products, [bases, k, d].

@@ -114,9 +114,6 @@ def accuracies(
     model: factors [v, d] and cores [2, d, d].
     edges: the relation's pairs E, without duplicates, int32 [n, 2].
     block: rows scored at a time; memory grows as block * v.
-
-  Returns:
-    The accuracies.
   """
   chex.assert_rank([model.left, model.cores, edges], [2, 3, 2])
   size = model.left.shape[0]
@@ -175,7 +172,6 @@ def sample_complement(
   Args:
     edges: the relation E, [v, v]; its stored entries are its pairs.
     count: how many pairs.
-    rng: generator.
 
   Returns:
     The pairs as a matrix of ones, [v, v].

@@ -298,7 +298,6 @@ def likelihood_loss(
   """Mean of -log p(gold) over mentions whose gold is a candidate.
 
   Args:
-    params: the weights.
     features: [n, c, f].
     mask: which candidates there are, bool [n, c].
     gold: place of the right one, int [n]; -1 leaves the mention out.

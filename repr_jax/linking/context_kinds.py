@@ -227,10 +227,6 @@ def kind_ranker(
 def kind_loss(params: KindParams, batch: KindArrays) -> jax.Array:
   """Mean of -log p(gold) over mentions whose gold is a candidate.
 
-  Args:
-    params: the weights.
-    batch: arrays of a batch of mentions.
-
   Returns:
     The loss, scalar.
   """

@@ -16,7 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from repr_jax.data.documents.packing import Packed
+from repr_jax.errors import InputError
 from repr_jax.ops import belief_propagation
+from repr_jax.ops.inputs import check_whole
 from repr_jax.ops.precision import chosen_products
 
 _LOW = -1e9
@@ -47,6 +49,12 @@ class Config:
   hidden: int = 100
   iterations: int = 10
   damping: float = 0.5
+
+  def __post_init__(self):
+    check_whole(0, keep=self.keep, iterations=self.iterations)
+    check_whole(1, hidden=self.hidden)
+    if not 0 <= self.damping < 1:
+      raise InputError(f"damping must lie in [0, 1), not {self.damping}")
 
 
 class Params(NamedTuple):
@@ -206,7 +214,6 @@ def pair_scores(
   """Phi: scores of pairs of candidates of two mentions.
 
   Args:
-    params: the weights.
     entities: vectors of the candidates, [m, c, d].
     mask: which candidates there are, bool [m, c].
 
@@ -234,9 +241,7 @@ def join(
   """The network f(score, log prior) that ranks candidates.
 
   Args:
-    params: the weights.
     scores: of any shape.
-    log_prior: of that shape.
     context: a second score of that shape, where the network has one.
 
   Returns:
@@ -261,8 +266,6 @@ def document_scores(
   """Final scores of one document's candidates.
 
   Args:
-    config: the configuration.
-    params: the weights.
     tables: vectors of entities and words.
     document: arrays of one document: ids [m, c] and [m, k], prior [m, c].
     context_weight: factor of the context scores.
@@ -383,7 +386,6 @@ def margin_loss(
     scores: scores of the candidates, [m, c].
     mask: which candidates there are, bool [m, c].
     gold: place of the right one, int [m]; -1 leaves the mention out.
-    margin: gamma.
 
   Returns:
     The loss, scalar, and the number of mentions that count.

@@ -159,7 +159,6 @@ def margin_step(
   along z, which the projection then removes.
 
   Args:
-    state: the entity.
     positives: vectors of words of its bag, [p, d].
     negatives: vectors of other words, [m, d].
     margin: gamma.

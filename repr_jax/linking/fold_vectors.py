@@ -93,8 +93,6 @@ def fit_vectors(
     bags: words of n entities.
     words: vectors of the words, [v, d].
     counts: counts of the words in the whole text, [v].
-    settings: how they are learned.
-    key: random key.
 
   Returns:
     The vectors; words of "vae" and "null" are encoded as bags of one word.
@@ -111,12 +109,8 @@ def shift(
   """Points training documents at the vectors that have not seen them.
 
   Args:
-    groups: training documents.
     folds: the fold of each, int [documents].
     count: entities in a block of the table.
-
-  Returns:
-    The documents with shifted candidates.
   """
   shifted = []
   for group in groups:

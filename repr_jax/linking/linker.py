@@ -21,7 +21,7 @@ from repr_jax.data.vectors import Vectors
 from repr_jax.errors import InputError
 from repr_jax.linking import disambiguation, fold_vectors, train
 from repr_jax.linking.disambiguation import Config, Params, Tables
-from repr_jax.ops import normalize
+from repr_jax.ops import inputs, normalize
 
 _CONFIG = Config(field_prior=True, join_context=True)
 _SETTINGS = fold_vectors.Settings()
@@ -91,6 +91,7 @@ class Linker:
       document = linked_documents.make_document(
         "text", document, ((a, b, None) for a, b in spans)
       )
+    inputs.check_types(document=(document, LinkedDocument))
     lists = candidates.document_candidates(self.index, document, self.top)
     lists = [[x for x in own if x[0] in self.entities] for own in lists]
     groups = packing.pack(
@@ -114,7 +115,7 @@ def fit(
   documents: Sequence[LinkedDocument],
   word_vectors: Vectors,
   *,
-  key: jax.Array,
+  key: jax.Array | int = 0,
   config: Config = _CONFIG,
   optimizer: optax.GradientTransformation | None = None,
   epochs: int = 10,
@@ -155,7 +156,7 @@ def fit(
   Args:
     documents: documents with linked mentions.
     word_vectors: vectors of words in lower case, [v, d].
-    key: random key.
+    key: random key, or a seed.
     config: the model.
     optimizer: any optimizer of optax; Adam with 1e-3 by default.
     epochs: passes over the documents.
@@ -168,6 +169,19 @@ def fit(
   Returns:
     The linker.
   """
+  key = inputs.as_key(key)
+  optimizer = optax.adam(1e-3) if optimizer is None else optimizer
+  inputs.check_whole(0, epochs=epochs, context=context)
+  inputs.check_whole(1, top=top, train_top=train_top)
+  if not 0 <= margin < np.inf:
+    raise InputError(f"margin must be finite and not negative, not {margin}")
+  documents = list(documents)
+  inputs.check_types(
+    word_vectors=(word_vectors, Vectors),
+    config=(config, Config),
+    optimizer=(optimizer, optax.GradientTransformation),
+    **{f"document {i}": (x, LinkedDocument) for i, x in enumerate(documents)},
+  )
   links = [
     (mention.surface, mention.entity)
     for document in documents
@@ -191,6 +205,10 @@ def fit(
     ],
     minlength=len(words),
   )
+  if not counts.any():
+    raise InputError(
+      "no word of the documents has a vector; words of vectors are lower case"
+    )
   first, second, third = jax.random.split(key, 3)
   vectors = fold_vectors.fit_vectors(
     "max_margin", bags, array, counts, settings, first
@@ -211,12 +229,14 @@ def fit(
     groups = fold_vectors.shift(groups, np.asarray(folds), len(names))
   table = jnp.asarray(vectors.words)
   tables = Tables(jnp.asarray(vectors.entities), table)
-  init, update = train.disambiguator(config, optimizer or optax.adam(1e-3))
+  init, update = train.disambiguator(config, optimizer)
   state = init(second, tables)
   rng = np.random.default_rng(jax.random.bits(third, (4,), "uint32").tolist())
   for _ in range(epochs):
     for _, batch in packing.batches(groups, 256, rng):
       state, _ = update(state, tables, batch, margin)
+  if not all(np.isfinite(x).all() for x in jax.tree.leaves(state.average)):
+    raise InputError("the weights are not finite: lower the learning rate")
   tables = Tables(jnp.asarray(vectors.last), table)
   return Linker(
     config, state.average, tables, index, entities, words, top, context

@@ -232,7 +232,6 @@ def search_batch(
   """`search` of many queries, grouped by similar length.
 
   Args:
-    index: the collection.
     queries: fields [q, p].
     exclude: row that must not come back for each, int [q]; -1 for none.
     k: mentions for each query.
@@ -344,7 +343,6 @@ def search_all(
   """`search` of many queries of one length, a few at a time.
 
   Args:
-    index: the collection.
     queries: chunks and weights, both [q, p].
     exclude: row that must not come back for each, int [q]; -1 for none.
     k: mentions for each query (static).

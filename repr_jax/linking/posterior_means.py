@@ -105,7 +105,6 @@ def fit_posterior_means(
   Args:
     counts: words of each entity, [n, V].
     key: random key, or those of several runs in one program, [s].
-    config: the autoencoder.
     epochs: passes over the entities; 0 for the null objective, a random
       encoder.
     hyper: learning rate of Adam, beta and smoothing; each a number, or of each

@@ -120,8 +120,6 @@ def batch_loss(
   """Mean margin loss of a batch over the mentions that have a gold candidate.
 
   Args:
-    config: the configuration.
-    params: the weights.
     tables: vectors of entities and words.
     batch: arrays of several documents.
     margin: gamma.

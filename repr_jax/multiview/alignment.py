@@ -93,9 +93,6 @@ def prepare(
     target: word ids of each target sentence, [words].
     longest: sentences with more words on either side are left out.
     cells: about how many (target place, source place) a batch holds.
-
-  Returns:
-    The corpus.
   """
   if len(source) != len(target):
     raise InputError(f"{len(source)} sentences but {len(target)} translations")
@@ -156,7 +153,6 @@ def update(
   """One step of EM over the whole bitext.
 
   Args:
-    state: the parameters.
     corpus: from `prepare`.
     null: prior probability that a target word has no source word, above 0
       and below 1.
@@ -187,7 +183,6 @@ def best_links(state: State, corpus: Corpus, null: float = 0.08) -> np.ndarray:
   """The most probable source place of each target word.
 
   Args:
-    state: the parameters.
     corpus: from `prepare`.
     null: as in `update`.
 

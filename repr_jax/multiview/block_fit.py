@@ -82,7 +82,6 @@ def fit_blocks(
   """Factors the views one after another and combines their blocks.
 
   Args:
-    hosts: the views.
     k: dimension.
     m: rank of each view.
     weights: W_j K_j, [J, n].

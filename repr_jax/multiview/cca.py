@@ -129,7 +129,6 @@ def inverse_root(covariance: Array, ridge: float | Array, mean: Array) -> Array:
 
   Args:
     covariance: S, [d, d].
-    ridge: r.
     mean: what was taken from the data, whose rounding is null too, [d].
 
   Returns:

@@ -38,7 +38,6 @@ def factor_views(
     hosts: from `open_views`.
     m: rank.
     weights: diagonals of W_j K_j, [J, n].
-    key: random key.
     center: as in `gcca.factor_view`.
     tolerance: as in `gcca.factor_view`.
     max_cycles: as in `gcca.factor_view`.

@@ -90,8 +90,6 @@ def columns_of(
   """Columns to keep of a view [n, d], and their totals if needed.
 
   Args:
-    matrix: counts.
-    how: the weighting.
     part: which rows the matrix has; None for all.
   """
   kept, most = None, how.columns or matrix.shape[1]
@@ -117,7 +115,6 @@ def weigh(
 
   Args:
     matrix: counts [n, d], dense or sparse; finite and not negative.
-    how: the weighting.
     name: the view's name, for messages.
     columns: those of the training rows, where `matrix` holds new rows.
 
@@ -311,9 +308,6 @@ def device_view(
   """A matrix [n, d] on the device.
 
   Args:
-    matrix: the weighted view.
-    name: for messages.
-    dtype: of the entries.
     widest: columns of the widest sparse view. If given, narrow views are
       padded to 512 columns, others to this many, and entries to a power of 8:
       many views then share few compiled programs.

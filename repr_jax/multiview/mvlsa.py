@@ -84,9 +84,17 @@ class MVLSA(NamedTuple):
         "earlier fit as factors"
       )
     dtype = np.dtype(self.model.values.dtype)
-    seen, ready = [], []
+    seen: list[np.ndarray] = []
+    ready = []
     for j, view in enumerate(rows):
       matrix: Any = host_views.read(view, f"view {j}")
+      values = matrix.data if scipy.sparse.issparse(matrix) else matrix
+      if not np.isfinite(values).all():
+        raise InputError(f"view {j} has a NaN or infinite entry")
+      if seen and matrix.shape[0] != len(seen[0]):
+        raise InputError(
+          f"view {j} has {matrix.shape[0]} rows, view 0 has {len(seen[0])}"
+        )
       how = self.weighting[j]
       seen.append(counts.observed(matrix))
       if how is not None:
@@ -202,6 +210,7 @@ def fit(
   """
   keys = jax.random.split(inputs.as_key(key), 2)
   _check_options(normalization, method, k, m, ridge, tolerance)
+  k, m = int(k), int(m)
   whole = method == "memory" and mesh is None
   if not whole and (factors is not None or keep_factors):
     raise InputError("factors are held by method='memory' without a mesh only")
@@ -368,8 +377,9 @@ def _check_options(normalization, method, k, m, ridge, tolerance) -> None:
     )
   if method not in ("memory", "stream"):
     raise InputError(f"method {method!r} is neither 'memory' nor 'stream'")
+  inputs.check_whole(1, k=k, m=m)
   ridges = np.asarray(ridge, np.float64)
-  if k < 1 or m < 1 or not ((ridges >= 0) & (ridges < np.inf)).all():
-    raise InputError(f"need k >= 1, m >= 1, ridge >= 0; got {k}, {m}, {ridge}")
+  if not ((ridges >= 0) & (ridges < np.inf)).all():
+    raise InputError(f"ridge must be finite, 0 or more, not {ridge}")
   if not 0 <= tolerance < np.inf:
     raise InputError(f"the tolerance must be finite, 0 or more: {tolerance}")

@@ -106,9 +106,7 @@ def _routine(values, indices, indptr, dense):
   dense = jnp.pad(dense, ((0, 0), (0, -width % _COLUMNS)))
   shape = (indptr.shape[0] - 1, dense.shape[1])
   call = jax.ffi.ffi_call(
-    _TARGET,
-    jax.ShapeDtypeStruct(shape, dense.dtype),
-    vmap_method="sequential",
+    _TARGET, jax.ShapeDtypeStruct(shape, dense.dtype), vmap_method="sequential"
   )
   return call(values, indptr, indices, dense)[:, :width]
 

@@ -41,10 +41,7 @@ class EarlyStopping:
   """
 
   def __init__(
-    self,
-    patience: int,
-    mode: str = "max",
-    state: State | None = None,
+    self, patience: int, mode: str = "max", state: State | None = None
   ):
     """Starts without a figure, or from the state of a checkpoint.
 

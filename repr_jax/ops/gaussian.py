@@ -164,9 +164,7 @@ def kl(
 
 
 def kl_to_prior(
-  mean: jax.Array,
-  log_variance: jax.Array,
-  prior_variance: float | jax.Array,
+  mean: jax.Array, log_variance: jax.Array, prior_variance: float | jax.Array
 ) -> jax.Array:
   """KL(N(mean, exp(log_variance)) || N(0, prior_variance)) in nats.
 

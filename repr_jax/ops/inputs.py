@@ -1,5 +1,6 @@
-"""Arguments as users pass them: matrices of many kinds, keys or seeds."""
+"""Arguments as users pass them: matrices of many kinds, keys, whole numbers."""
 
+import operator
 from typing import Any
 
 import jax
@@ -56,6 +57,26 @@ def as_key(key: Any) -> jax.Array:
       f"key must be a jax.random.key or a whole number, not {key!r}"
     )
   return key
+
+
+def check_whole(least: int, **numbers: Any) -> None:
+  """Refuses arguments that are not whole numbers of at least `least`."""
+  for name, number in numbers.items():
+    try:
+      valid = operator.index(number) >= least
+    except TypeError:
+      valid = False
+    if not valid:
+      raise InputError(
+        f"{name} must be a whole number, {least} or more, not {number!r}"
+      )
+
+
+def check_types(**arguments: tuple[Any, type]) -> None:
+  """Refuses arguments that are not of their type."""
+  for name, (value, kind) in arguments.items():
+    if not isinstance(value, kind):
+      raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")
 
 
 def _from_jax_sparse(matrix: Any, name: str) -> Csr:

@@ -38,9 +38,7 @@ _CHECK = next(
 
 
 def make_mesh(
-  text: str | None,
-  axes: Sequence[str],
-  devices: Sequence[Any] | None = None,
+  text: str | None, axes: Sequence[str], devices: Sequence[Any] | None = None
 ) -> Mesh | None:
   """The mesh that a text such as `rows:4,views:2` describes.
 
@@ -116,7 +114,6 @@ def place(array: np.ndarray | jax.Array, mesh: Mesh, *axes: Any) -> jax.Array:
   Args:
     array: the same on all processes, [...]; dimensions that go over an axis
       are multiples of its size.
-    mesh: the mesh.
     *axes: for each leading dimension the axes that it goes over, or None.
 
   Returns:
@@ -199,8 +196,6 @@ def shard_map(
   Args:
     function: from parts on one device to parts on one device; sums and
       gathers over the mesh are `jax.lax` collectives inside.
-    mesh: the mesh.
-    in_specs: how the arguments are cut.
     out_specs: how the results were cut.
 
   Returns:

@@ -92,8 +92,8 @@ def scaled(x: Array | Sparse | Sharded | Operator, scale: Array) -> Operator:
 
 def range_scale(x: Array | Sparse) -> Array:
   """The power of two that brings the largest entry of X [n, d] near 1, []."""
-  entries = x.values if isinstance(x, Sparse) else x
-  return precision.near_one(jnp.max(jnp.abs(entries), initial=0))
+  largest = jnp.max(jnp.abs(sparse.entries(x)), initial=0)
+  return precision.near_one(largest)
 
 
 def transposed(x: Operator) -> Operator:

@@ -13,14 +13,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def enable_x64(wanted: bool = True) -> contextlib.AbstractContextManager:
-  """A context that enables or disables 64-bit types.
-
-  Args:
-    wanted: whether to enable them.
-
-  Returns:
-    The context manager.
-  """
+  """A context that enables or disables 64-bit types."""
   # JAX before 0.8, the last for Python 3.10, has it among experimental ones.
   home: Any = jax if hasattr(jax, "enable_x64") else experimental
   return home.enable_x64(wanted)

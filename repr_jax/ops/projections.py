@@ -168,9 +168,7 @@ def tied(
   norm = jnp.linalg.norm(value, axis=1)
   first = jnp.zeros_like(value[0]).at[0].set(1)  # a direction for 0
   direction = jnp.where(
-    norm[:, None] > 0,
-    value / jnp.where(norm > 0, norm, 1)[:, None],
-    first,
+    norm[:, None] > 0, value / jnp.where(norm > 0, norm, 1)[:, None], first
   )
   stretched = direction * floor[:, None]
   return jnp.where((norm < floor)[:, None], stretched, value), weight

@@ -82,10 +82,7 @@ def count_candidates(scores: jax.Array, target_score: jax.Array) -> Counts:
 
 
 def count_listed(
-  scores: jax.Array,
-  targets: jax.Array,
-  columns: jax.Array,
-  offsets: jax.Array,
+  scores: jax.Array, targets: jax.Array, columns: jax.Array, offsets: jax.Array
 ) -> Counts:
   """Counts listed candidates of a batch, without touching the others.
 

@@ -73,7 +73,6 @@ def deal(array: np.ndarray, shards: int, axis: int = 0) -> np.ndarray:
   Args:
     array: rows along one axis, [..., n, ...].
     shards: P.
-    axis: which one.
 
   Returns:
     The same with ceil(n / P) P rows, zero where there was none.
@@ -146,7 +145,6 @@ def from_host(
   Args:
     matrix: scipy or numpy, [n, d]; the same on all processes, or the rows of
       this process.
-    mesh: the devices.
     axes: the axes that rows go over.
     shards: P, which rows are dealt to; a multiple of the devices along the
       axes, so that parts of a mesh and the whole of it agree on the order.

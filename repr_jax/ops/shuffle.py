@@ -20,7 +20,6 @@ def random_order(key: jax.Array, count: int) -> jax.Array:
   """A random order of items 0 to count - 1.
 
   Args:
-    key: random key.
     count: how many items, at most 2^31 - 1 (static).
 
   Returns:

@@ -125,7 +125,12 @@ def checked_csr(
     name: how error messages call it.
     dtype: type of the entries.
   """
-  csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
+  try:
+    csr = scipy.sparse.csr_matrix(matrix, dtype=dtype)
+  except (IndexError, TypeError, ValueError) as error:
+    raise InputError(
+      f"{name} must be a scipy or numpy matrix, not {type(matrix).__name__}"
+    ) from error
   if not csr.has_canonical_format or not csr.data.all():
     csr = csr.copy()
     csr.sum_duplicates()
@@ -206,6 +211,15 @@ def to_scipy(x: Sparse) -> scipy.sparse.csr_matrix:
   stacked = scipy.sparse.vstack(parts, format="csr")
   row = np.arange(n)
   return stacked[(row % blocks) * rows + row // blocks]
+
+
+def entries(x: Array | Sparse) -> Array:
+  """Stored entries of X [n, d], or a dense X itself; JAX's BCOO is refused."""
+  if hasattr(x, "todense"):
+    raise InputError(
+      f"give an array or a matrix of ops.from_scipy, not {type(x).__name__}"
+    )
+  return x.values if isinstance(x, Sparse) else x
 
 
 def matmat(x: Sparse, q: Array) -> Array:
@@ -302,9 +316,7 @@ def map_values(x: Sparse, function: Callable[[Array], Array]) -> Sparse:
   values, t_values = function(x.values), function(x.t_values)
   used = jnp.arange(x.values.shape[1]) < x.indptr[:, -1:]
   return dataclasses.replace(
-    x,
-    values=jnp.where(used, values, 0),
-    t_values=jnp.where(used, t_values, 0),
+    x, values=jnp.where(used, values, 0), t_values=jnp.where(used, t_values, 0)
   )
 
 

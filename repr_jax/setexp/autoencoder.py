@@ -9,6 +9,7 @@ The bound itself is in `train`, which computes it for a batch.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import chex
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 
 from repr_jax import errors
 from repr_jax.ops import gaussian
+from repr_jax.ops.inputs import check_types, check_whole
 from repr_jax.ops.precision import chosen_products
 from repr_jax.setexp.rows import Rows, check_values
 
@@ -75,15 +77,15 @@ class Config:
   targets: str = "counts"
 
   def __post_init__(self):
+    check_types(hidden=(self.hidden, Sequence))
     object.__setattr__(self, "hidden", tuple(self.hidden))
+    check_whole(1, dim=self.dim, hidden=min(self.hidden, default=0))
     for name, choices in _CHOICES.items():
       if getattr(self, name) not in choices:
         raise errors.InputError(
           f"{name} must be one of {', '.join(choices)}, "
           f"not {getattr(self, name)!r}"
         )
-    if not self.hidden or min(self.hidden) < 1 or self.dim < 1:
-      raise errors.InputError("dim and all hidden widths must be positive")
     if not 0 < self.prior_variance < np.inf:
       raise errors.InputError("prior_variance must be positive")
     if self.sampled and self.decoder != "multinomial":
@@ -276,7 +278,6 @@ def weigh(
   """The encoder's inputs from counts, entry by entry.
 
   Args:
-    config: names the weighting.
     counts: numpy or JAX, [u]; a count of 0 gives 0.
     idf: of the same features, [u].
     length: the entity's total count, scalar or [u].
@@ -389,7 +390,6 @@ def encoder_inputs(config: Config, inputs: Inputs, row: Rows) -> Rows:
   """The encoder's inputs of one entity.
 
   Args:
-    config: names the weighting.
     inputs: statistics for it, over F features.
     row: the entity's features, fields [m].
 
@@ -433,7 +433,6 @@ def encode_sums(config: Config, encoder: Any, sums: jax.Array) -> Posterior:
   """q(z | x) from the first layer's sums.
 
   Args:
-    config: the configuration.
     encoder: flax parameters of `Encoder`.
     sums: inputs @ table, [h].
 

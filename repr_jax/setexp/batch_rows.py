@@ -13,7 +13,6 @@ def counts(batch: Batch, dtype) -> jax.Array:
 
   Args:
     batch: of one step, with features [u], or [S, u / S] by shard.
-    dtype: of the result.
 
   Returns:
     The matrix of counts, [b, u].

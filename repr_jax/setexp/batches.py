@@ -109,7 +109,6 @@ def pack(
     order: rows of each batch's entities, [steps, b]; -1 for padding.
     proposal: where samples of a sampled softmax come from.
     sampled: their number; 0 for none.
-    rng: the source of randomness for them.
     shortest: least lengths of the lists of features and of cells.
 
   Returns:
@@ -183,7 +182,6 @@ def typical_lengths(counts: sp.csr_array, batch: int) -> tuple[int, int]:
 
   Args:
     counts: of all entities, as `check_counts` returns them, [X, F].
-    batch: entities in a batch.
 
   Returns:
     Lengths of the lists of features and of cells.

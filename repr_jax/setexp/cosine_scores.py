@@ -100,8 +100,6 @@ def of_rows(
   """The side of rows that are not among the entities.
 
   Args:
-    side: of the entities.
-    entities: their Gaussians.
     means: of the rows, [d, s].
 
   Returns:
@@ -130,7 +128,6 @@ def direction(side: Side, means: jax.Array, weights: jax.Array) -> jax.Array:
   """The query of members, each with the same influence whatever its length.
 
   Args:
-    side: of the entities.
     means: of the members, [q, d]; any where the weight is 0.
     weights: signed, [q].
 
@@ -158,7 +155,6 @@ def scores(side: Side, means: jax.Array, query: jax.Array) -> jax.Array:
   """Cosines of entities, less a share of their crowding.
 
   Args:
-    side: of these entities.
     means: [d, X].
     query: of length 1, [d].
 
@@ -177,8 +173,6 @@ def feature_parts(
   """Parts of the cosine of one entity, if the encoder is linear.
 
   Args:
-    params: of a model with a linear encoder.
-    side: of the entities.
     query: of length 1, [d].
     row: the entity's features and the encoder's inputs, fields [m].
     place: the entity's row in the table.

@@ -93,7 +93,6 @@ def named_parts(
   """The largest parts of scores by name, summed over several entities.
 
   Args:
-    parts: of the scores of some entities.
     names: of the features, F of them.
     k: how many.
     dimensions: names of latent dimensions; their numbers by default.
@@ -157,7 +156,6 @@ def concept_table(
     decoder: weights with the biases in the last column, [F, d + 1].
     names: names of the features, F of them.
     k: features for each sign.
-    both_signs: also the top features of decoder(-e_j).
 
   Returns:
     One entry for each of the d dimensions. Features are ordered by their

@@ -64,9 +64,6 @@ def feature_weights(
   """w^power: how much each feature counts in the score of a query.
 
   Args:
-    config: the configuration.
-    params: the parameters.
-    inputs: statistics for the weighting.
     members: natural parameters, fields [q, d].
     weights: signed influence of each member, [q]; 0 for padding.
     entries: the members' counts, fields [n].
@@ -160,8 +157,6 @@ def merged_mean(
   """The mean of the entity that has the members' features.
 
   Args:
-    config: the configuration.
-    params: the parameters.
     inputs: statistics for the weighting.
     entries: from `clean_entries`, fields [n].
     weights: of the members, [q].

@@ -63,7 +63,6 @@ def fit_runs(
 
   Args:
     counts: [X, F].
-    config: the configuration.
     keys: a random key for each run, [n].
     epochs: passes over the entities; 0 gives random encoders.
     hyper: hyperparameters, each a number or of each run, [n].

@@ -87,11 +87,7 @@ def prepare(config: autoencoder.Config, counts: sp.csr_array) -> Problem:
   """Checks counts and computes the statistics for training.
 
   Args:
-    config: the configuration.
     counts: [X, F].
-
-  Returns:
-    The problem.
   """
   counts = batches.check_counts(counts)
   proposal = None
@@ -119,12 +115,10 @@ def epoch(
   order, so that all batches of an epoch have one shape.
 
   Args:
-    problem: what to train on.
     state: the state; its memory is reused.
     key: random key: the same key gives the same epoch.
     hyper: learning rate, beta and smoothing.
     optimizer: as in `train.vae`.
-    batch_size: entities in a step.
     samples: of z for each entity.
     mesh: where the state was placed by `sharding.place_state`, if it was.
 
@@ -159,13 +153,8 @@ def start(
   """Parameters before training.
 
   Args:
-    problem: what to train on.
-    key: random key.
     word_vectors: start of the first layer, [F, h]; None to draw it.
     svd: start at the SVD of the encoder's inputs; see `svd_start`.
-
-  Returns:
-    The parameters.
   """
   config, statistics = problem.config, problem.statistics
   if not svd:
@@ -188,9 +177,7 @@ def hyper_at(
   """Hyperparameters of one epoch.
 
   Args:
-    hyper: those of the training.
     epoch: counted from 0.
-    epochs: of the training.
     warmup: epochs in which beta rises to its value, evenly.
     decay: let the learning rate fall along half a cosine.
     anneal: let beta fall evenly, to 0 in the last of several epochs.
@@ -221,16 +208,11 @@ def bound(
   """The evidence lower bound of entities, by the exact softmax.
 
   Args:
-    config: the configuration.
     inputs: statistics of the training counts.
-    params: the parameters.
     counts: of the entities to measure, [X, F].
     key: random key of the noise.
     samples: of z for each entity.
     batch_size: entities at a time.
-
-  Returns:
-    The bound.
   """
   counts = batches.check_counts(counts)
   # One program for all prior variances.
@@ -375,9 +357,6 @@ def chunks(
   """The batches of an epoch, as `train.run_steps` takes them.
 
   Args:
-    problem: what to train on.
-    key: random key of the epoch.
-    batch_size: entities in a step.
     samples: of z for each entity.
     dropout: whether steps drop inputs.
 

@@ -101,8 +101,6 @@ def encoder_rows(
   """The encoder's inputs of all entities, on the host.
 
   Args:
-    config: names the weighting.
-    inputs: statistics for it.
     counts: float32 CSR [X, F].
 
   Returns:
@@ -141,8 +139,6 @@ def encode_rows(
   """Natural parameters of entities, of the table or new (thesis eq. 4.5).
 
   Args:
-    config: the configuration.
-    params: the parameters.
     inputs: statistics of the training counts.
     rows: features, [s, F].
 

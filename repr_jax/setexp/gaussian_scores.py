@@ -85,9 +85,6 @@ def entity_side(entities: gaussian.Natural) -> Side:
 
   Args:
     entities: natural parameters, fields [d, X].
-
-  Returns:
-    Their side.
   """
   chex.assert_rank([*entities], 2)
   mean, variance = gaussian.to_moments(entities)
@@ -107,9 +104,7 @@ def scores(
 
   Args:
     weights: of the scores in the order of `SCORES`, [7].
-    prior_variance: of the concepts.
     query: natural parameters, fields [d].
-    side: of the entities.
 
   Returns:
     Higher is better, [X]; a score that overflows is the lowest number.
@@ -172,7 +167,6 @@ def parts(
 
   Args:
     weights: of the scores, [7].
-    prior_variance: of the concepts.
     query: natural parameters, fields [d].
     entity: natural parameters, fields [d].
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -62,8 +62,8 @@ class SetExpander:
     self, names: Sequence[str], weights: Sequence[float] | None = None
   ) -> Query:
     """The query of named entities; an unknown name is an `InputError`."""
-    if isinstance(names, str):
-      raise InputError(f"names must be a list of names, not the text {names!r}")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+      raise InputError(f"names must be a list of names, not {names!r}")
     if self.table is not None:
       return make_query(self.counts, resolve_names(self.table, names), weights)
     places = {name: i for i, name in enumerate(self.names)}
@@ -142,6 +142,15 @@ def fit(
   Returns:
     The model, to be asked by name.
   """
+  inputs.check_whole(0, epochs=epochs)
+  inputs.check_whole(1, batch_size=batch_size)
+  inputs.check_types(
+    config=(config, autoencoder.Config),
+    hyper=(hyper, Hyper),
+    ranking=(ranking, systems.RankingConfig),
+  )
+  key = inputs.as_key(key)
+  ranking.traced()  # an unknown score is refused before training
   table = counts if isinstance(counts, feature_lib.FeatureTable) else None
   if table is not None:
     counts, names, features = table.counts, table.names, table.features
@@ -150,21 +159,17 @@ def fit(
   matrix = from_scipy.check_rows(
     sp.csr_array(inputs.read_matrix(counts, "counts"))
   )
-  names = list(map(str, range(matrix.shape[0]))) if names is None else names
-  if features is None:
-    features = list(map(str, range(matrix.shape[1])))
+  names = list(map(str, range(matrix.shape[0])) if names is None else names)
+  features = list(
+    map(str, range(matrix.shape[1])) if features is None else features
+  )
   if (len(names), len(features)) != matrix.shape:
     raise InputError(
       f"{len(names)} names and {len(features)} features cannot name counts of "
       f"shape {matrix.shape}"
     )
-  if batch_size < 1 or epochs < 0:
-    raise InputError(
-      f"need batch_size >= 1 and epochs >= 0; got {batch_size}, {epochs}"
-    )
   if len(set(names)) < len(names) and table is None:
     raise InputError("two entities have one name: make names distinct")
-  key = inputs.as_key(key)
   used = np.flatnonzero(np.diff(matrix.indptr))
   fitted = fitting.fit(
     sp.csr_array(matrix[used]), config, key, epochs=epochs, hyper=hyper,
@@ -193,7 +198,7 @@ def _read_bags(
           f"entity {name!r} has feature {feature!r} {count!r} times; expected "
           "a finite number, not negative"
         )
-  features = sorted({feature for bag in bags.values() for feature in bag})
+  features = sorted({f for bag in bags.values() for f in bag}, key=str)
   column = {feature: i for i, feature in enumerate(features)}
   rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags.values()])
   columns = [column[feature] for bag in bags.values() for feature in bag]

@@ -27,8 +27,6 @@ def save(
 
   Args:
     directory: where; made if it is not there.
-    config: the configuration.
-    params: the parameters.
     inputs: statistics for the weighting of inputs.
     fingerprint: of the features that the model was trained on.
   """

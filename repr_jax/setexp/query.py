@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
+from repr_jax.ops import inputs
 
 _BLOCK = 64
 _LARGEST_COUNT = 1e30  # weighted sums of such stay finite in float32
@@ -47,7 +48,7 @@ def make_query(
   [1]
 
   Args:
-    counts: features of all entities, [X, F].
+    counts: features of all entities, [X, F]; CSR is not copied.
     ids: rows of the members that are in the table, [m]; may be empty where
       `new_rows` is given.
     weights: signed influence of each member, those of the table first, then
@@ -62,6 +63,8 @@ def make_query(
       or feature that is not finite or too large, weights that are all zero,
       a negative count, or a member without features.
   """
+  if not isinstance(counts, (sp.csr_array, sp.csr_matrix)):
+    counts = sp.csr_array(inputs.read_matrix(counts, "counts"))
   ids = _check_ids(np.asarray(ids), counts.shape[0])
   new = _check_new(new_rows, counts.shape[1])
   if ids.size + new.shape[0] == 0:
@@ -82,7 +85,6 @@ def exclude(scores: np.ndarray, query: Query) -> np.ndarray:
 
   Args:
     scores: score of each entity, [X].
-    query: the query that gave them.
 
   Returns:
     A copy, [X].
@@ -108,8 +110,7 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
   Raises:
     InputError: a score is NaN.
   """
-  if k < 1:
-    raise InputError(f"at least one result must be asked for, not {k}")
+  inputs.check_whole(1, k=k)
   if np.isnan(scores).any():
     bad = int(np.argmax(np.isnan(scores)))
     raise InputError(f"the score of row {bad} is not a number")

@@ -37,7 +37,6 @@ def place_state(
   Args:
     mesh: with axes "batch" and "features".
     state: as `train.init_state` gives it, rows [F, n h].
-    smoothing: of the training.
 
   Returns:
     The same with F padded to a multiple of the axis "features".

@@ -102,9 +102,6 @@ def make_proposal(kind: str, totals: np.ndarray) -> Proposal:
     kind: "unigram", by total count plus 1/2; or "log_uniform", by rank r of
       the total count from 0 on, log((r + 2) / (r + 1)) / log(F + 1).
     totals: total count of each feature, [F].
-
-  Returns:
-    The distribution.
   """
   if kind == "unigram":
     weight = np.asarray(totals, np.float64) + 0.5
@@ -129,8 +126,6 @@ def draw(
   """Draws features outside a batch's own, with their weights.
 
   Args:
-    proposal: the distribution.
-    rng: the source of randomness.
     size: S, the number of draws; repeated ones are merged.
     own: the batch's features, which are left out, [u], ascending.
 
@@ -167,7 +162,6 @@ def log_likelihood(
   """Log p(x | z) of a batch, smoothed.
 
   Args:
-    config: names the decoder.
     parts: rows of the decoder: `decoder` [F, d + 1] or None, `targets`
       [u, d + 1] and `samples` [s, d + 1].
     own: which of the u features there are, [u].

@@ -30,7 +30,6 @@ def svd_start(
 
   Args:
     config: of a linear encoder whose one layer has the width of a concept.
-    key: random key.
     statistics: of the training counts.
     rows: the encoder's inputs, dense or `ops.Sparse`, [X, F].
 

@@ -151,12 +151,8 @@ def baseline(
   Args:
     name: one of `BASELINES`, or "module:name".
     counts: [X, F].
-    seed: of those that draw.
     vectors: trained vectors of word2vecf, which take longest to fit.
     shape: see `bind`.
-
-  Returns:
-    The system.
   """
   chosen = find_baseline(name)
   if name == "word2vecf" and vectors is not None:
@@ -172,12 +168,8 @@ def bind(
   """A baseline with its fitted model; its functions are compiled.
 
   Args:
-    baseline: the functions.
     model: from `baseline.fit`.
     shape: least sizes of queries and rows.
-
-  Returns:
-    The system.
   """
   model = jax.tree.map(jnp.asarray, model)
   programs = _programs(baseline)
@@ -256,12 +248,8 @@ def nvse(
 
   Args:
     model: the model with its entities, from `prepare`.
-    ranking: how it ranks.
     relative: of the rationale; see `rationale.decoder_rationale`.
     shape: see `bind`.
-
-  Returns:
-    The system.
   """
   return bind(
     _NVSE,
@@ -348,9 +336,6 @@ def fuse(first: System, second: System, weight: float) -> System:
     first: a system, which also gives the rationale.
     second: another over the same entities.
     weight: of the first, 0 to 1.
-
-  Returns:
-    The ensemble.
   """
   shares = ((first, weight), (second, 1 - weight))
 

@@ -166,13 +166,9 @@ def init_state(
   """The state before the first step.
 
   Args:
-    config: the configuration.
     optimizer: as in `vae`.
     params: the parameters; the state does not share their memory.
     inputs: statistics for the weighting.
-
-  Returns:
-    The state.
   """
   params, inputs = jax.tree.map(jnp.array, (params, inputs))
   leaves = jax.tree.leaves(_transform(optimizer, 0.0).init(params))
@@ -270,10 +266,7 @@ def batch_terms(
   """Terms of the bound for each entity of a batch, by the exact softmax.
 
   Args:
-    config: the configuration.
     inputs: statistics for the weighting.
-    params: the parameters.
-    batch: the batch.
     noise: standard normal, [samples, b, d].
     prior_variance: of the concepts, traced; None for the configuration's.
 
@@ -305,10 +298,7 @@ def step(
   Args:
     config: the configuration (static).
     optimizer: as in `vae` (static).
-    state: the state.
-    batch: the batch.
     noise: standard normal, [samples, b, d].
-    hyper: the hyperparameters.
     key: random key of the dropout; None without.
 
   Returns:
@@ -393,7 +383,6 @@ def run_steps(
     state: the state; donated when jitted.
     batches: with a leading axis of steps.
     noise: standard normal, [steps, samples, b, d].
-    hyper: the hyperparameters.
     keys: random keys of the dropout, [steps]; None without.
 
   Returns:

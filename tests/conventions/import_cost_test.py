@@ -7,8 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-  "module",
-  ["experiments.reproduce.__main__", "launch.sweep", "launch.collect"],
+  "module", ["experiments.reproduce.__main__", "launch.sweep", "launch.collect"]
 )
 def test_slow_libraries_are_imported_when_they_are_needed(module):
   code = (

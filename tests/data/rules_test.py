@@ -2,18 +2,10 @@
 
 import random
 
-import hypothesis
-import hypothesis.strategies as st
 import pytest
 
 from repr_jax import errors
 from repr_jax.data import rules, triples
-
-_SETTINGS = hypothesis.settings(
-  suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
-  deadline=None,
-  max_examples=50,
-)
 
 
 @pytest.mark.parametrize(
@@ -132,32 +124,6 @@ def test_round_trip(tmp_path):
   with pytest.raises(errors.InputError):
     rules.write_rules(tmp_path / "bad", [rules.Rule("Symm", ("a\tb",))])
   assert not (tmp_path / "bad").exists()
-
-
-@hypothesis.given(
-  st.lists(
-    st.sampled_from(["r", "x", "y", "(", ")", ",", "&", "==>", "\t", "Symm"])
-  )
-)
-@_SETTINGS
-def test_any_tokens(tmp_path, tokens):
-  path = tmp_path / "rules"
-  path.write_text("".join(tokens))
-  try:
-    rules.read_rules(path)
-  except errors.InputError as error:
-    assert error.line == 1
-
-
-@hypothesis.given(st.binary())
-@_SETTINGS
-def test_any_bytes(tmp_path, data):
-  path = tmp_path / "rules"
-  path.write_bytes(data)
-  try:
-    rules.read_rules(path)
-  except errors.InputError as error:
-    assert error.path == str(path)
 
 
 def test_rules_of_wn18(shared_data):

@@ -27,12 +27,6 @@ def test_ties_are_written_in_trec_eval_order(tmp_path):
   assert documents == ["b", "c", "a"]
 
 
-def test_judgments_round_trip(tmp_path):
-  judgments = {"q1": {"a": 2, "b": -1}, "q2": {"c": 0}}
-  trec.write_judgments(tmp_path / "qrels", judgments)
-  assert trec.read_judgments(tmp_path / "qrels") == judgments
-
-
 @pytest.mark.parametrize(
   "bad", ["q Q0 d 1 0.5", "q Q0 d 1 x t", "q Q0 d 1 nan t", "q Q0 a 1 1 t"]
 )

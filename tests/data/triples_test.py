@@ -140,17 +140,6 @@ def test_names_that_do_not_fit_a_line(tmp_path):
     assert not (tmp_path / "t").exists()
 
 
-@hypothesis.given(st.binary(), st.sampled_from(["h,r,t", "header", "t,r,h"]))
-@_SETTINGS
-def test_any_bytes(tmp_path, data, columns):
-  path = tmp_path / "a"
-  path.write_bytes(b"head relation tail\na b c\n" + data)
-  try:
-    triples.read_triples(path, columns)
-  except errors.InputError as error:
-    assert error.path == str(path)
-
-
 @hypothesis.given(
   st.integers(1, 8).flatmap(
     lambda n: st.tuples(

@@ -1,25 +1,15 @@
 """Word vectors: exact round trips, gensim's word, and bad files."""
 
 import gzip
-import random
 
 import gensim.models
-import hypothesis
-import hypothesis.extra.numpy as hnp
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 
 from repr_jax import errors
 from repr_jax.data import vectors
 
-_SETTINGS = hypothesis.settings(
-  suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
-  deadline=None,
-  max_examples=50,
-)
 _WORDS = ["the", "Zürich", "漢字", "3", "a_b", "1e5"]
-_FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
 def _example(n=6, d=4, seed=0):
@@ -48,16 +38,6 @@ def test_round_trip_and_detection(tmp_path, layout, name):
   vectors.write_vectors(tmp_path / name, before, layout)
   _same(vectors.read_vectors(tmp_path / name), before)
   _same(vectors.read_vectors(tmp_path / name, layout), before)
-
-
-@pytest.mark.parametrize("layout", vectors.LAYOUTS)
-@hypothesis.given(array=hnp.arrays(np.float32, (3, 2), elements=_FLOATS))
-@_SETTINGS
-def test_every_float_comes_back(tmp_path, layout, array):
-  path = tmp_path / "v"
-  before = vectors.Vectors(["a", "b", "c"], array)
-  vectors.write_vectors(path, before, layout)
-  _same(vectors.read_vectors(path, layout), before)
 
 
 def test_bit_patterns_of_all_sizes_come_back_from_text(tmp_path):
@@ -192,42 +172,6 @@ def test_bad_binary(tmp_path, data, message):
     vectors.read_vectors(path, "word2vec-binary")
 
 
-@pytest.mark.parametrize("layout", vectors.LAYOUTS)
-def test_mutations_give_vectors_or_an_input_error(tmp_path, layout):
-  path = tmp_path / "v"
-  vectors.write_vectors(path, _example(8, 3), layout)
-  whole = path.read_bytes()
-  rng = random.Random(3)
-  for _ in range(300):
-    data = bytearray(whole)
-    if rng.random() < 0.3:
-      data = data[: rng.randrange(len(data))]
-    for _ in range(rng.randrange(4)):
-      at = rng.randrange(len(data) + 1)
-      data[at : at + rng.randrange(2)] = rng.choice(
-        [b" ", b"\n", b"\t", b"\xff", b"9", b"-", b"nan", b"\0", b""]
-      )
-    path.write_bytes(bytes(data))
-    try:
-      got = vectors.read_vectors(path)
-    except errors.InputError:
-      continue
-    assert np.isfinite(got.array).all()
-    assert len(set(got.words)) == len(got.words)
-
-
-@hypothesis.given(st.binary())
-@_SETTINGS
-def test_any_bytes(tmp_path, data):
-  path = tmp_path / "v"
-  for prefix in [b"", b"2 2\n", b"2 1\na \0\0\0\0"]:
-    path.write_bytes(prefix + data)
-    try:
-      vectors.read_vectors(path)
-    except errors.InputError:
-      continue
-
-
 def test_refuses_to_write_what_cannot_be_read(tmp_path):
   path = tmp_path / "v"
   one = np.ones((1, 2), np.float32)
@@ -237,7 +181,6 @@ def test_refuses_to_write_what_cannot_be_read(tmp_path):
     vectors.Vectors(["a\n"], one),
     vectors.Vectors(["\ud800"], one),
     vectors.Vectors(["a"], one * np.nan),
-    vectors.Vectors(["a", "a"], np.ones((2, 2))),
     vectors.Vectors([], np.ones((0, 2))),
   ]:
     with pytest.raises(errors.InputError):
@@ -247,8 +190,9 @@ def test_refuses_to_write_what_cannot_be_read(tmp_path):
     vectors.write_vectors(path, _example(), "text")
   with pytest.raises(errors.InputError, match="layout"):
     vectors.read_vectors(path, "text")
-  with pytest.raises(errors.InputError):
-    vectors.Vectors(["a"], np.ones((2, 2)))
+  for words in (["a"], ["a", "a"]):
+    with pytest.raises(errors.InputError):
+      vectors.Vectors(words, np.ones((2, 2)))
 
 
 def test_truncated_gz(tmp_path):

@@ -147,12 +147,7 @@ def _typed_params(key, scale):
 _ITERATES = "projections iterate until they converge"
 _STEP = "a step of training is not differentiated"
 DOORS = [
-  Door(
-    "kb.score",
-    _fact,
-    functools.partial(kb.score, "B"),
-    grad=(0, 1, 2),
-  ),
+  Door("kb.score", _fact, functools.partial(kb.score, "B"), grad=(0, 1, 2)),
   Door(
     "kb.score_all_heads",
     _slot,

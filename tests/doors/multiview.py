@@ -234,13 +234,7 @@ DOORS = [
     mask=_unobserved,
     tolerance=1e-3,
   ),
-  Door(
-    "multiview.combine",
-    _loss,
-    call=_combine,
-    grad=(2, 3),
-    mask=_left_out,
-  ),
+  Door("multiview.combine", _loss, call=_combine, grad=(2, 3), mask=_left_out),
   Door(
     "multiview.energy_weights",
     lambda seed, dtype: (_factors(seed, dtype), _loss(seed, dtype)[2]),

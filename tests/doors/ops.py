@@ -252,9 +252,7 @@ DOORS = [
     grad="indices have none",
   ),
   Door(
-    "ops.tie_ranks",
-    _arrays(_normal(6), _constant(np.int32(2))),
-    grad=_NO_SLOPE,
+    "ops.tie_ranks", _arrays(_normal(6), _constant(np.int32(2))), grad=_NO_SLOPE
   ),
   Door(
     "ops.max_product",

@@ -192,22 +192,17 @@ DOORS = [
       noise,
     ),
   ),
-  Door(
-    "setexp.vae",
-    host="makes a pair of functions",
-  ),
+  Door("setexp.vae", host="makes a pair of functions"),
   Door(
     "setexp.vae.init",
     lambda seed, dtype: (jax.random.key(seed), _statistics(seed, dtype)),
     call=setexp.vae(_CONFIG).init,
-    jitted=lambda: setexp.vae(_CONFIG).init,
     grad="draws",
   ),
   Door(
     "setexp.vae.update",
     _padded_step,
     call=setexp.vae(_CONFIG).update,
-    jitted=lambda: setexp.vae(_CONFIG).update,
     grad="an optimizer's step is not differentiated",
     mask=lambda state, batch, key, hyper: (
       state,
@@ -236,9 +231,7 @@ DOORS = [
   Door("setexp.make_ranking", host="checks names"),
   Door("setexp.fit", host="trains by epochs and looks names up"),
   Door(
-    "setexp.dense_batch",
-    lambda seed, dtype: (_counts(seed, dtype),),
-    grad=(0,),
+    "setexp.dense_batch", lambda seed, dtype: (_counts(seed, dtype),), grad=(0,)
   ),
   Door(
     "setexp.make_model",

@@ -2,14 +2,14 @@
 
 import pathlib
 
+import elkb_world
 import numpy as np
 import pytest
 
-from experiments.elkb import answers, classification, data, evaluate, types
+from experiments.elkb import answers, classification, data, types
 from experiments.elkb.config import Config
 from repr_jax import errors
 from repr_jax.evaluation.calibration import reliability
-from repr_jax.kb import scores
 
 _FACTS = [
   ("ann", "wife", "bob"), ("bob", "husband", "ann"), ("cid", "husband", "dee"),
@@ -19,25 +19,11 @@ _RULES = "RelImp\twife\tspouse\nRelImp\thusband\tspouse\nSymm\tspouse\n"
 
 
 def _base(folder: pathlib.Path):
-  for name, rows in (
-    ("t", [*_FACTS, ("ann", "spouse", "bob")]),
-    ("v", _FACTS[:1]),
-    ("w", _FACTS[1:2]),
-  ):
-    (folder / name).write_text("\n".join(map("\t".join, rows)) + "\n")
-  (folder / "r").write_text(_RULES)
-  kb = data.read(
-    Config(
-      train=str(folder / "t"),
-      valid=str(folder / "v"),
-      test=str(folder / "w"),
-      rules=str(folder / "r"),
-    )
+  rows = ["\t".join(x) for x in _FACTS]
+  train = "\n".join([*rows, "ann\tspouse\tbob"])
+  return elkb_world.read(
+    folder, train=train, valid=rows[0], test=rows[1], rules=_RULES
   )
-  rng = np.random.default_rng(0)
-  shapes = (len(kb.entities), 4), (len(kb.relations), 4)
-  tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
-  return kb, evaluate.Trained("distmult", scores.Params(*tables), "distmult")
 
 
 def _ask(kb, trained, relation, entity, side, **changes):
@@ -49,15 +35,15 @@ def _ask(kb, trained, relation, entity, side, **changes):
 
 def test_answers_say_why(tmp_path):
   kb, trained = _base(tmp_path)
+  rules = tmp_path / "rules"
   best = _ask(kb, trained, "spouse", "ann", "tail")
   assert [x.entity for x in best if x.kind == "known"] == ["bob"]
   (implied,) = [x for x in _ask(kb, trained, "spouse", "dee", "tail")
                 if x.kind == "implied"]  # fmt: skip
   assert implied.entity == "cid" and implied.probability == 1
   assert implied.proof == [
-    f"spouse(dee, cid) by Symm(spouse) ({tmp_path / 'r'}:3) from "
-    "spouse(cid, dee)",
-    f"spouse(cid, dee) by RelImp(husband, spouse) ({tmp_path / 'r'}:2) from "
+    f"spouse(dee, cid) by Symm(spouse) ({rules}:3) from spouse(cid, dee)",
+    f"spouse(cid, dee) by RelImp(husband, spouse) ({rules}:2) from "
     "husband(cid, dee)",
   ]
   new = [x for x in best if x.kind == "predicted"]

@@ -3,13 +3,11 @@
 import asyncio
 import json
 
-import numpy as np
+import elkb_world
 import pytest
 
-from experiments.elkb import answers, curator, data, evaluate
-from experiments.elkb.config import Config
+from experiments.elkb import answers, curator
 from repr_jax import errors
-from repr_jax.kb import scores
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette")
@@ -17,23 +15,12 @@ pytest.importorskip("starlette")
 
 @pytest.fixture
 def opened(tmp_path):
-  rows = "ann\twife\tbob\ncid\twife\tdee\neve\tnear\tann\n"
-  for name in "tvw":
-    (tmp_path / name).write_text(rows if name == "t" else rows.split("\n")[0])
-  (tmp_path / "r").write_text("RelImp\twife\tspouse\nSymm\tspouse\n")
-  (tmp_path / "t").write_text(rows + "eve\tspouse\tdee\n")
-  kb = data.read(
-    Config(
-      train=str(tmp_path / "t"),
-      valid=str(tmp_path / "v"),
-      test=str(tmp_path / "w"),
-      rules=str(tmp_path / "r"),
-    )
+  first = "ann\twife\tbob\n"
+  rows = f"{first}cid\twife\tdee\neve\tnear\tann\neve\tspouse\tdee\n"
+  rules = "RelImp\twife\tspouse\nSymm\tspouse\n"
+  kb, trained = elkb_world.read(
+    tmp_path, train=rows, valid=first, test=first, rules=rules
   )
-  rng = np.random.default_rng(0)
-  shapes = (len(kb.entities), 4), (len(kb.relations), 4)
-  tables = [rng.normal(size=x).astype(np.float32) for x in shapes]
-  trained = evaluate.Trained("distmult", scores.Params(*tables), "distmult")
 
   def make():
     answering = answers.Answerer(kb, trained, answers.Grounds(kb), 1.0)

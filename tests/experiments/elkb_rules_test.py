@@ -1,14 +1,12 @@
 """Selection, collapse, implied facts, ordered blocks and mined rules."""
 
-import json
 import pathlib
 
+import elkb_world
 import numpy as np
 import pytest
 from absl import flags
-from absl.testing import flagsaver
 
-from experiments.elkb import __main__ as elkb
 from experiments.elkb import data, evaluate, puzzle
 from experiments.elkb import train as kb_train
 from experiments.elkb.config import Config
@@ -19,49 +17,14 @@ from repr_jax.kb import puzzle as deduction
 if not flags.FLAGS.is_parsed():
   flags.FLAGS(["elkb_rules_test"])
 
-
-def _write(folder: pathlib.Path) -> dict[str, str]:
-  """A small knowledge base of people with an inverse relation."""
-  rng = np.random.default_rng(0)
-  pairs = {tuple(sorted(p)) for p in rng.integers(15, size=(60, 2)).tolist()}
-  pairs = sorted((a, b) for a, b in pairs if a != b)
-  lines = [f"p{a}\tparent\tp{b}" for a, b in pairs]
-  inverse = [f"p{b}\tchild\tp{a}" for a, b in pairs]
-  parts = {
-    "train": lines + inverse[8:],
-    "valid": inverse[:4],
-    "test": inverse[4:8],
-  }
-  found = {}
-  for name, rows in parts.items():
-    path = folder / f"{name}.txt"
-    path.write_text("\n".join(rows) + "\n")
-    found[name] = str(path)
-  rules = folder / "rules.tsv"
-  rules.write_text("RevImp\tparent\tchild\nRevImp\tchild\tparent\n")
-  return {**found, "rules": str(rules)}
-
-
-_FAST = {
-  "model": "complex", "trainer": "candidate_softmax", "optimizer": "adagrad",
-  "learning_rate": 0.1, "penalty": 1e-4, "batch_size": 8, "num_candidates": 8,
-  "regularizer": "n3", "dim": 16, "epochs": 30, "eval_every": 10,
-  "nonnegative": False, "scale": 0.1,
-}  # fmt: skip
-
-
-def _run(folder, **changes):
-  with flagsaver.flagsaver(workdir=str(folder), **changes):
-    elkb.main([])
-  results = json.loads((folder / "results.json").read_text())["rows"]
-  return {(row["name"], row["metric"]): row["value"] for row in results}
+_FAST = elkb_world.FAST
 
 
 def test_a_collapsed_model_is_named(tmp_path, capsys):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   # A penalty that outweighs the facts draws all entities to 0.
   changes = {"penalty": 30.0, "regularizer": "l2", "select_by": "hits@10"}
-  kept = _run(
+  kept = elkb_world.run(
     tmp_path / "run", **paths,
     **{**_FAST, **changes, "eval_every": 1, "patience": 30},
   )  # fmt: skip
@@ -78,7 +41,7 @@ def test_a_collapsed_model_is_named(tmp_path, capsys):
 
 
 def test_nonnegative_entities_without_rules_are_told(tmp_path, capsys):
-  base = data.read(Config(**{**_write(tmp_path), "rules": None}))
+  base = data.read(Config(**{**elkb_world.write(tmp_path), "rules": None}))
   words = "no rules, but entities are kept nonnegative; --noconstrained"
   for change, told in (
     ({}, True),
@@ -90,8 +53,8 @@ def test_nonnegative_entities_without_rules_are_told(tmp_path, capsys):
 
 
 def test_implied_facts_join_training(tmp_path, capsys):
-  paths = _write(tmp_path)
-  rows = _run(
+  paths = elkb_world.write(tmp_path)
+  rows = elkb_world.run(
     tmp_path / "run", **paths,
     **{**_FAST, "add_implied": True, "constrained": False},
   )  # fmt: skip
@@ -100,28 +63,28 @@ def test_implied_facts_join_training(tmp_path, capsys):
   assert "4 test facts follow from training by rules" in said
   assert rows[f"{tmp_path.name} complex", "mrr filtered both"] > 0.9
   with pytest.raises(errors.InputError, match="not both"):
-    _run(
+    elkb_world.run(
       tmp_path / "no", **paths,
       **{**_FAST, "add_implied": True, "drop_implied": True},
     )  # fmt: skip
 
 
 def test_one_way_rules_with_a_block_of_ordered_numbers(tmp_path):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   pathlib.Path(paths["rules"]).write_text("RevImp\tparent\tchild\n")
   changes = {**paths, **_FAST, "order_share": 0.5}
-  rows = _run(tmp_path / "run", **changes)
+  rows = elkb_world.run(tmp_path / "run", **changes)
   name = f"{tmp_path.name} complex + rules"
   assert rows[name, "rules proven for all pairs"] == 1
   table = evaluate.load_params(str(tmp_path / "run")).params.entities
   assert (table[:, [4, 5, 6, 7, 12, 13, 14, 15]] >= 0).all()
   assert (np.asarray(table) < 0).any()
-  assert _run(tmp_path / "run", **changes, ask="child(?, p3)") == rows
+  assert elkb_world.run(tmp_path / "run", **changes, ask="child(?, p3)") == rows
 
 
 def test_rules_are_mined_from_training_alone(tmp_path, capsys):
-  paths = _write(tmp_path)
-  rows = _run(
+  paths = elkb_world.write(tmp_path)
+  rows = elkb_world.run(
     tmp_path / "mined", task="mine", train=paths["train"], min_support=5,
     min_confidence=0.7, model="A", top=1,
   )  # fmt: skip
@@ -134,11 +97,11 @@ def test_rules_are_mined_from_training_alone(tmp_path, capsys):
   )
   assert Rule("RevImp", ("parent", "child")) in rules
   with pytest.raises(errors.InputError, match="needs --train"):
-    _run(tmp_path / "none", task="mine")
+    elkb_world.run(tmp_path / "none", task="mine")
 
 
 def test_rules_of_other_programs_are_read(tmp_path, capsys):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   pathlib.Path(paths["rules"]).write_text(
     "-parent,child\t0.9\n-child,parent\t0.9\nparent,uncle\t1\n"
     "parent,child\t.1\n"

@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+import elkb_world
 import numpy as np
 import pytest
 from absl import flags
@@ -21,47 +22,14 @@ from repr_jax.kb import rule_compiler, scores
 if not flags.FLAGS.is_parsed():
   flags.FLAGS(["elkb_test"])
 
-
-def _write(folder: pathlib.Path) -> dict[str, str]:
-  """A small knowledge base of people with an inverse relation."""
-  rng = np.random.default_rng(0)
-  pairs = {tuple(sorted(p)) for p in rng.integers(15, size=(60, 2)).tolist()}
-  pairs = sorted((a, b) for a, b in pairs if a != b)
-  lines = [f"p{a}\tparent\tp{b}" for a, b in pairs]
-  inverse = [f"p{b}\tchild\tp{a}" for a, b in pairs]
-  parts = {
-    "train": lines + inverse[8:],
-    "valid": inverse[:4],
-    "test": inverse[4:8],
-  }
-  found = {}
-  for name, rows in parts.items():
-    path = folder / f"{name}.txt"
-    path.write_text("\n".join(rows) + "\n")
-    found[name] = str(path)
-  rules = folder / "rules.tsv"
-  rules.write_text("RevImp\tparent\tchild\nRevImp\tchild\tparent\n")
-  return {**found, "rules": str(rules)}
-
-
-_FAST = {
-  "model": "complex", "trainer": "candidate_softmax", "optimizer": "adagrad",
-  "learning_rate": 0.1, "penalty": 1e-4, "batch_size": 8, "num_candidates": 8,
-  "regularizer": "n3", "dim": 16, "epochs": 30, "eval_every": 10,
-  "nonnegative": False, "scale": 0.1,
-}  # fmt: skip
-
-
-def _run(folder, **changes):
-  with flagsaver.flagsaver(workdir=str(folder), **changes):
-    elkb.main([])
-  results = json.loads((folder / "results.json").read_text())["rows"]
-  return {(row["name"], row["metric"]): row["value"] for row in results}
+_FAST = elkb_world.FAST
 
 
 def test_link_prediction_answers_and_combines(tmp_path, capsys):
-  paths = _write(tmp_path)
-  rows = _run(tmp_path / "one", **paths, **_FAST, ask="child(?, p3)", top=3)
+  paths = elkb_world.write(tmp_path)
+  rows = elkb_world.run(
+    tmp_path / "one", **paths, **_FAST, ask="child(?, p3)", top=3
+  )
   name = f"{tmp_path.name} complex + rules"
   assert rows[name, "mrr filtered both"] > 0.5  # the inverses are in training
   assert rows[name, "largest violation, all pairs"] == 0
@@ -74,9 +42,17 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert (tmp_path / "one" / "vectors.npz").exists()
   said = "".join(capsys.readouterr())
   assert "child(?, p3)" in said and "predicted" in said
-  other = {**paths, **_FAST, "model": "T", "regularizer": "l2", "epochs": 1}
+  other = {
+    **paths,
+    **_FAST,
+    "model": "T",
+    "regularizer": "l2",
+    "epochs": 1,
+  }
   other["constrained"] = False
-  again = _run(tmp_path / "two", **other, combine_with=str(tmp_path / "one"))
+  again = elkb_world.run(
+    tmp_path / "two", **other, combine_with=str(tmp_path / "one")
+  )
   merged = f"{tmp_path.name} T+complex"
   assert 0 <= again[merged, "mrr filtered both"] <= 1
 
@@ -85,14 +61,16 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   lines = (tmp_path / "one" / "metrics.jsonl").read_bytes()
   later = {**paths, **_FAST, "combine_with": str(tmp_path / "two")}
   capsys.readouterr()
-  more = _run(tmp_path / "one", **later, ask="child(?, p3)", top=3)
+  more = elkb_world.run(tmp_path / "one", **later, ask="child(?, p3)", top=3)
   assert (tmp_path / "one" / "params.npz").read_bytes() == tables
   assert (tmp_path / "one" / "metrics.jsonl").read_bytes() == lines
   merged = f"{tmp_path.name} complex+T"
   assert rows.items() <= more.items() and (merged, "hits@3 raw tail") in more
   said = capsys.readouterr().out
   assert said.startswith("child(?, p3):\nby complex + rules") and "by T" in said
-  _run(tmp_path / "one", **later, ask="child(?, p3)", top=3, json=True)
+  elkb_world.run(
+    tmp_path / "one", **later, ask="child(?, p3)", top=3, json=True
+  )
   told = json.loads(capsys.readouterr().out)
   assert [x["system"] for x in told["systems"]] == ["complex + rules", "T"]
   first = told["systems"][0]["answers"]
@@ -102,7 +80,7 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert len(new) == 3 and new[0]["score"] >= new[1]["score"]
   assert 0 < sum(x["probability"] for x in new) <= 1
   results = (tmp_path / "one" / "results.json").read_bytes()
-  _run(tmp_path / "one", **later)
+  elkb_world.run(tmp_path / "one", **later)
   assert (tmp_path / "one" / "results.json").read_bytes() == results
   # A combination with other tables of that model takes its place.
   made_by = (tmp_path / "one" / "combined.json").read_text()
@@ -114,22 +92,24 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   (tmp_path / "three").mkdir()
   kb = data.read(Config(**paths))
   evaluate.save_params(tmp_path / "three" / "params.npz", kb, twice)
-  last = _run(tmp_path / "one", **later)
+  last = elkb_world.run(tmp_path / "one", **later)
   assert last.keys() == more.keys()
   assert (tmp_path / "one" / "combined.json").read_text() != made_by
 
   # Two systems of one kind are both heard.
-  _run(tmp_path / "two", **{**other, **later, **other}, ask="child(?, p3)")
+  elkb_world.run(
+    tmp_path / "two", **{**other, **later, **other}, ask="child(?, p3)"
+  )
   said = capsys.readouterr().out
   assert "by T" in said and f"by T of {tmp_path / 'three'}" in said
   with open(paths["train"], "a") as out:
     out.write("p1\tparent\taa\n")
   with pytest.raises(errors.InputError, match="'aa' is only here"):
-    _run(tmp_path / "one", **paths, **_FAST, ask="child(?, p3)")
+    elkb_world.run(tmp_path / "one", **paths, **_FAST, ask="child(?, p3)")
 
 
 def test_tables_of_other_names_are_refused(tmp_path):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   kb = data.read(Config(**paths))
   params = scores.Params(np.ones((15, 2), "f"), np.ones((2, 4), "f"))
   trained = evaluate.Trained("B", params, "B")
@@ -140,7 +120,7 @@ def test_tables_of_other_names_are_refused(tmp_path):
       text = pathlib.Path(path).read_text()
       pathlib.Path(path).write_text(text.replace(f"{name}\t", "new\t"))
   with pytest.raises(errors.InputError, match=r"has other entities"):
-    _run(
+    elkb_world.run(
       tmp_path / "run", **{**paths, **_FAST, "rules": None},
       combine_with=str(tmp_path),
     )  # fmt: skip
@@ -151,7 +131,7 @@ def test_tables_of_other_names_are_refused(tmp_path):
 
 
 def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   with open(paths["test"], "a") as out:
     out.write("p1\tchild\tstranger\n")
   kb = data.read(Config(**paths))
@@ -174,8 +154,8 @@ def test_dropped_facts_are_dropped_from_a_combination(tmp_path):
 
 @pytest.mark.parametrize("order", ["turns", "stay"])
 def test_pairs_trainer_under_rules(tmp_path, order):
-  paths = _write(tmp_path)
-  rows = _run(
+  paths = elkb_world.write(tmp_path)
+  rows = elkb_world.run(
     tmp_path / "run", **paths, model="B", dim=8, batch_size=10, num_negatives=5,
     order=order, epochs=2, eval_every=1,
   )  # fmt: skip
@@ -204,9 +184,9 @@ def test_pairs_trainer_under_rules(tmp_path, order):
   ],
 )
 def test_bad_flags_are_named(tmp_path, change, message):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   with pytest.raises(errors.InputError, match=message):
-    _run(tmp_path / "run", **{**paths, **_FAST, **change})
+    elkb_world.run(tmp_path / "run", **{**paths, **_FAST, **change})
 
 
 @pytest.mark.parametrize(
@@ -223,27 +203,27 @@ def test_bad_flags_are_named(tmp_path, change, message):
   ],
 )
 def test_bad_files_are_named(tmp_path, name, text, message):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   pathlib.Path(paths[name]).write_text(text)
   with pytest.raises(errors.InputError, match=message):
-    _run(tmp_path / "run", **paths, **_FAST)
+    elkb_world.run(tmp_path / "run", **paths, **_FAST)
 
 
 def test_rules_that_cannot_hold_together_tell_where_they_stand(tmp_path):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   kb = data.read(Config(**paths))
   told = rule_compiler.conflict(kb.rules, lambda kept: 1 not in kept)
   assert told == f"RevImp(child, parent) ({paths['rules']}:2)"
 
 
 def test_unseen_test_names_are_counted_and_told(tmp_path, capsys):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   test = paths["test"]
   with open(paths["test"], "a") as out:
     out.write("p1\tchild\tstranger\n")
     out.write("p1\tuncle\tp2\n")
   pathlib.Path(paths["rules"]).write_text("# none\n")
-  rows = _run(tmp_path / "run", **paths, **{**_FAST, "epochs": 1})
+  rows = elkb_world.run(tmp_path / "run", **paths, **{**_FAST, "epochs": 1})
   name = f"{tmp_path.name} complex"  # there are no rules
   assert rows[name, "test facts with unseen names"] == 1
   assert rows[name, "test facts with unseen relations"] == 1
@@ -252,12 +232,12 @@ def test_unseen_test_names_are_counted_and_told(tmp_path, capsys):
   assert f"have relations outside training: 'uncle' ({test}:6)\n" in said
   pathlib.Path(test).write_text("p1\tchild\tstranger\n")
   with pytest.raises(errors.InputError, match="leaves no test fact"):
-    _run(tmp_path / "drop", **paths, **_FAST, unseen="drop")
+    elkb_world.run(tmp_path / "drop", **paths, **_FAST, unseen="drop")
   assert not (tmp_path / "drop" / "checkpoints").exists()
 
 
 def test_repeated_facts_are_told(tmp_path):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   train = pathlib.Path(paths["train"]).read_text()
   pathlib.Path(paths["test"]).write_text(train.splitlines()[0] + "\n")
   pathlib.Path(paths["train"]).write_text(train + train)
@@ -315,11 +295,11 @@ def _parsed(given):
 
 
 def test_a_finished_run_goes_on_with_more_epochs(tmp_path):
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   common = {**paths, **_FAST, "eval_every": 1, "patience": 9}
-  _run(tmp_path / "run", **{**common, "epochs": 2})
+  elkb_world.run(tmp_path / "run", **{**common, "epochs": 2})
   both = [
-    _run(tmp_path / name, **{**common, "epochs": 5})
+    elkb_world.run(tmp_path / name, **{**common, "epochs": 5})
     for name in ("run", "whole")
   ]
   assert both[0] == both[1]
@@ -330,7 +310,7 @@ def test_a_finished_run_goes_on_with_more_epochs(tmp_path):
   assert [x["step"] for x in run] == [0, 1, 2, 3, 4]
   assert [x["loss"] for x in run] == [x["loss"] for x in whole]
   with pytest.raises(errors.InputError, match="it may only grow"):
-    _run(tmp_path / "run", **{**common, "epochs": 3})
+    elkb_world.run(tmp_path / "run", **{**common, "epochs": 3})
 
 
 _EXTENSION = """
@@ -356,19 +336,19 @@ KIND = kb.RuleKind(
 def test_a_model_and_a_kind_of_rule_of_the_user_s_own(tmp_path, monkeypatch):
   (tmp_path / "my_extension.py").write_text(_EXTENSION)
   monkeypatch.syspath_prepend(str(tmp_path))
-  paths = _write(tmp_path)
+  paths = elkb_world.write(tmp_path)
   pathlib.Path(paths["rules"]).write_text(
     "my_extension:KIND\tparent\tchild\nmy_extension:KIND(child, parent)\n"
   )
   changes = {**paths, **_FAST, "model": "my_extension:MODEL"}
-  rows = _run(tmp_path / "run", **changes)
+  rows = elkb_world.run(tmp_path / "run", **changes)
   name = f"{tmp_path.name} twins + rules"
   assert rows[name, "largest violation, sampled"] <= 1e-12
   assert rows[name, "mrr filtered both"] > 0.5
-  assert _run(tmp_path / "run", **changes, ask="child(?, p3)") == rows
+  assert elkb_world.run(tmp_path / "run", **changes, ask="child(?, p3)") == rows
   with pytest.raises(errors.InputError, match=r"rules.tsv:1.*my_extension:NO"):
     pathlib.Path(paths["rules"]).write_text("my_extension:NO\tparent\tchild\n")
-    _run(tmp_path / "bad", **changes)
+    elkb_world.run(tmp_path / "bad", **changes)
 
 
 def test_queries_name_anything(tmp_path):
@@ -450,7 +430,7 @@ def test_wordnet_knowledge_base_holds_facts_out(tmp_path):
 
 
 def test_what_rules_imply_is_dropped_and_still_known(tmp_path):
-  parts = _write(tmp_path)
+  parts = elkb_world.write(tmp_path)
   whole = data.read(Config(**parts))
   kb = data.drop_implied(whole)
   child, parent = (kb.relations.index(x) for x in ("child", "parent"))
@@ -459,9 +439,14 @@ def test_what_rules_imply_is_dropped_and_still_known(tmp_path):
   assert (np.sum(whole.splits.train.array[:, 1] == parent)) == len(train)
   assert sorted(kb.known.tolist()) == sorted(whole.known.tolist())
   both = {
-    ruled: _run(
+    ruled: elkb_world.run(
       tmp_path / str(ruled),
-      **{**_FAST, **parts, "drop_implied": True, "constrained": ruled},
+      **{
+        **_FAST,
+        **parts,
+        "drop_implied": True,
+        "constrained": ruled,
+      },
     )
     for ruled in (True, False)
   }

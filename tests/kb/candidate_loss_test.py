@@ -9,11 +9,7 @@ import pytest
 
 from repr_jax import kb
 from repr_jax.errors import InputError
-from repr_jax.kb import (
-  candidate_loss,
-  negatives,
-  scores,
-)
+from repr_jax.kb import candidate_loss, negatives, scores
 from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig, Noise
 from repr_jax.ops import precision
 

@@ -11,12 +11,7 @@ import pytest
 from repr_jax import kb
 from repr_jax.data.rules import Rule
 from repr_jax.errors import InputError
-from repr_jax.kb import (
-  candidate_training,
-  negatives,
-  rule_check,
-  rule_compiler,
-)
+from repr_jax.kb import candidate_training, negatives, rule_check, rule_compiler
 from repr_jax.kb.candidate_loss import CandidateConfig
 
 RELATIONS = ["r0", "r1", "r2"]

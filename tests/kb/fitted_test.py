@@ -52,13 +52,17 @@ def test_triples_of_a_file_are_taken():
     ({"rules": "Symm(is_a)"}, "must be a list"),
     ({"rules": ["Symmetric(is_a)"]}, "unknown kind of rule"),
     ({"rules": [3]}, "not 3"),
+    ({"rules": None}, "must be a list"),
     ({"triples": []}, "no triples"),
+    ({"triples": None}, "triples must be"),
+    ({"triples": ["abc"]}, "triple 0 is 'abc'; expected three names"),
     ({"triples": [("oak", "is_a")]}, "triple 0 is .'oak', 'is_a'.; expected"),
     ({"dim": 3}, "even"),
-    ({"dim": 0}, "dim must be at least 1"),
-    ({"batch_size": 0}, "batch_size must be at least 1"),
-    ({"num_candidates": -1}, "num_candidates must be 0 or more"),
-    ({"epochs": -1}, "epochs >= 0"),
+    ({"dim": 0}, "dim must be a whole number, 1 or more"),
+    ({"batch_size": 0}, "batch_size must be a whole"),
+    ({"num_candidates": -1}, "num_candidates must be a whole"),
+    ({"epochs": -1}, "epochs must be a whole number, 0 or more"),
+    ({"epochs": 1.5}, "epochs must be a whole number, .* not 1.5"),
     ({"learning_rate": float("nan")}, "learning_rate > 0"),
     ({"penalty": -1.0}, "penalty >= 0"),
     ({"key": "0"}, "whole number"),
@@ -85,6 +89,8 @@ def test_fits_of_equal_shapes_compile_once(compilations):
 def test_bad_questions_are_named(fitted):
   with pytest.raises(InputError, match="head or tail"):
     fitted.predict("is_a")
+  with pytest.raises(InputError, match="top must be a whole number"):
+    fitted.predict("is_a", head="oak", top=-1)
   with pytest.raises(InputError, match="no relation 'kind_of'"):
     fitted.predict("kind_of", head="oak")
   with pytest.raises(InputError, match=r"no entity 'oka' .did you mean 'oak'"):

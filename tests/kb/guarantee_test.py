@@ -155,10 +155,7 @@ def test_rules_hold_after_each_pass(model, name, trainer):
   [
     ([("Symm", "r0"), ("RelImp", "r0", "r1")], True),
     ([("Symm", "r0"), ("Symm", "r1"), ("RelImp", "r0", "r1")], True),
-    (
-      [("RevImp", "r0", "r1"), ("RelImp", "r0", "r1"), ("Symm", "r4")],
-      True,
-    ),
+    ([("RevImp", "r0", "r1"), ("RelImp", "r0", "r1"), ("Symm", "r4")], True),
     (
       [
         ("RelImp", "r0", "r1"),

@@ -169,6 +169,13 @@ def test_bad_input_is_named():
     _rank(table, triples, known)
 
 
+def test_a_relation_that_the_model_lacks_has_no_rank():
+  params = kb.init_params("T", jax.random.key(0), 5, 2, 4)
+  facts = np.array([[0, 1, 1], [2, 2, 0]])
+  with pytest.raises(InputError, match="fact 1 is not a number"):
+    kb.rank(*kb.scorers("T", params), facts, known=facts)
+
+
 @pytest.mark.parametrize("model", score_models.MODELS)
 def test_every_score_model_ranks_as_its_own_scores_say(model):
   with precision.enable_x64(True):

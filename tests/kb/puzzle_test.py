@@ -20,10 +20,7 @@ def _holds(kind, ids, facts, x, y, z):
     "Entail_A": lambda: ([(a[1], a[0], x)], (a[3], a[2], x)),
     "Entail_B": lambda: ([(x, a[0], a[1])], (x, a[2], a[3])),
     "TypeImp": lambda: ([(x, a[0], y)], (x, a[2], a[1])),
-    "PropTrans": lambda: (
-      [(x, a[0], y), (y, a[1], a[2])],
-      (x, a[3], a[4]),
-    ),
+    "PropTrans": lambda: ([(x, a[0], y), (y, a[1], a[2])], (x, a[3], a[4])),
     "Path": lambda: ([(x, a[0], y), (y, a[1], z)], (x, a[2], z)),
     "Inter": lambda: ([(x, a[0], y), (x, a[1], y)], (x, a[2], y)),
     # Forbids facts and derives none.

@@ -9,11 +9,7 @@ from repr_jax import kb
 from repr_jax.errors import InputError
 from repr_jax.kb import rule_start
 
-_RULES = [
-  "PropTrans(0, 1, 0, 2, 1)",
-  "Entail_A(1, 0, 2, 3)",
-  "RelImp(2, 1)",
-]
+_RULES = ["PropTrans(0, 1, 0, 2, 1)", "Entail_A(1, 0, 2, 3)", "RelImp(2, 1)"]
 
 
 def _tables(seed):

@@ -28,7 +28,7 @@ def fitted():
     documents.append(make_document(f"d{number}", text, spans))
   words = " ".join(_TOPICS.values()).split()
   vectors = data.Vectors(words, np.eye(len(words), dtype=np.float32))
-  return linking.fit(documents, vectors, key=jax.random.key(0), epochs=20)
+  return linking.fit(documents, vectors, key=0, epochs=20)
 
 
 @pytest.mark.parametrize("topic", _TOPICS)
@@ -87,3 +87,39 @@ def test_documents_without_links_and_spans_outside_are_refused(fitted):
     linking.fit([empty], vectors, key=jax.random.key(0))
   with pytest.raises(InputError, match="outside the text"):
     fitted.link("Smith", [(0, 9)])
+  with pytest.raises(InputError, match="document must be a LinkedDocument"):
+    fitted.link(None)
+
+
+@pytest.mark.parametrize(
+  "change", [{"keep": -1}, {"hidden": 0}, {"iterations": 1.5}, {"damping": 1.0}]
+)
+def test_numbers_that_no_model_has_are_named(change):
+  (name,) = change
+  with pytest.raises(InputError, match=f"{name} must"):
+    linking.Config(**change)
+
+
+_DOCUMENT = make_document("x", "Smith a", [(0, 5, "Smith")])
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    ({"documents": ["Smith"]}, "document 0 must be a LinkedDocument"),
+    ({"word_vectors": np.eye(2)}, "word_vectors must be a Vectors"),
+    ({"word_vectors": data.Vectors(["A"], np.ones((1, 2)))}, "no word of the"),
+    ({"word_vectors": data.Vectors([], np.ones((0, 2)))}, "no word of the"),
+    ({"config": None}, "config must be a Config"),
+    ({"optimizer": "adam"}, "optimizer must be a GradientTransformation"),
+    ({"epochs": 1.5}, "epochs must be a whole number"),
+    ({"top": 0}, "top must be a whole number, 1 or more"),
+    ({"margin": float("nan")}, "margin must be finite"),
+    ({"key": 0.5}, "key must be"),
+  ],
+)
+def test_bad_input_is_named_before_training(change, message):
+  vectors = data.Vectors(["a"], np.ones((1, 2), np.float32))
+  given = {"documents": iter([_DOCUMENT]), "word_vectors": vectors, **change}
+  with pytest.raises(InputError, match=message):
+    linking.fit(**given)

@@ -9,28 +9,6 @@ from repr_jax.data.entities import Sentence
 from repr_jax.errors import InputError
 from repr_jax.linking import mention_retrieval as retrieval
 
-_WORDS = [f"w{i}" for i in range(25)]
-
-
-@pytest.fixture(scope="module")
-def found():
-  """Entities with a two-word name and a few words that go with each."""
-  rng = np.random.default_rng(0)
-  sentences = []
-  for entity in range(12):
-    name = (f"n{entity % 5}", f"n{5 + entity % 4}")
-    topic = rng.choice(_WORDS, 6, replace=False)
-    for _ in range(6):
-      words = tuple(rng.choice(topic, 5).tolist())
-      spans = ((0, 2, f"e{entity}"),)
-      sentences.append(Sentence("", (*name, *words), spans))
-  return mentions.collect(sentences)
-
-
-@pytest.fixture(scope="module")
-def fields(found):
-  return mentions.featurize(found)
-
 
 def _bm25(counts, row, word_column):
   """One term of BM25, from the definition."""
@@ -87,7 +65,7 @@ def test_a_word_of_many_mentions_has_several_chunks():
 def test_a_batch_is_as_its_queries_alone(found, fields):
   index, words = retrieval.index_mentions(fields)
   rows = np.array([0, 7, 20, 71])
-  tokens = [[*found[i].words, *_WORDS[:i]] for i in rows]
+  tokens = [[*found[i].words, *(f"w{j}" for j in range(i))] for i in rows]
   queries = retrieval.make_queries(words, tokens, 0.3)
   batch = retrieval.search_batch(index, queries, rows, 10)
   for i, row in enumerate(rows):

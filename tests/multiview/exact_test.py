@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import planted_views
 import pytest
 
 from repr_jax import multiview
@@ -11,38 +12,16 @@ from repr_jax.multiview import exact
 from repr_jax.ops import precision
 
 
-def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
-  rng = np.random.default_rng(seed)
-  signal = rng.standard_normal((n, shared))
-  return [
-    (
-      signal @ rng.standard_normal((shared, d))
-      + 0.7 * rng.standard_normal((n, d))
-      + rng.standard_normal(d)
-    ).astype(dtype)
-    for d in widths
-  ]
-
-
-def _projector(x, ridge):
-  return x @ np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T)
-
-
-def _same_space(one, two, atol):
-  a, b = (np.linalg.qr(np.asarray(g, np.float64))[0] for g in (one, two))
-  np.testing.assert_allclose(a @ a.T, b @ b.T, atol=atol)
-
-
 @pytest.mark.parametrize("ridge", [0.0, 5.0, (1.0, 0.0, 20.0)])
 def test_exact_equals_brute_force(ridge):
-  views = _views()
+  views = planted_views.views()
   model = multiview.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
   ridges = ridge if isinstance(ridge, tuple) else (ridge,) * 3
   centered = [(v - v.mean(axis=0)).astype(np.float64) for v in views]
-  total = sum(_projector(x, r) for x, r in zip(centered, ridges))
+  total = sum(planted_views.projector(x, r) for x, r in zip(centered, ridges))
   values, vectors = np.linalg.eigh(total)
   np.testing.assert_allclose(3 * model.values, values[::-1][:3], rtol=1e-4)
-  _same_space(model.embedding, vectors[:, ::-1][:, :3], 1e-4)
+  planted_views.same_space(model.embedding, vectors[:, ::-1][:, :3], 1e-4)
   np.testing.assert_allclose(
     model.embedding.T @ model.embedding, np.eye(3), atol=1e-4
   )
@@ -53,13 +32,13 @@ def test_exact_equals_brute_force(ridge):
     np.testing.assert_allclose(u, best, atol=1e-4)
     loss += ((g - x @ u) ** 2).sum() + r * (np.asarray(u) ** 2).sum()
     np.testing.assert_allclose(
-      share, np.trace(g.T @ _projector(x, r) @ g) / 3, rtol=1e-4
+      share, np.trace(g.T @ planted_views.projector(x, r) @ g) / 3, rtol=1e-4
     )
   np.testing.assert_allclose(model.objective, loss, rtol=1e-3)
 
 
 def test_two_views_agree_with_cca():
-  x, y = (jnp.asarray(v) for v in _views(widths=(7, 6)))
+  x, y = (jnp.asarray(v) for v in planted_views.views(widths=(7, 6)))
   model = multiview.gcca_exact([x, y], 3)
   correlations = multiview.cca_fit(x, y, 3).correlations
   # The eigenvalues of P_1 + P_2 are 1 + the canonical correlations.
@@ -67,15 +46,15 @@ def test_two_views_agree_with_cca():
 
 
 def test_row_blocks_change_nothing():
-  views = [jnp.asarray(v) for v in _views()]
+  views = [jnp.asarray(v) for v in planted_views.views()]
   one = multiview.gcca_exact(views, 2)
   two = multiview.gcca_exact(views, 2, rows_per_block=37)
   np.testing.assert_allclose(one.values, two.values, rtol=1e-5)
-  _same_space(one.embedding, two.embedding, 1e-4)
+  planted_views.same_space(one.embedding, two.embedding, 1e-4)
 
 
 def test_collinear_and_duplicate_views_are_finite():
-  x = _views()[0]
+  x = planted_views.views()[0]
   views = [jnp.asarray(np.hstack([x, x])), jnp.asarray(x), jnp.asarray(x)]
   model = multiview.gcca_exact(views, 3)
   assert bool(jnp.isfinite(model.embedding).all())
@@ -84,7 +63,7 @@ def test_collinear_and_duplicate_views_are_finite():
 
 def test_float64_and_jit():
   with precision.enable_x64(True):
-    views = [jnp.asarray(v) for v in _views(dtype=np.float64)]
+    views = [jnp.asarray(v) for v in planted_views.views(dtype=np.float64)]
     fit = jax.jit(exact.gcca_exact, static_argnames=("k", "center"))
     model = fit(views, 3)
     assert model.embedding.dtype == jnp.float64
@@ -110,18 +89,18 @@ def test_bad_views(views, k, message):
 @pytest.mark.parametrize("kind", [tuple, np.asarray, jnp.asarray])
 def test_a_ridge_for_each_view_is_not_one_for_each_column(kind):
   """Views with as many columns as there are views took it for columns."""
-  views = [jnp.asarray(v) for v in _views(widths=(3, 3, 3))]
+  views = [jnp.asarray(v) for v in planted_views.views(widths=(3, 3, 3))]
   ridges = (0.0, 100.0, 10_000.0)
   model = multiview.gcca_exact(views, 2, ridge=kind(ridges))
   g = np.asarray(model.embedding, np.float64)
   total = 0
   for view, r, share in zip(views, ridges, model.shares):
     x = np.asarray(view, np.float64)
-    p = _projector(x - x.mean(axis=0), r)
+    p = planted_views.projector(x - x.mean(axis=0), r)
     np.testing.assert_allclose(share, np.trace(g.T @ p @ g) / 2, rtol=1e-3)
     total = total + p
   values, vectors = np.linalg.eigh(total)
   np.testing.assert_allclose(3 * model.values, values[::-1][:2], rtol=1e-3)
-  _same_space(g, vectors[:, ::-1][:, :2], 1e-3)
+  planted_views.same_space(g, vectors[:, ::-1][:, :2], 1e-3)
   with pytest.raises(InputError, match=r"ridge has shape \(2,\)"):
     multiview.gcca_exact(views, 2, ridge=[1.0, 2.0])

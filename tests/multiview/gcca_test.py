@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import planted_views
 import pytest
 
 from repr_jax import multiview
@@ -10,30 +11,8 @@ from repr_jax.errors import InputError
 from repr_jax.multiview import gcca, streaming
 
 
-def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
-  rng = np.random.default_rng(seed)
-  signal = rng.standard_normal((n, shared))
-  return [
-    (
-      signal @ rng.standard_normal((shared, d))
-      + 0.7 * rng.standard_normal((n, d))
-      + rng.standard_normal(d)
-    ).astype(dtype)
-    for d in widths
-  ]
-
-
-def _projector(x, ridge):
-  return x @ np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T)
-
-
-def _same_space(one, two, atol):
-  a, b = (np.linalg.qr(np.asarray(g, np.float64))[0] for g in (one, two))
-  np.testing.assert_allclose(a @ a.T, b @ b.T, atol=atol)
-
-
 def test_scalable_parts_equal_exact_at_full_rank():
-  views = [jnp.asarray(v) for v in _views()]
+  views = [jnp.asarray(v) for v in planted_views.views()]
   whole = multiview.gcca_exact(views, 3, ridge=2.0)
   weights = jnp.ones((3, 200))
   scale = multiview.support_scale(weights)
@@ -47,13 +26,13 @@ def test_scalable_parts_equal_exact_at_full_rank():
   combined = multiview.combine(factors, 3, jax.random.key(9), ridge=2.0)
   v, values = combined.v, combined.values
   np.testing.assert_allclose(values, whole.values, rtol=1e-4)
-  _same_space(v, whole.embedding, 1e-4)
+  planted_views.same_space(v, whole.embedding, 1e-4)
   state = multiview.stream_init(200, 22)
   update = jax.jit(streaming.stream_update)
   for block in blocks:
     state = update(state, block)
   np.testing.assert_allclose(state.s[:3] ** 2, values, rtol=1e-4)
-  _same_space(state.u[:, :3], v, 1e-3)
+  planted_views.same_space(state.u[:, :3], v, 1e-3)
 
 
 def _factored(views, m=50, weights=None):
@@ -68,7 +47,7 @@ def _factored(views, m=50, weights=None):
 
 
 def test_views_are_factored_stacked():
-  views = _views(widths=(90, 90, 90))
+  views = planted_views.views(widths=(90, 90, 90))
   keys = jax.random.split(jax.random.key(0), 3)
   weights = np.ones((3, 200), np.float32)
   weights[1, :50] = 0
@@ -82,14 +61,14 @@ def test_views_are_factored_stacked():
   for j, factor in enumerate(gcca.unstacked(stacked)):
     alone, _ = factor_view(views[j], weights[j], keys[j])
     np.testing.assert_allclose(factor.s, alone.s, rtol=1e-4)
-    _same_space(factor.left, alone.left, 1e-3)
+    planted_views.same_space(factor.left, alone.left, 1e-3)
   one = multiview.combine(stacked, 3, keys[0])
   two = multiview.combine(gcca.unstacked(stacked), 3, keys[0])
   np.testing.assert_array_equal(one.v, two.v)
 
 
 def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
-  factors = _factored(_views())
+  factors = _factored(planted_views.views())
   ones = np.ones(3, np.float32)
 
   @jax.jit
@@ -110,7 +89,7 @@ def test_a_sweep_over_ridge_weights_and_rank_is_one_program(compilations):
 def test_coordinates_are_those_of_the_rows():
   """T_j A_j' W_j K^(-1/2) V, for views that weigh nothing too."""
   weights = np.random.default_rng(1).uniform(0, 1, (3, 200)).round(1)
-  factors = _factored(_views(), weights=np.float32(weights))
+  factors = _factored(planted_views.views(), weights=np.float32(weights))
   c = np.array([1.0, 0.0, 3.0], np.float32)
   found = gcca.combine(factors, 3, jax.random.key(0), ridge=2.0, view_weights=c)
   scale = gcca.support_scale(jnp.stack([f.row_weights for f in factors]), c)
@@ -127,12 +106,12 @@ def test_coordinates_are_those_of_the_rows():
 
 def test_weights_of_views():
   """0 leaves a view out, 2 counts it twice, and a scale changes nothing."""
-  factors = _factored(_views())
+  factors = _factored(planted_views.views())
   key = jax.random.key(0)
   chosen = multiview.combine(factors, 2, key, view_weights=[1.0, 0.0, 1.0])
   without = multiview.combine([factors[0], factors[2]], 2, key)
   np.testing.assert_allclose(chosen.values, without.values, rtol=1e-4)
-  _same_space(chosen.v, without.v, 1e-3)
+  planted_views.same_space(chosen.v, without.v, 1e-3)
   np.testing.assert_allclose(chosen.shares[::2], without.shares, rtol=1e-3)
   doubled = multiview.combine(factors, 2, key, view_weights=[1.0, 2.0, 1.0])
   twice = multiview.combine([*factors, factors[1]], 2, key)
@@ -143,19 +122,19 @@ def test_weights_of_views():
 
 
 def test_a_relative_ridge_is_in_units_of_the_mean_square():
-  factors = _factored(_views())
+  factors = _factored(planted_views.views())
   key = jax.random.key(0)
   squares = [float((np.asarray(f.s) ** 2).mean()) for f in factors]
   relative = multiview.combine(factors, 2, key, ridge=0.3, relative_ridge=True)
   plain = multiview.combine(factors, 2, key, ridge=0.3 * np.array(squares))
   np.testing.assert_allclose(relative.values, plain.values, rtol=1e-4)
-  scaled = _factored([10 * v for v in _views()])
+  scaled = _factored([10 * v for v in planted_views.views()])
   same = multiview.combine(scaled, 2, key, ridge=0.3, relative_ridge=True)
   np.testing.assert_allclose(same.values, relative.values, rtol=1e-3)
 
 
 def test_wide_combinations_go_through_several_blocks(monkeypatch):
-  factors = _factored(_views())
+  factors = _factored(planted_views.views())
   one = gcca.combine(factors, 2, jax.random.key(0))
   monkeypatch.setattr(gcca, "_WIDE", 1)
   many = gcca.combine(factors, 2, jax.random.key(0))

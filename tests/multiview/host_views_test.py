@@ -65,6 +65,12 @@ def test_other_things_are_refused(view, message):
     multiview.fit([view], 1)
 
 
+@pytest.mark.parametrize("change", [{"k": 1.5}, {"k": 0}, {"m": None}])
+def test_sizes_that_are_none_are_refused(change):
+  with pytest.raises(InputError, match="must be a whole number, 1 or more"):
+    multiview.fit([_counts()], **{"k": 2, **change})
+
+
 @pytest.mark.parametrize("key", ["zero", 0.5, None, np.random.default_rng(0)])
 def test_a_key_that_is_none_is_refused(key):
   with pytest.raises(InputError, match="key must be"):
@@ -124,6 +130,10 @@ def test_unseen_rows_are_weighted_as_the_views_were(kind):
   np.testing.assert_allclose(again, found.model.embedding[10:30], atol=1e-4)
   with pytest.raises(InputError, match="a list of 2 matrices, one for each"):
     found.transform(views[:1])
+  with pytest.raises(InputError, match="view 1 has 2 rows, view 0 has 3"):
+    found.transform([views[0][:3], views[1][:2]])
+  with pytest.raises(InputError, match="view 0 has a NaN"):
+    found.transform([views[0][:3] * np.nan, views[1][:3]])
 
 
 def test_weightings_are_one_for_each_view():

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import planted_views
 import pytest
 
 from repr_jax import multiview, ops
@@ -9,21 +10,8 @@ from repr_jax.errors import InputError
 from repr_jax.multiview.mvlsa import fit
 
 
-def _views(n=200, widths=(8, 6, 8), shared=3, seed=0, dtype=np.float32):
-  rng = np.random.default_rng(seed)
-  signal = rng.standard_normal((n, shared))
-  return [
-    (
-      signal @ rng.standard_normal((shared, d))
-      + 0.7 * rng.standard_normal((n, d))
-      + rng.standard_normal(d)
-    ).astype(dtype)
-    for d in widths
-  ]
-
-
 def test_training_rows_transform_to_themselves():
-  views = [jnp.asarray(v) for v in _views()]
+  views = [jnp.asarray(v) for v in planted_views.views()]
   model = multiview.gcca_exact(views, 3)
   again = multiview.gcca_transform(model, [v[:20] for v in views])
   np.testing.assert_allclose(again, model.embedding[:20], atol=1e-4)
@@ -34,7 +22,7 @@ def test_training_rows_transform_to_themselves():
 
 
 def test_masked_rows_do_not_count_in_transform():
-  views = [jnp.asarray(v) for v in _views()]
+  views = [jnp.asarray(v) for v in planted_views.views()]
   model = multiview.gcca_exact(views, 3)
   weights = jnp.ones((3, 10)).at[1].set(0).at[:, 4].set(0)
   rows = [v[:10] for v in views]
@@ -46,7 +34,7 @@ def test_masked_rows_do_not_count_in_transform():
 
 
 def test_sparse_rows_are_embedded_like_dense_ones():
-  views = [jnp.asarray(v) for v in _views()]
+  views = [jnp.asarray(v) for v in planted_views.views()]
   model = multiview.gcca_exact(views, 3)
   rows = [v[:20] for v in views]
   packed = [ops.from_scipy(np.asarray(x)) for x in rows]
@@ -59,7 +47,7 @@ def test_sparse_rows_are_embedded_like_dense_ones():
 
 @pytest.mark.parametrize("ridge", [0.0, 5.0])
 def test_loadings_regress_a_view_on_the_embedding(ridge):
-  views = _views()
+  views = planted_views.views()
   model = multiview.gcca_exact([jnp.asarray(v) for v in views], 3, ridge=ridge)
   g = np.asarray(model.embedding, np.float64)
   for view, mean, c in zip(views, model.means, model.loadings):
@@ -70,7 +58,7 @@ def test_loadings_regress_a_view_on_the_embedding(ridge):
 @pytest.mark.parametrize("normalization", ["unit", "generalized"])
 @pytest.mark.parametrize("method", ["memory", "stream"])
 def test_loadings_of_views_with_missing_rows(normalization, method):
-  views = _views()
+  views = planted_views.views()
   rng = np.random.default_rng(3)
   weights = [(rng.random(200) + 0.2) * (rng.random(200) < 0.8) for _ in views]
   c = [1.0, 2.0, 0.5]
@@ -98,7 +86,7 @@ def test_loadings_of_views_with_missing_rows(normalization, method):
 
 
 def test_a_missing_view_is_predicted_from_the_others():
-  views = [jnp.asarray(v) for v in _views(shared=3)]
+  views = [jnp.asarray(v) for v in planted_views.views(shared=3)]
   model = multiview.gcca_exact(views, 3)
   garbage = [views[0], jnp.full_like(views[1], jnp.nan), views[2]]
   predicted = np.asarray(multiview.predict_view(model, garbage, 1))
@@ -117,7 +105,7 @@ def test_a_missing_view_is_predicted_from_the_others():
 
 
 def test_shares_of_training_rows_are_those_of_the_fit():
-  views = [jnp.asarray(v) for v in _views()]
+  views = [jnp.asarray(v) for v in planted_views.views()]
   model = multiview.gcca_exact(views, 3)
   np.testing.assert_allclose(
     multiview.explained_shares(model, views), model.shares, atol=1e-4

@@ -136,8 +136,7 @@ def test_bad_counts_name_view_and_row(value):
 
 
 @pytest.mark.parametrize(
-  "options",
-  [{"kind": "cube"}, {"power": 0}, {"smoothing": -1}, {"columns": 0}],
+  "options", [{"kind": "cube"}, {"power": 0}, {"smoothing": -1}, {"columns": 0}]
 )
 def test_bad_options_are_refused(options):
   with pytest.raises(errors.InputError):

@@ -74,10 +74,7 @@ def test_the_state_before_the_first_figure_is_finite():
 
 @pytest.mark.parametrize(
   ("arguments", "word"),
-  [
-    ({"patience": 0}, "patience"),
-    ({"patience": 1, "mode": "best"}, "mode"),
-  ],
+  [({"patience": 0}, "patience"), ({"patience": 1, "mode": "best"}, "mode")],
 )
 def test_wrong_arguments_are_named(arguments, word):
   with pytest.raises(InputError, match=word):

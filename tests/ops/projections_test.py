@@ -169,10 +169,7 @@ def test_simple_sets_equal_cvxpy(seed):
       ops.project_ball(point, 0.7, center),
       lambda x: [cvxpy.norm(x - center) <= 0.7],
     ),
-    (
-      ops.project_halfspace(point, normal, -1.0),
-      lambda x: [normal @ x <= -1],
-    ),
+    (ops.project_halfspace(point, normal, -1.0), lambda x: [normal @ x <= -1]),
   ):
     np.testing.assert_allclose(got, _nearest(point, limits), atol=2e-4)
 

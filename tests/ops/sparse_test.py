@@ -145,6 +145,12 @@ def test_empty_matrix_is_refused():
     sparse.from_scipy(scipy.sparse.csr_matrix((5, 4)))
 
 
+@pytest.mark.parametrize("matrix", ["a", [["a"]]])
+def test_what_is_no_matrix_is_refused(matrix):
+  with pytest.raises(InputError, match="must be a scipy or numpy matrix"):
+    sparse.from_scipy(matrix)
+
+
 def test_a_tpu_compiles_the_product_of_a_block_once():
   def gathers(blocks):
     x = sparse.from_scipy(_random(64, 40, 0.2, 0), blocks=blocks)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
+from jax.experimental import sparse as jsparse
 
 from repr_jax.errors import InputError
 from repr_jax.ops import operators, precision, sparse, spectral
@@ -106,6 +107,12 @@ def test_missing_rank_is_zero_and_named(rank):
 def test_k_past_the_shape_is_refused():
   with pytest.raises(InputError, match="between 1 and 5"):
     spectral.truncated_svd(jnp.ones((9, 5)), 6, jax.random.key(0))
+
+
+def test_a_sparse_matrix_of_jax_is_refused():
+  matrix = jsparse.BCOO.fromdense(jnp.ones((9, 5)))
+  with pytest.raises(InputError, match=r"ops\.from_scipy, not BCOO"):
+    spectral.truncated_svd(matrix, 2, jax.random.key(0))
 
 
 @pytest.mark.parametrize(

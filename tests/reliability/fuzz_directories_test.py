@@ -23,12 +23,7 @@ from repr_jax.data import entities, wordnet
 from repr_jax.data.entities import features
 from repr_jax.data.io import array_files, arraystore
 from repr_jax.data.views import store
-from repr_jax.setexp import (
-  autoencoder,
-  expansion,
-  from_scipy,
-  model_files,
-)
+from repr_jax.setexp import autoencoder, expansion, from_scipy, model_files
 from repr_jax.setexp.baselines import word2vecf
 
 _WORDNET = {
@@ -274,10 +269,7 @@ _READERS = (
   ),
   (_reader("model", model_files.load, _check_model), _make_model),
   (_reader("export", expander.load, _check_export), _make_export),
-  (
-    _reader("tables", evaluate.load_params, _check_tables),
-    _make_tables,
-  ),
+  (_reader("tables", evaluate.load_params, _check_tables), _make_tables),
   (
     _reader(
       "chapter",

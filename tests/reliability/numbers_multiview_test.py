@@ -164,9 +164,7 @@ def test_a_cut_fit_has_the_objective_of_its_dimension(sparse_views):
     whole = mvlsa.fit(sparse_views, 4, m=12, normalization=normalization)
     fresh = mvlsa.fit(sparse_views, 2, m=12, normalization=normalization)
     np.testing.assert_allclose(
-      whole.truncate(2).model.objective,
-      fresh.model.objective,
-      rtol=1e-4,
+      whole.truncate(2).model.objective, fresh.model.objective, rtol=1e-4
     )
 
 

@@ -47,8 +47,7 @@ def _by_hand(config, params, weighted):
 
 
 @pytest.mark.parametrize(
-  "hidden, activation",
-  [((7,), "tanh"), ((7, 5), "relu"), ((7, 5, 4), "tanh")],
+  "hidden, activation", [((7,), "tanh"), ((7, 5), "relu"), ((7, 5, 4), "tanh")]
 )
 def test_encoder_by_hand(counts, hidden, activation):
   config, params, inputs = _model(counts, hidden=hidden, activation=activation)

@@ -79,10 +79,35 @@ def test_sparse_counts_of_jax_are_read(world, kind):
   )
 
 
-@pytest.mark.parametrize("option", [{"batch_size": 0}, {"epochs": -1}])
-def test_sizes_that_no_training_has_are_named(world, option):
-  with pytest.raises(InputError, match="batch_size >= 1 and epochs >= 0"):
-    setexp.fit(world.counts, **option)
+@pytest.mark.parametrize(
+  ("option", "message"),
+  [
+    ({"batch_size": 0}, "batch_size must be a whole number, 1 or more, not 0"),
+    ({"batch_size": 2.5}, "batch_size must be a whole number"),
+    ({"epochs": -1}, "epochs must be a whole number, 0 or more, not -1"),
+    ({"config": None}, "config must be a Config, not None"),
+    ({"hyper": 0.1}, "hyper must be a Hyper"),
+    ({"ranking": "xi"}, "ranking must be a RankingConfig"),
+    ({"ranking": setexp.RankingConfig("xy")}, "there is no score 'xy'"),
+  ],
+)
+def test_what_no_training_has_is_named_before_it_begins(option, message):
+  with pytest.raises(InputError, match=message):
+    setexp.fit(None, **option)
+
+
+@pytest.mark.parametrize(
+  "change", [{"dim": 2.5}, {"hidden": 5}, {"hidden": ()}]
+)
+def test_sizes_that_no_model_has_are_named(change):
+  with pytest.raises(InputError, match="must be a"):
+    setexp.Config(**change)
+
+
+def test_dense_counts_make_a_query():
+  dense = np.eye(3) + 1
+  query = setexp.make_query(dense, [1])
+  np.testing.assert_array_equal(query.rows.toarray(), dense[[1]])
 
 
 def test_named_bags_are_taken():
@@ -115,3 +140,7 @@ def test_wrong_names_are_refused(world):
   sets = setexp.fit(sp.csr_array(np.eye(3) + 1), config=small, epochs=0)
   with pytest.raises(InputError, match="no entity 'x'"):
     sets.expand(["x"])
+  with pytest.raises(InputError, match="must be a list of names"):
+    sets.expand(None)
+  with pytest.raises(InputError, match=r"k must be a whole number.* not 1\.5"):
+    sets.expand(["0"], k=1.5)

@@ -55,7 +55,7 @@ def test_best_is_a_stable_sort(size, k):
 
 
 def test_best_needs_a_number():
-  with pytest.raises(InputError, match="at least one"):
+  with pytest.raises(InputError, match="k must be a whole number, 1 or more"):
     query_lib.best(np.zeros(3), 0)
 
 

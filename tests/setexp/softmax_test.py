@@ -39,8 +39,7 @@ def _bias(z, table, own, proposal, rng, size, repeats):
 
 
 @pytest.mark.parametrize(
-  "function",
-  [_log_partition, softmax.log_partition_bernoulli],
+  "function", [_log_partition, softmax.log_partition_bernoulli]
 )
 def test_partition_gradients_by_finite_differences(double, function):
   rng = np.random.default_rng(0)
@@ -53,9 +52,7 @@ def test_partitions_are_what_they_say(double):
   z, table = rng.standard_normal((3, 4)), rng.standard_normal((11, 4))
   logits = z @ table.T
   np.testing.assert_allclose(
-    _log_partition(z, table),
-    np.log(np.exp(logits).sum(axis=1)),
-    rtol=1e-6,
+    _log_partition(z, table), np.log(np.exp(logits).sum(axis=1)), rtol=1e-6
   )
   np.testing.assert_allclose(
     softmax.log_partition_bernoulli(z, table),

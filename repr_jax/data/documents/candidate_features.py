@@ -205,8 +205,6 @@ def other_words(key: str, title: str, description: str) -> list[str]:
 
   Args:
     key: the normalized mention.
-    title: the candidate's title.
-    description: text about it.
   """
   skipped = _COMMON | set(key.split())
   words = [w for w in WORD.findall(title.casefold()) if w not in skipped]

@@ -85,7 +85,6 @@ def read_candidate_documents(
 
   Args:
     path: the documents, plain or compressed.
-    candidates_path: the candidates.
 
   Returns:
     The documents with their linked mentions; NIL mentions are in `unlinked`.

@@ -72,9 +72,6 @@ class Recall(NamedTuple):
 def normalize(surface: str) -> str:
   """A mention without case, possessive, hyphens, dots and leading "the".
 
-  Args:
-    surface: its text.
-
   Returns:
     The normalized text; the text in lower case if nothing else is left.
   """
@@ -108,16 +105,12 @@ def build_index(prior: Prior, names: Iterable[str] = ()) -> Index:
 
 
 def candidates(
-  index: Index,
-  surface: str,
-  top: int = 30,
-  without: Own | None = None,
+  index: Index, surface: str, top: int = 30, without: Own | None = None
 ) -> Candidates:
   """The likeliest entities of a mention.
 
   Args:
     index: where to look.
-    surface: the mention.
     top: how many at most.
     without: links to leave out, see `own_counts`.
 
@@ -159,17 +152,13 @@ def own_counts(document: LinkedDocument) -> Own:
 
 
 def document_candidates(
-  index: Index,
-  document: LinkedDocument,
-  top: int = 30,
-  leave_out: bool = False,
+  index: Index, document: LinkedDocument, top: int = 30, leave_out: bool = False
 ) -> list[Candidates]:
   """Candidates of each mention of a document.
 
   Args:
     index: where to look; candidates that the file itself gives come first,
       one that it gives twice with the sum of its probabilities.
-    document: the document.
     top: how many for each mention at most.
     leave_out: whether to subtract the document's own links from the prior, as
       for training documents.

@@ -27,7 +27,6 @@ def form_of(path: str, form: str = "auto") -> str:
   """Which reader a file needs.
 
   Args:
-    path: the file.
     form: the form; "auto" detects it by the first record.
 
   Returns:
@@ -73,7 +72,6 @@ def read_linked(path: str, form: str) -> Iterator[Sentence]:
   """Streams the sentences of a file of running text.
 
   Args:
-    path: the file.
     form: "sentences", "wikipedia" or "documents".
 
   Yields:

@@ -107,7 +107,6 @@ def collect_entities(
   """The candidates of documents as entities, with all their known links.
 
   Args:
-    documents: documents with candidates.
     popularity: scores by title.
   """
   titles: dict[int, Candidate] = {}
@@ -131,8 +130,6 @@ def look_up(base: EntityBase, surface: str, top: int = 30) -> list[Entity]:
   """Entities that a mention may refer to.
 
   Args:
-    base: the knowledge base.
-    surface: the mention.
     top: how many at most.
 
   Returns:
@@ -179,9 +176,7 @@ def base_document(
   """A document whose mentions have candidates of a knowledge base.
 
   Args:
-    base: the knowledge base.
     name: the document's id.
-    text: its text.
     spans: (start, end, entity or None) in characters.
     top: candidates of a mention, at most.
 
@@ -271,7 +266,6 @@ def write_entities(path: files.Path, entities: Iterable[Entity]) -> None:
 
   Args:
     path: the file; compressed if its name ends in .gz.
-    entities: the entities.
   """
   with files.atomic_write(path) as out:
     for entity in entities:

@@ -61,7 +61,6 @@ def pack_evidence(
   """Pads documents to the smallest of a few shapes that holds them.
 
   Args:
-    documents: the documents.
     features: for each document, for each mention, [candidates, f].
     shapes: (mentions, distinct candidates) to pad to, rising. A document
       with more mentions or candidates is cut into parts, which then know

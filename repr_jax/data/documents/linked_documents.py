@@ -63,8 +63,6 @@ def context(
   """The tokens around a mention, nearest first.
 
   Args:
-    document: the document.
-    mention: one of its mentions.
     window: how many tokens to take on each side at most.
 
   Returns:
@@ -151,7 +149,6 @@ def make_document(
 
   Args:
     name: the document's id.
-    text: its text.
     spans: (start, end, entity or None), inside the text, not empty.
 
   Returns:

@@ -205,9 +205,6 @@ class _Token(NamedTuple):
 def count_cases(texts: Iterable[str]) -> CaseCounts:
   """Statistics of a corpus, for `find_mentions`.
 
-  Args:
-    texts: its documents.
-
   Returns:
     The counts. Words that open a sentence, and lines in capitals, tell
     nothing and are left out.
@@ -239,7 +236,6 @@ def find_mentions(
   ['Franz Schubert', 'Beethoven']
 
   Args:
-    text: the document.
     cases: statistics of the corpus; by default of the text alone.
     gazetteer: names that are mentions wherever they stand as whole words, as
       written; they go before other mentions that they overlap.
@@ -469,7 +465,6 @@ def with_full_names(text: str, spans: Sequence[tuple[int, int]]) -> list[Span]:
   """Spans, each with the longest name in the document that it abbreviates.
 
   Args:
-    text: the document.
     spans: starts and ends of names, in order.
 
   Returns:

@@ -98,7 +98,6 @@ def collect(
   """The mentions of a corpus.
 
   Args:
-    stream: sentences with linked mentions.
     kinds: type of the mentions of each entity, where it is known.
 
   Returns:
@@ -130,7 +129,6 @@ def locate(name: Sequence[str], tokens: Sequence[str]) -> tuple[int, int]:
 
   Args:
     name: tokens of the entity's full name.
-    tokens: of the sentence.
 
   Returns:
     The longest run of words of the name, the first of equal ones, as (start,
@@ -149,9 +147,6 @@ def locate(name: Sequence[str], tokens: Sequence[str]) -> tuple[int, int]:
 
 def mention_features(mention: Mention) -> tuple[list[str], set[str]]:
   """The mention field of one mention.
-
-  Args:
-    mention: the mention.
 
   Returns:
     Words, with repeats, and binary features.

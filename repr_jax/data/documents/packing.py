@@ -57,7 +57,6 @@ def pack(
   """Pads documents to the smallest of a few widths that holds them.
 
   Args:
-    documents: the documents.
     lists: the candidates of each mention.
     entities: rows of the entities' table; candidates outside it are an
       `InputError`.
@@ -134,7 +133,6 @@ def batches(
   """Batches of one shape for each group, in random order.
 
   Args:
-    groups: the documents.
     cells: mentions in a batch, padding included; one document at least.
     rng: shuffles documents and batches; None keeps the order.
 

@@ -155,12 +155,7 @@ def join_entities(known: Iterable[Entity], more: Titles) -> list[Entity]:
 
 
 def join_links(first: Links, second: Links) -> Links:
-  """Sums of counts of links.
-
-  Args:
-    first: counts.
-    second: counts to add.
-  """
+  """Sums of counts of links."""
   mentions = {m: collections.Counter(own) for m, own in first.mentions.items()}
   for mention, own in second.mentions.items():
     mentions.setdefault(mention, collections.Counter()).update(own)

@@ -60,7 +60,6 @@ def context_features(text: str, start: int, end: int) -> list[str]:
   """Features of the context of a mention.
 
   Args:
-    text: the document.
     start: the mention's first character.
     end: the character after its last.
 
@@ -104,10 +103,6 @@ def context_features(text: str, start: int, end: int) -> list[str]:
 
 def title_kinds(surface: str, title: str) -> list[str]:
   """Features of a candidate's title, given the mention.
-
-  Args:
-    surface: the mention's text.
-    title: the candidate's title.
 
   Returns:
     Its shape, its kind and its further words.

@@ -117,9 +117,6 @@ class _Counted:
 def read_redirects(path: files.Path) -> dict[str, str]:
   """Reads where the redirects of a dump lead.
 
-  Args:
-    path: the dump.
-
   Returns:
     For the title of each redirect among articles, the title at the end of its
     chain. Redirects that go round in a circle are left out.
@@ -137,9 +134,6 @@ def read_redirects(path: files.Path) -> dict[str, str]:
 
 def read_page_ids(path: files.Path) -> dict[str, str]:
   """Reads the numbers of articles, by which some data sets name entities.
-
-  Args:
-    path: the dump.
 
   Returns:
     Titles of articles by number; redirects are no articles.
@@ -209,11 +203,7 @@ def _page(element: ET.Element, path: files.Path, number: int) -> Page:
   if redirect is None and (told := _REDIRECT.match(text)):
     redirect = told.group(1).strip() or None
   return Page(
-    title,
-    int(namespace),
-    redirect,
-    text,
-    fields.get("id", "").strip(),
+    title, int(namespace), redirect, text, fields.get("id", "").strip()
   )
 
 

@@ -78,9 +78,6 @@ def normal_title(title: str) -> str:
 def strip_markup(text: str) -> str:
   """Takes out what is not text, links aside.
 
-  Args:
-    text: the markup of a page.
-
   Returns:
     Lines of text with their links still in double brackets, headings too.
   """

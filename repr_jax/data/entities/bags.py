@@ -159,7 +159,6 @@ def from_documents(
     words: ids of the words that count, lower-cased.
     window: tokens around a mention, half on each side.
     most: words kept of a page, and of an entity's contexts.
-    folds: number of folds.
 
   Returns:
     The bags in the order of `entities`. The words of an entity's name are

@@ -87,14 +87,7 @@ class NameFinder:
     return not self._lengths.keys().isdisjoint(_TOKEN.findall(text))
 
   def find(self, tokens: tuple[str, ...]) -> list[Mention]:
-    """The names in a sentence, from left to right, none inside another.
-
-    Args:
-      tokens: the sentence.
-
-    Returns:
-      Mentions.
-    """
+    """The names in a sentence, from left to right, none inside another."""
     mentions, at = [], 0
     while at < len(tokens):
       step = 1
@@ -126,12 +119,8 @@ def sentence_from_text(
   """Tokenizes a sentence so that no token crosses the edge of a mention.
 
   Args:
-    text: the sentence.
     spans: (start, end, entity id) in characters, inside the text.
     doc: the document's id.
-
-  Returns:
-    The sentence with its mentions in tokens.
   """
   spans = tuple(spans)
   edges = {edge for start, end, _ in spans for edge in (start, end)}

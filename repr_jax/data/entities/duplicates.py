@@ -40,7 +40,6 @@ def merge_duplicates(
   """Sentences whose mentions of duplicates name the kept entity.
 
   Args:
-    sentences: of the corpus.
     kept: from `read_duplicates`.
     path: the file that they come from, for the error.
 

@@ -39,9 +39,7 @@ def totals(
   """The sum of each raw feature over all entities.
 
   Args:
-    held: the sentences.
     columns: the raw features of tokens and documents.
-    width: the number of raw features.
 
   Returns:
     The sums, int64 [width].
@@ -68,7 +66,6 @@ def prune(
 
   Args:
     totals: the sum of each raw feature, int64 [width].
-    labels: the raw features.
     drop: how many of the most frequent are dropped, equal counts by label.
     min_count: features with a smaller sum are dropped.
 
@@ -134,9 +131,7 @@ def entity_counts(
   """Sums the features of each entity's sentences.
 
   Args:
-    held: the sentences.
     columns: the features of tokens and documents.
-    width: the number of features.
 
   Returns:
     CSR float32 [X, width], sorted columns.
@@ -172,10 +167,8 @@ def sentence_features(
   """The features of some sentences, repeats not yet summed.
 
   Args:
-    held: the sentences.
     chosen: ids of sentences, int [s].
     columns: the features of tokens and documents.
-    width: the number of features.
 
   Returns:
     CSR float32 [s, width].

@@ -121,7 +121,6 @@ def build(
   """Counts the features of a corpus in one pass over it.
 
   Args:
-    stream: sentences with mentions.
     names: display names by entity id; the id where one is absent. Entities
       named here have a row even if no sentence mentions them. The mapping is
       read when the stream has ended, so a reader may fill it on the way.
@@ -263,7 +262,6 @@ def sentence_rows(
   """The features of stored sentences, each as the only one of an entity.
 
   Args:
-    table: the table.
     sentences: ids, int [s].
 
   Returns:
@@ -284,7 +282,6 @@ def save(directory: files.Path, table: FeatureTable) -> None:
 
   Args:
     directory: where; a table that is there already is replaced.
-    table: the table.
   """
   held = table.sentences._asdict()
   arrays = {k: x for k, x in held.items() if isinstance(x, np.ndarray)}

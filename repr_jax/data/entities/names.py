@@ -66,9 +66,6 @@ class NameIndex:
   def find(self, name: str) -> list[int]:
     """Places of a name, whatever its case.
 
-    Args:
-      name: the name.
-
     Returns:
       All its places, rising.
     """
@@ -141,7 +138,6 @@ class NameIndex:
     word is also compared with the words of longer names.
 
     Args:
-      name: what was asked for.
       count: how many to give at most.
 
     Returns:
@@ -185,7 +181,6 @@ def choices(table: "FeatureTable", name: str) -> list[int]:
   the name may be the last word of a name ("Mozart"), or some word of it.
 
   Args:
-    table: the entities.
     name: an id, a name, or a part of one, in any case.
 
   Returns:
@@ -222,7 +217,6 @@ def resolve_names(table: "FeatureTable", names: Sequence[str]) -> np.ndarray:
   """Finds entities by id or by name.
 
   Args:
-    table: the entities.
     names: ids, or display names or words of them in any case, [n]; see
       `choices`. An id is taken as such even if it is also a name.
 

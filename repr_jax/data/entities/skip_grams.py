@@ -37,7 +37,6 @@ def skip_grams(
   """Contexts of one mention: words before and after, the mention left out.
 
   Args:
-    tokens: the sentence.
     start: first token of the mention.
     end: one past its last token.
     windows: words to the left and right of each context.
@@ -64,8 +63,7 @@ def skip_grams(
 
 
 def skip_gram_counts(
-  mentions: Iterable[tuple[int, Sequence[str], int, int]],
-  size: int,
+  mentions: Iterable[tuple[int, Sequence[str], int, int]], size: int
 ) -> Contexts:
   """Counts skip-grams of all mentions.
 
@@ -110,11 +108,7 @@ def load(path: files.Path, size: int) -> Contexts:
   """Reads what `save` wrote.
 
   Args:
-    path: the file.
     size: the number of entities X that it must have.
-
-  Returns:
-    The contexts.
   """
   arrays = array_files.read_npz(path, ("data", "indices", "indptr", "names"))
   text = arrays["names"].tobytes().decode()
@@ -125,7 +119,6 @@ def load(path: files.Path, size: int) -> Contexts:
     )
   except ValueError as error:
     raise InputError(
-      f"holds no contexts of {size:,} entities ({error}): delete it",
-      path=path,
+      f"holds no contexts of {size:,} entities ({error}): delete it", path=path
     ) from error
   return Contexts(counts, names)

@@ -51,7 +51,6 @@ def write_npy(path: files.Path, array: Any) -> None:
   kilobytes find no room.
 
   Args:
-    path: the file.
     array: no objects.
   """
   with open(path, "wb") as stream:
@@ -107,9 +106,6 @@ def read_npz(
 
 def map_array(path: files.Path) -> np.ndarray:
   """Maps an .npy file into memory, read-only; never unpickles.
-
-  Args:
-    path: the file.
 
   Returns:
     The array, [...] as the file has it; read from the disk as it is

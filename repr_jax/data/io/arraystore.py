@@ -67,7 +67,6 @@ class Writer:
     """Adds a block to an array along its first axis; the first sets its type.
 
     Args:
-      name: the array.
       block: [b, ...], with the type and the further axes of the first block.
     """
     if name not in self._growing:
@@ -116,8 +115,7 @@ def writing(
   target = pathlib.Path(directory)
   if target.exists() and not _replaceable(target):
     raise InputError(
-      "is there already and is not a store; name another directory",
-      path=target,
+      "is there already and is not a store; name another directory", path=target
     )
   beside = target.parent / f".{secrets.token_hex(8)}.tmp"
   try:
@@ -214,10 +212,6 @@ def damaged(path: files.Path, why: str) -> InputError:
 
   Args:
     path: the file or directory at fault.
-    why: what is wrong.
-
-  Returns:
-    The error, to be raised.
   """
   return InputError(
     f"is damaged ({why}); delete its directory and make it again", path=path

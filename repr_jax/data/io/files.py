@@ -34,9 +34,6 @@ _DAMAGE = (EOFError, zlib.error, OSError)
 def open_binary(path: Path) -> Iterator[IO[bytes]]:
   """Opens a plain, gzip or bzip2 file for reading bytes.
 
-  Args:
-    path: the file.
-
   Yields:
     The file of decompressed bytes, to `read` and `readline`. A failure to
     read inside the block is raised as `InputError` that names the file. So is
@@ -278,9 +275,6 @@ def decode(data: bytes, path: Path, first_line: int = 1) -> str:
     data: UTF-8, perhaps with a byte order mark and with `\\r\\n`.
     path: where it stands, for messages.
     first_line: the number of its first line.
-
-  Returns:
-    The text.
   """
   if first_line == 1 and data.startswith(b"\xef\xbb\xbf"):
     data = data[3:]

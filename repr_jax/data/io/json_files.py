@@ -65,7 +65,6 @@ def parse_json(
   """Parses JSON that somebody else wrote.
 
   Args:
-    text: one JSON value.
     path: where it stands, for messages.
     line: its line, for messages; None to name the line within `text`.
 

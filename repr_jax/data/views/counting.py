@@ -87,9 +87,6 @@ class Tally:
   def blocks(self, key: Hashable) -> Iterator[Csr]:
     """Yields a sum and frees the memory that it took.
 
-    Args:
-      key: which sum.
-
     Yields:
       Consecutive blocks of rows, together all rows; float32, canonical.
     """

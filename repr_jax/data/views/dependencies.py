@@ -130,7 +130,6 @@ def arcs(
   """The relations of a tree, named as in the thesis.
 
   Args:
-    sentence: the tree.
     collapse: whether to fold prepositions (prep_X, and agent for `by` in the
       passive) and conjunctions (conj_X) and to add the subjects of open
       complements (xsubj). The link of a noun to its preposition (pobj) is

@@ -28,7 +28,6 @@ def window(views: Sequence[View], width: int) -> View:
 
   Args:
     views: stored or fresh views, those of text offsets among them.
-    width: the largest distance.
 
   Returns:
     The window's counts, [V, d].

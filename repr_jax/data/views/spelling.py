@@ -18,7 +18,6 @@ def ngram_features(
   """Which character n-grams each word has, with marks at both ends.
 
   Args:
-    words: the vocabulary.
     shortest: fewest characters of an n-gram, the marks "<" and ">" counted.
     longest: most characters.
     min_words: n-grams of fewer words are left out; with 2, no n-gram stands

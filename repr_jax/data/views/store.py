@@ -87,7 +87,6 @@ def write(
   """Stores a view from blocks of rows, without holding it in memory.
 
   Args:
-    root: directory that holds the views.
     name: name of the view: letters, digits and `._-`.
     blocks: consecutive blocks of rows, all CSR or all dense, each [b, d].
     columns: names of the d columns.
@@ -150,7 +149,6 @@ def find(
 
   Args:
     root: directory that holds the views.
-    name: name of the view.
     mark: the fingerprint it must have.
     check: as in `load`.
 

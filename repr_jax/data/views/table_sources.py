@@ -48,11 +48,7 @@ def counts_source(path: files.Path, *, limit: int = LIMIT) -> Source:
 
 
 def matrix_source(paths: Sequence[files.Path]) -> Source:
-  """A scipy .npz matrix with a file that names its rows, one on each line.
-
-  Args:
-    paths: the matrix and the names of its rows.
-  """
+  """A scipy .npz matrix with a file that names its rows, one on each line."""
   if len(paths) != 2:
     raise InputError(
       f"a matrix is file.npz:rows.txt, not {':'.join(map(str, paths))}"

@@ -122,7 +122,6 @@ def views(
     wn: the database.
     words: the vocabulary, in lower case.
     groups: which of `GROUPS` to make.
-    options: details.
 
   Yields:
     The views; columns that no word has are left out, and views with no entry

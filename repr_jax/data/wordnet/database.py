@@ -125,9 +125,6 @@ class WordNet:
 
     Args:
       name: such as "living_thing.n.01".
-
-    Returns:
-      Its row.
     """
     lemma, _, rest = name.rpartition(".")[0].rpartition(".")
     number = name.rpartition(".")[2]
@@ -144,9 +141,6 @@ class WordNet:
 
     Args:
       name: such as "living_thing.n.01", or a row.
-
-    Returns:
-      The synset.
     """
     row = self.row(name) if isinstance(name, str) else int(name)
     t = self.tables
@@ -216,10 +210,6 @@ class WordNet:
 
   def targets(self, row: int, relation: str) -> np.ndarray:
     """The synsets that one synset points to.
-
-    Args:
-      row: the synset.
-      relation: the name of a relation.
 
     Returns:
       Distinct rows in the order of the database, int32 [m].
@@ -325,9 +315,6 @@ def load(path: files.Path | None = None) -> WordNet:
   Args:
     path: its folder; None to look in $WNSEARCHDIR, $WNHOME/dict, the data of
       the package `wn`, /usr/share/wordnet and the data folders of NLTK.
-
-  Returns:
-    The database.
   """
   return WordNet(wordnet_files.read_tables(wordnet_files.find_folder(path)))
 

@@ -109,10 +109,6 @@ def wordnet_instance_sets(
 def display_name(wordnet: WordNet, row: int) -> str:
   """The name of an instance as people would write it.
 
-  Args:
-    wordnet: the database.
-    row: the instance.
-
   Returns:
     Its first lemma. For a person, the first lemma that puts words before it
     ("Johann Sebastian Bach"), or else after it ("Edward VII").

@@ -65,7 +65,6 @@ def read_counts(counts: Any, name: str) -> sp.csr_array:
 
   Args:
     counts: any matrix [X, F] that `ops.inputs` reads.
-    name: of the system, for messages.
   """
   table = sp.csr_array(inputs.read_matrix(counts, "counts"), dtype=np.float32)
   if not np.isfinite(table.data).all() or (table.data < 0).any():
@@ -85,7 +84,6 @@ def query_counts(
   """The members' features, and the weighted sum of their counts.
 
   Args:
-    query: the query.
     features: F.
 
   Returns:

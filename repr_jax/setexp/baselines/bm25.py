@@ -217,7 +217,6 @@ def rationale(
 
   Args:
     index: from `fit`.
-    query: the query.
     idf: f_Q[i] IDF[i], which orders features as they count in a score; False
       for the thesis' f_Q[i] (4.3.1).
 

@@ -111,7 +111,6 @@ def transform(
   """Counts as the form sees them.
 
   Args:
-    prior: the form.
     features: columns, int [n].
     counts: counts of these features, [n].
 
@@ -172,8 +171,6 @@ def added(
   """h_j(t) - h_j(0): parts of a log-ratio of features with these values.
 
   Args:
-    prior: the form.
-    members: statistics of the query.
     features: columns j, int [n].
     values: transformed counts t, [n].
 
@@ -200,8 +197,6 @@ def at_zero(
   """h_j(0): parts of the log-ratio of features that are absent.
 
   Args:
-    prior: the form.
-    members: statistics of the query.
     features: columns j, int [n].
 
   Returns:

@@ -225,9 +225,6 @@ def make_noise(frequency: np.ndarray) -> Noise:
 
   Args:
     frequency: probabilities, [F].
-
-  Returns:
-    The table.
   """
   share = np.asarray(frequency, np.float64)
   share = share / share.sum() * len(share)
@@ -251,7 +248,6 @@ def pairs(
   Args:
     counts: whole feature counts, [X, F]; fractions are rounded up.
     rng: source of the order.
-    config: for the size of a batch.
 
   Returns:
     Entities int32 [n, b], contexts int32 [n, b] and weights [n, b].

@@ -112,7 +112,6 @@ def fit_runs(
   Args:
     counts: feature counts, [X, F].
     configs: of each run; they differ in `learning_rate` and `power` alone.
-    seeds: of each run.
     epochs: passes over all pairs.
     mesh: devices that share the runs, an axis; None for one device.
 

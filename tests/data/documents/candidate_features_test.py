@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from repr_jax.data.documents import candidate_features
-from repr_jax.data.documents.candidate_files import (
-  Candidate,
-  Document,
-  Mention,
-)
+from repr_jax.data.documents.candidate_files import Candidate, Document, Mention
 
 
 def _document(entity="Bush (band)"):

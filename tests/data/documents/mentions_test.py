@@ -91,10 +91,7 @@ def test_document_words_are_the_most_telling_ones():
   )
   fields = mentions.featurize(found, document_words=1)
   # "red" occurs twice in d1 and nowhere else, as "ann" does; by name then.
-  assert _row(fields.document, 2) == {
-    "word:ann": 1 + 1 + 1,
-    "word:walks": 1,
-  }
+  assert _row(fields.document, 2) == {"word:ann": 1 + 1 + 1, "word:walks": 1}
   more = mentions.featurize(found, document_words=2)
   assert _row(more.document, 2)["word:red"] == 1
 

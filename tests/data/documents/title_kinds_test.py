@@ -3,11 +3,7 @@
 import numpy as np
 
 from repr_jax.data.documents import title_kinds
-from repr_jax.data.documents.candidate_files import (
-  Candidate,
-  Document,
-  Mention,
-)
+from repr_jax.data.documents.candidate_files import Candidate, Document, Mention
 
 _TEXT = "SOCCER - CUP RESULTS .\nROME 1996-08-30\nItaly 2 Chile 1\n( Italy )"
 

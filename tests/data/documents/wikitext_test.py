@@ -61,8 +61,7 @@ def test_links_keep_their_places():
 
 
 @pytest.mark.parametrize(
-  "link",
-  ["red fox", "Red_fox", " red  fox ", "red fox#Diet", ":red fox"],
+  "link", ["red fox", "Red_fox", " red  fox ", "red fox#Diet", ":red fox"]
 )
 def test_links_to_one_article_have_one_title(link):
   assert wikitext.normal_title(link) == "Red fox"

@@ -5,11 +5,7 @@ import collections
 import numpy as np
 import pytest
 
-from repr_jax.data.entities import (
-  Sentence,
-  feature_counts,
-  sentences,
-)
+from repr_jax.data.entities import Sentence, feature_counts, sentences
 from repr_jax.errors import InputError
 
 

@@ -96,37 +96,6 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
   assert store.load(tmp_path / "v").matrix.shape == (3, 9)
 
 
-def _cut(path):
-  path.write_bytes(path.read_bytes()[:-9])
-
-
-def _flip(path):
-  raw = bytearray(path.read_bytes())
-  raw[-2] ^= 1
-  path.write_bytes(raw)
-
-
-def _clear(path):
-  path.write_bytes(b"")
-
-
-@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-@pytest.mark.parametrize("harm", [_cut, _flip, _clear, os.unlink])
-def test_damaged_arrays_are_noticed(tmp_path, name, harm):
-  view = _stored(tmp_path)
-  harm(view.path / f"{name}.npy")
-  with pytest.raises(errors.InputError, match="damaged"):
-    store.load(view.path)
-
-
-@pytest.mark.parametrize("harm", [_cut, _clear])
-def test_a_damaged_header_is_noticed(tmp_path, harm):
-  view = _stored(tmp_path)
-  harm(view.path / "header.json")
-  with pytest.raises(errors.InputError, match="damaged"):
-    store.load(view.path)
-
-
 @pytest.mark.parametrize(
   "change",
   [

@@ -1,5 +1,6 @@
 """Bayesian Sets against marginal likelihoods by numerical integration."""
 
+import asked
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,31 +8,16 @@ from scipy import integrate, special, stats
 
 from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
-from repr_jax.setexp import systems
 from repr_jax.setexp.baselines import bayesian_sets
 from repr_jax.setexp.query import best, exclude, make_query
 
 _FORMS = ("bernoulli", "poisson", "gaussian")
 
 
-def _ask(model):
-  return systems.bind(bayesian_sets.BERNOULLI, model)
-
-
-def _score(model, query):
-  return _ask(model).score_batch([query])[0]
-
-
-def _score_rows(model, query, rows):
-  return _ask(model).score_rows(query, rows)
-
-
-def _contributions(model, query, entity):
-  return _ask(model).contributions(query, [entity])[0]
-
-
-def _rationale(model, query):
-  return _ask(model).rationale(query)
+_score = asked.score(bayesian_sets.BERNOULLI)
+_score_rows = asked.score_rows(bayesian_sets.BERNOULLI)
+_rationale = asked.rationale(bayesian_sets.BERNOULLI)
+_contributions = asked.contributions(bayesian_sets.BERNOULLI)
 
 
 def _counts(seed=0, entities=12, features=4):

@@ -2,6 +2,7 @@
 
 import math
 
+import asked
 import jax
 import numpy as np
 import pytest
@@ -9,29 +10,13 @@ import scipy.sparse as sp
 
 from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
-from repr_jax.setexp import from_scipy, systems
+from repr_jax.setexp import from_scipy
 from repr_jax.setexp.baselines import bm25
-from repr_jax.setexp.query import (
-  best,
-  exclude,
-  make_query,
-)
+from repr_jax.setexp.query import best, exclude, make_query
 
-
-def _ask(model):
-  return systems.bind(bm25.BM25, model)
-
-
-def _score(model, query):
-  return _ask(model).score_batch([query])[0]
-
-
-def _score_rows(model, query, rows):
-  return _ask(model).score_rows(query, rows)
-
-
-def _rationale(model, query):
-  return _ask(model).rationale(query)
+_score = asked.score(bm25.BM25)
+_score_rows = asked.score_rows(bm25.BM25)
+_rationale = asked.rationale(bm25.BM25)
 
 
 def _counts(seed=0, entities=30, features=12):

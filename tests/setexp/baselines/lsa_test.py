@@ -1,34 +1,19 @@
 """LSA against numpy's SVD, and the parts of its score."""
 
+import asked
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from repr_jax.errors import InputError
-from repr_jax.setexp import systems
 from repr_jax.setexp.autoencoder import bm25_weights
 from repr_jax.setexp.baselines import lsa
 from repr_jax.setexp.query import make_query
 
-
-def _ask(model):
-  return systems.bind(lsa.LSA, model)
-
-
-def _score(model, query):
-  return _ask(model).score_batch([query])[0]
-
-
-def _score_rows(model, query, rows):
-  return _ask(model).score_rows(query, rows)
-
-
-def _rationale(model, query):
-  return _ask(model).rationale(query)
-
-
-def _contributions(model, query, entity):
-  return _ask(model).contributions(query, [entity])[0]
+_score = asked.score(lsa.LSA)
+_score_rows = asked.score_rows(lsa.LSA)
+_rationale = asked.rationale(lsa.LSA)
+_contributions = asked.contributions(lsa.LSA)
 
 
 def _counts(seed=0, entities=30, features=18):

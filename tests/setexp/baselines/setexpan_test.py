@@ -2,31 +2,19 @@
 
 import math
 
+import asked
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
-from repr_jax.setexp import systems
 from repr_jax.setexp.baselines import setexpan
 from repr_jax.setexp.query import best, exclude, make_query
 
-
-def _ask(model):
-  return systems.bind(setexpan.SETEXPAN, model)
-
-
-def _score(model, query):
-  return _ask(model).score_batch([query])[0]
-
-
-def _score_rows(model, query, rows):
-  return _ask(model).score_rows(query, rows)
-
-
-def _rationale(model, query):
-  return _ask(model).rationale(query)
+_score = asked.score(setexpan.SETEXPAN)
+_score_rows = asked.score_rows(setexpan.SETEXPAN)
+_rationale = asked.rationale(setexpan.SETEXPAN)
 
 
 def _counts(seed=0, entities=25, features=14):

@@ -1,5 +1,6 @@
 """Word2vecf against scalar loops, finite differences and planted clusters."""
 
+import asked
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,26 +11,13 @@ from scipy import optimize
 from repr_jax.data import synthetic_corpora
 from repr_jax.errors import InputError
 from repr_jax.evaluation import retrieval
-from repr_jax.setexp import systems
 from repr_jax.setexp.baselines import sgns, word2vecf
 from repr_jax.setexp.query import best, exclude, make_query
 from repr_jax.setexp.rows import rows_from_scipy
 
-
-def _ask(model):
-  return systems.bind(word2vecf.WORD2VECF, model)
-
-
-def _score(model, query):
-  return _ask(model).score_batch([query])[0]
-
-
-def _score_rows(model, query, rows):
-  return _ask(model).score_rows(query, rows)
-
-
-def _rationale(model, query):
-  return _ask(model).rationale(query)
+_score = asked.score(word2vecf.WORD2VECF)
+_score_rows = asked.score_rows(word2vecf.WORD2VECF)
+_rationale = asked.rationale(word2vecf.WORD2VECF)
 
 
 @pytest.fixture(scope="module")
