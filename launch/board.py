@@ -34,9 +34,9 @@ class Best:
     """Chooses the figure.
 
     Args:
-      metric: its metric, or "NAME: METRIC"; by default the first figure that
-        the thesis has too and whose better direction is known, or else the
-        first of known direction.
+      metric: its metric, or "NAME: METRIC"; by default, among the figures
+        whose better direction is known, the first on validation data, or else
+        the first that the thesis has too, or else the first.
       smallest: whether less is better; None where the figure says it.
     """
     self._metric = metric
@@ -72,8 +72,9 @@ class Best:
       return None
     if self._metric is None:
       known = [row for row in rows if self._less(row) is not None]
+      chosen = [x for x in known if x["metric"].startswith("validation ")]
       told = [row for row in known if "thesis" in row]
-      return (told or known or [None])[0]
+      return (chosen or told or known or [None])[0]
     for row in rows:
       if self._metric in (row["metric"], f"{row['name']}: {row['metric']}"):
         return row

@@ -66,8 +66,8 @@ _BEST = flags.DEFINE_string(
   "best",
   None,
   'Figure that tells the best run so far: its metric, or "NAME: METRIC". '
-  "Default: the first that the thesis has too, or the first, among those whose "
-  "better direction is known.",
+  "Default: the first on validation data, or that the thesis has too, or the "
+  "first, among those whose better direction is known.",
 )
 _SMALLEST = flags.DEFINE_bool(
   "smallest", None, "The best is the smallest. Default: as its metric says."
