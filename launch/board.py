@@ -34,8 +34,9 @@ class Best:
     """Chooses the figure.
 
     Args:
-      metric: its metric, or "NAME: METRIC"; by default the first figure whose
-        better direction is known, if possible one that the thesis has too.
+      metric: its metric, or "NAME: METRIC". By default, of the figures whose
+        better direction is known: the first on validation data; without one,
+        the first that the thesis has too; else the first.
       smallest: whether smaller is better; None for the metric's own
         direction.
     """
@@ -72,8 +73,9 @@ class Best:
       return None
     if self._metric is None:
       known = [row for row in rows if self._less(row) is not None]
+      chosen = [x for x in known if x["metric"].startswith("validation ")]
       told = [row for row in known if "thesis" in row]
-      return (told or known or [None])[0]
+      return (chosen or told or known or [None])[0]
     for row in rows:
       if self._metric in (row["metric"], f"{row['name']}: {row['metric']}"):
         return row

@@ -189,8 +189,8 @@ def selected(lines: Sequence[Line]) -> list[tuple[Line, list[Line]]]:
 
   Returns:
     The best line of the first figure that is called "validation ...", with
-    the other figures of its setting; nothing for experiments without one or
-    with a single setting.
+    the other figures of its setting, those of the same measure first; nothing
+    for experiments without one or with a single setting.
   """
   chosen = []
   for experiment in dict.fromkeys(line.experiment for line in lines):
@@ -206,6 +206,8 @@ def selected(lines: Sequence[Line]) -> list[tuple[Line, list[Line]]]:
       for x in own
       if x.setting == top.setting and not x.metric.startswith("validation ")
     ]
+    measure = top.metric.removeprefix("validation ")
+    rest.sort(key=lambda x: (x.name != top.name, measure not in x.metric))
     chosen.append((top, rest))
   return chosen
 

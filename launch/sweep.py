@@ -66,8 +66,8 @@ _BEST = flags.DEFINE_string(
   "best",
   None,
   'Figure that chooses the best run so far: METRIC or "NAME: METRIC". Default: '
-  "the first whose better direction is known, if possible one that the thesis "
-  "has too.",
+  "the first on validation data whose better direction is known; without one, "
+  "the first that the thesis has too; else the first.",
 )
 _SMALLEST = flags.DEFINE_bool(
   "smallest", None, "Smaller is better. By default the metric decides."

@@ -62,7 +62,7 @@ def to_markdown(lines: Sequence[results.Line]) -> str:
     text += (
       f"\nChosen on validation facts ({top.experiment}, {top.metric} "
       f"{_number(top.mean)}): {setting}. Its other figures: "
-      + "; ".join(f"{x.metric} {_number(x.mean)}" for x in rest[:_SHOWN])
+      + "; ".join(map(_figure, rest[:_SHOWN]))
       + ". Do not choose by these.\n"
     )
   if any(line.p_value is not None for line in lines):
@@ -109,6 +109,11 @@ def _spread(line: results.Line) -> str:
   if line.interval is not None:
     return f"{_number(line.interval[0])} to {_number(line.interval[1])}"
   return "-"
+
+
+def _figure(line: results.Line) -> str:
+  spread = "" if line.spread is None else f" ± {_number(line.spread)}"
+  return f"{line.metric} {_number(line.mean)}{spread}"
 
 
 def _number(value: float) -> str:

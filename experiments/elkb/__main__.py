@@ -62,6 +62,7 @@ from experiments.run import (
 )
 from repr_jax import errors
 from repr_jax.data.io import files
+from repr_jax.data.rules import quoted
 from repr_jax.kb import scores
 from repr_jax.ops import mesh as meshes
 
@@ -138,7 +139,7 @@ def _print_query(able: Sequence[answers.Answerer], asked: Config) -> None:
     rows = [list(x.values())[:4] for x in record["answers"]]
     print(tables.to_text(columns, rows))
     members = record["answer_set"]
-    shown = ", ".join(members[: asked.top]) + ", ..." * (
+    shown = ", ".join(map(quoted, members[: asked.top])) + ", ..." * (
       len(members) > asked.top
     )
     print(

@@ -18,7 +18,7 @@ import numpy as np
 from experiments.elkb import data, evaluate
 from experiments.elkb.config import Config, load_model
 from repr_jax import kb
-from repr_jax.data import deduction
+from repr_jax.data import deduction, rules
 from repr_jax.evaluation import calibration
 
 _FACTS = 300  # Facts whose queries fit, or test, the probabilities.
@@ -92,8 +92,8 @@ class Grounds:
   def fact(self, row: int) -> str:
     """A fact as text."""
     head, relation, tail = self.made.facts[row].tolist()
-    shown = self._kb.shown
-    return f"{self._kb.relations[relation]}({shown[head]}, {shown[tail]})"
+    first, second = (rules.quoted(self._kb.shown[i]) for i in (head, tail))
+    return f"{self._kb.relations[relation]}({first}, {second})"
 
 
 def _reflexive(facts):

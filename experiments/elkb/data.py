@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections import Counter
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from repr_jax.data import deduction, rule_formats, triples, wordnet
 from repr_jax.data import rules as rule_files
 
 _SHOWN = 3  # Names outside training that a note lists.
+_MANY = 10  # Facts of a file whose first line may be told from a header.
 
 # Inverse pairs among WN18's relations, and those that are symmetric.
 _INVERSES = (
@@ -126,6 +128,7 @@ def read(config: Config) -> KnowledgeBase:
   splits = triples.read_splits(
     train, valid, test, config.columns, config.duplicates
   )
+  check_header(splits.train)
   parts = train.rstrip("/").split("/")
   name = parts[-2] if len(parts) > 1 else parts[-1]
   rules = read_rules(config, splits.train)
@@ -149,12 +152,37 @@ def read_and_split(config: Config) -> KnowledgeBase:
       f"--split={','.join(config.split)}: give three shares, such as .9,.05,.05"
     ) from None
   facts = triples.read_triples(config.train, config.columns, config.duplicates)
+  check_header(facts)
   splits = triples.split(facts, (train, valid, test), config.seed)
   sizes = ", ".join(f"{len(part):,}" for part in splits[:3])
   progress.say(f"{config.train}: split into {sizes} facts (seed {config.seed})")
   rules = read_rules(config, facts)
   name = config.train.rstrip("/").split("/")[-1]
   return KnowledgeBase(name, splits, rules, kb_names.readable(splits))
+
+
+def check_header(facts: triples.Triples) -> None:
+  """Refuses a file whose first line looks like a header of other names.
+
+  Args:
+    facts: in the order of the file.
+
+  Raises:
+    InputError: the three names of the first fact occur in no other one.
+  """
+  head, relation, tail = facts.array[0]
+  rest = facts.array[1:]
+  if len(rest) < _MANY or relation in rest[:, 1]:
+    return
+  if np.isin((head, tail), rest[:, [0, 2]]).any():
+    return
+  names = facts.named()[0]
+  raise errors.InputError(
+    f"{', '.join(names)} occur in no other line and look like a header: call "
+    "these columns head, relation and tail, or move the line if it is a fact",
+    path=facts.path,
+    line=None if facts.lines is None else int(facts.lines[0]),
+  )
 
 
 def read_rules(config: Config, facts: triples.Triples) -> list[rule_files.Rule]:
@@ -178,9 +206,12 @@ def read_rules(config: Config, facts: triples.Triples) -> list[rule_files.Rule]:
   if not path:
     return []
   if form is None:
-    return rule_files.read_rules(
+    rules = rule_files.read_rules(
       path, facts.relations, facts.entities, load_kind
     )
+    if not rules:
+      progress.say(f"{path}: holds no rules")
+    return rules
   names = set(facts.relations), set(facts.entities)
   read = rule_formats.read_foreign(path, form, *names, config.min_confidence)
   progress.say(f"{path}: {len(read.rules):,} rules of {form}'s form")
@@ -274,8 +305,11 @@ def notes(kb: KnowledgeBase) -> list[str]:
   for part in kb.splits[:3]:
     if part.repeated:
       notes.append(f"{part.path}: {part.repeated:,} repeated triples left out")
+    if part.unread:
+      notes.append(f"{part.path}: not read: column {', '.join(part.unread)}")
   test = kb.splits.test
   trained = np.concatenate([kb.splits.train.array, kb.dropped])
+  notes += _forbidden(kb, trained)
   sizes = len(kb.entities), len(kb.relations), len(kb.entities)
   tested, trained, implied = (
     np.ravel_multi_index(x.T, sizes) for x in (test.array, trained, kb.implied)
@@ -301,7 +335,21 @@ def notes(kb: KnowledgeBase) -> list[str]:
         f"{len(rows):,} test facts have {what} outside training: "
         f"{', '.join(first)}{more}"
       )
-  return notes
+  return list(dict.fromkeys(notes))  # parts of one file share notes
+
+
+def _forbidden(kb: KnowledgeBase, facts: np.ndarray) -> list[str]:
+  """For each rule that forbids facts, how many the facts and rules hold."""
+  if not any(rule.kind.negated for rule in kb.rules):
+    return []
+  named = kb.rules, kb.relations, kb.entities
+  broken = deduction.breaches(deduction.deduce(facts, *named), *named)
+  counts = Counter(place for place, _, _ in broken)
+  return [
+    f"{kb.rules[place]} forbids {count:,} training facts, or facts that rules "
+    "derive from these; --violations lists them: drop the rule or mend them"
+    for place, count in sorted(counts.items())
+  ]
 
 
 def _place(part, row, columns, strange, names) -> str:

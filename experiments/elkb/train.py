@@ -112,8 +112,9 @@ def prepare(
   facts: np.ndarray | query_loss.QueryBatch = kb.splits.train.array
   kind = "facts"
   if config.group_answers:
+    # The same questions for all seeds, whose runs may share a program.
     facts = query_loss.group_queries(
-      kb.splits.train.array, config.group_answers, config.seed
+      kb.splits.train.array, config.group_answers
     )
     count, kind = len(facts.given), "questions"
   if config.trainer == "candidate_softmax" and config.batch_size > count:

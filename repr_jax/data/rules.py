@@ -70,7 +70,8 @@ class Rule:
 
   def __str__(self) -> str:
     place = f" ({self.origin})" if self.origin else ""
-    return f"{self.kind.name}({', '.join(map(str, self.arguments))}){place}"
+    names = (quoted(str(name)) for name in self.arguments)
+    return f"{self.kind.name}({', '.join(names)}){place}"
 
   @property
   def relations(self) -> tuple[str | int, ...]:
@@ -224,6 +225,11 @@ def unquote(name: str) -> str:
   """A name without the double quotes around it, if it has them."""
   quoted = len(name) > 2 and name[0] == name[-1] == '"'
   return name[1:-1].strip() if quoted else name
+
+
+def quoted(name: str) -> str:
+  """A name, in double quotes if it has commas or brackets."""
+  return f'"{name}"' if set(name) & set(",()") else name
 
 
 def write_rules(path: files.Path, rules: Sequence[Rule]) -> None:

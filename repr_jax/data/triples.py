@@ -39,6 +39,7 @@ class Triples:
     repeated: how many repeated triples of the file were left out.
     path: the file, or None where they come from none.
     lines: the line of each triple in the file, int [n], or None.
+    unread: columns of the file's header that are no part of a triple.
   """
 
   array: np.ndarray
@@ -47,6 +48,7 @@ class Triples:
   repeated: int = 0
   path: files.Path | None = None
   lines: np.ndarray | None = None
+  unread: tuple[str, ...] = ()
 
   def __post_init__(self):
     array = np.asarray(self.array, np.int32).reshape(-1, 3)
@@ -264,6 +266,7 @@ class _Raw(NamedTuple):
   path: files.Path | None
   named: list[tuple[str, str, str]]
   lines: np.ndarray | None
+  unread: tuple[str, ...] = ()
 
 
 def _read(path: files.Path, columns: str) -> _Raw:
@@ -297,7 +300,8 @@ def _read(path: files.Path, columns: str) -> _Raw:
     _refuse(path, faults)
   if not named:
     raise errors.InputError("holds no triples", path=path)
-  return _Raw(path, named, np.array(lines))
+  unread = tuple(name for name in names or () if name not in tuple("hrt"))
+  return _Raw(path, named, np.array(lines), unread)
 
 
 def _triple(fields, names, width, text, hint) -> tuple[str, str, str] | str:
@@ -366,8 +370,10 @@ def _named(columns: list[str]) -> list[str]:
 def _hint(text: str, tabs: bool, commas: bool) -> str:
   if not tabs and not commas and text.count(",") >= 2:
     return "; tabs expected, commas found: call the file NAME.csv"
-  if commas and "\t" in text:
-    return "; commas expected in a .csv file, tabs found"
+  if commas and "," not in text:
+    for mark, name in (("\t", "tabs"), (";", "semicolons")):
+      if mark in text:
+        return f"; commas expected in a .csv file, {name} found"
   return ""
 
 
@@ -410,7 +416,9 @@ def _index(parts: list[_Raw], duplicates: str) -> list[Triples]:
     lines = None if part.lines is None else part.lines[kept]
     repeated = len(array) - len(kept)
     splits.append(
-      Triples(array[kept], names, kinds, repeated, part.path, lines)
+      Triples(
+        array[kept], names, kinds, repeated, part.path, lines, part.unread
+      )
     )
   return splits
 
@@ -426,7 +434,7 @@ def _first_places(array: np.ndarray, part: _Raw, duplicates: str) -> np.ndarray:
     raise errors.InputError(
       f"triple {' '.join(part.named[row])!r} is already on line "
       f"{part.lines[first]}; {len(repeats)} lines repeat others "
-      '(duplicates="count" leaves them out)',
+      "(duplicates=count leaves them out)",
       path=part.path,
       line=int(part.lines[row]),
     )

@@ -181,6 +181,7 @@ def test_commas_quotes_and_a_header(tmp_path):
   [
     ("a.tsv", "a,r,b\n", "a.tsv:1: .*tabs expected, commas found"),
     ("a.csv", "a\tr\tb\n", "commas expected in a .csv file, tabs found"),
+    ("a.csv", "a;r;b\n", "commas expected in a .csv file, semicolons found"),
     ("a.csv", "a,r\n", "a.csv:1: expected 3 columns"),
     ("a.csv", 'a,r,"b\n', "a.csv:1: unexpected end of data"),
     ("a.csv", "a,,b\n", "a.csv:1: a name is empty"),

@@ -52,6 +52,23 @@ def test_nonnegative_entities_without_rules_are_told(tmp_path, capsys):
     assert (words in capsys.readouterr().err) == told, change
 
 
+def test_what_is_not_read_or_is_forbidden_is_told(tmp_path):
+  text = ["head,relation,tail,source", '"a, b",r,"a, b",x']
+  text += [f"{x},{r},{y},z" for x, y in ("cd", "de", "ce") for r in "qr"]
+  (tmp_path / "facts.csv").write_text("\n".join(text))
+  (tmp_path / "rules").write_text("RelImp\tr\tq\nDisj\tq\tr\n")
+  kb = data.read_and_split(
+    Config(
+      train=str(tmp_path / "facts.csv"),
+      split=(".4", ".3", ".3"),
+      rules=str(tmp_path / "rules"),
+    )
+  )
+  unread, forbidden = data.notes(kb)
+  assert unread.endswith("facts.csv: not read: column source")
+  assert f"({tmp_path / 'rules'}:2) forbids " in forbidden
+
+
 def test_implied_facts_join_training(tmp_path, capsys):
   paths = elkb_world.write(tmp_path)
   rows = elkb_world.run(

@@ -44,6 +44,9 @@ def test_the_best_is_by_the_figure_asked_for(tmp_path):
   kl = {"name": "d", "metric": "KL", "value": 9.0}
   (tmp_path / "results.json").write_text(json.dumps({"rows": [*rows, kl]}))
   assert unknown.add("one", tmp_path) == "KL 9" and unknown.text == ""
+  valid = {"name": "b", "metric": "validation mrr", "value": 0.125}
+  (tmp_path / "results.json").write_text(json.dumps({"rows": [*rows, valid]}))
+  assert board.Best().add("one", tmp_path) == "validation mrr 0.125"
   least = board.Best("loss")
   least.add("one", tmp_path)
   rows[0]["value"] = 2.0
