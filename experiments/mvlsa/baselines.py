@@ -17,12 +17,6 @@ from repr_jax.errors import InputError
 from repr_jax.multiview import host_views, lsa
 from repr_jax.multiview.weighting import Weighting
 
-# Window, epochs, initial rate, dimension; the best on the tuning sets counts.
-SKIP_GRAM = (
-  (5, 5, 0.025, 300),
-  (10, 5, 0.05, 100),
-  (5, 10, 0.05, 100),
-)
 _WINDOWS = (2, 5, 10, 15)
 _POWERS = (0.0, 0.5)
 
@@ -106,7 +100,7 @@ def systems(problem: Problem) -> Iterator[tuple[str, np.ndarray]]:
     u, s = lsa.factors(weights, config.k, center=False, seed=config.seed)
     for power in _POWERS:
       yield f"PPMI-SVD (window {width}, power {power:g})", u * s**power
-  for setting in SKIP_GRAM:
+  for setting in config.skip_grams():
     window, epochs, rate, k = setting
     name = f"skip-gram (window {window}, {epochs} epochs, rate {rate}, k={k})"
     yield name, _kept_skip_gram(problem, setting)

@@ -1,6 +1,5 @@
 """All views against their best view, baselines and retrofitted vectors."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,7 +17,6 @@ from experiments.mvlsa.evaluate import Results, Study
 from experiments.mvlsa.train import Factors, Problem
 from repr_jax import multiview
 from repr_jax.data.views.collection import View
-from repr_jax.errors import InputError
 from repr_jax.evaluation import tables
 from repr_jax.multiview import gcca
 
@@ -39,8 +37,7 @@ def run(problem: Problem) -> Study:
   singles = list(results)
   own = train.factors(problem)
   results["best view"], view = _best_view(problem, own)
-  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
-  notes.append(f"The best single view on {judged}: {view}.")
+  notes.append(f"The best single view on {_judged(problem)}: {view}.")
   if train.SPELLING in own:
     alone = _alone(own[train.SPELLING], config)
     results["spelling alone"] = problem.score(alone)
@@ -59,9 +56,7 @@ def run(problem: Problem) -> Study:
     fitted = train.fit(made, config, problem.labels)
     vectors = train.vectors(fitted, config)
     results[label] = problem.score(vectors)
-    problem.report(
-      f"{label}: tuning halves {evaluate.mean(results[label]):.1f}"
-    )
+    problem.report(f"{label}: tuning {problem.tuning(vectors):.1f}")
     if label == "all views":
       results |= _with_lexicons(problem, label, vectors)
       if config.synonyms:
@@ -100,19 +95,33 @@ def _baselines(
   Returns:
     Their results, their vectors as views, and a note on each setting.
   """
-  tried: dict[str, tuple[Results, np.ndarray]] = {}
+  tried: dict[str, float] = {}
+  best: dict[str, tuple[str, np.ndarray]] = {}
   for name, vectors in baselines.systems(problem) if problem.data.text else ():
-    tried[name] = (problem.score(vectors), vectors)
-    problem.report(f"{name}: tuning halves {evaluate.mean(tried[name][0]):.1f}")
-  judged = ", ".join(evaluate.chosen_on(s.name for s in problem.sets))
-  results, views, notes = {}, [], []
-  for system in ("LSA", "PPMI-SVD", "skip-gram") if tried else ():
-    names = [name for name in tried if name.startswith(system)]
-    best = max(names, key=lambda name: evaluate.mean(tried[name][0]))
-    notes.append(f"{system} at its best of {len(names)} on {judged}: {best}.")
-    results[system] = tried[best][0]
-    views.append(baselines.as_view(system, tried[best][1]))
+    system = name.partition(" ")[0]
+    tried[name] = problem.tuning(vectors)
+    problem.report(f"{name}: tuning {tried[name]:.1f}")
+    if system not in best or tried[name] > tried[best[system][0]]:
+      best[system] = name, vectors
+  results: dict[str, Results] = {}
+  views, notes = [], []
+  for system, (name, vectors) in best.items():
+    count = sum(other.startswith(system) for other in tried)
+    notes.append(
+      f"{system} at its best of {count} on {_judged(problem)}: {name}."
+    )
+    results[system] = problem.score(vectors)
+    views.append(baselines.as_view(system, vectors))
   return results, views, notes
+
+
+def _judged(problem: Problem) -> str:
+  """The names of the sets that settings were chosen on."""
+  halved = bool(problem.development)
+  names = evaluate.chosen_on(
+    s.name for s in problem.development or problem.sets
+  )
+  return f"{'halves of ' * halved}{', '.join(names)}"
 
 
 def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
@@ -148,29 +157,18 @@ def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
 def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
   """The strongest view alone, by the tuning sets, and its name.
 
-  A view alone goes through the same transform as all of them. Sets that a
-  view knows no word of count as 0 for it. Spelling is none: its view is
-  learned from all others.
+  A view alone goes through the same transform as all of them. Spelling is
+  none: its view is learned from all others.
   """
-  tried = {}
-  for name, factor in made.items():
-    if name == train.SPELLING:
-      continue
-    with warnings.catch_warnings():
-      warnings.simplefilter("ignore")  # small views know few words
-      try:
-        tried[name] = problem.score(_alone(factor, problem.config))
-      except InputError:
-        continue
-
-  names = evaluate.chosen_on(s.name for s in problem.sets)
-
-  def figure(name: str) -> float:
-    return evaluate.mean(tried[name], names)
-
-  best = max(tried, key=figure)
-  problem.report(f"best single view, {best}: tuning halves {figure(best):.1f}")
-  return tried[best], best
+  tried = {
+    name: problem.tuning(_alone(factor, problem.config))
+    for name, factor in made.items()
+    if name != train.SPELLING
+  }
+  for name, figure in tried.items():
+    problem.report(f"{name} alone: tuning {figure:.1f}")
+  best = max(tried, key=lambda name: tried[name])
+  return problem.score(_alone(made[best], problem.config)), best
 
 
 def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:

@@ -55,7 +55,7 @@ class Config:
     "--store. --notokenize if blanks separate the tokens already.", only=_WORDS,
   )  # fmt: skip
   vocabulary: str | None = flag(
-    None, "File of word<TAB>count lines; by default made from --text, else "
+    None, "File of words or word<TAB>count lines; by default from --text, else "
     "from the first words of --vectors, else from WordNet.", only=_WORDS,
   )  # fmt: skip
   vocabulary_size: int = flag(
@@ -247,6 +247,12 @@ class Config:
     ("dog", "car", "happy", "run", "government"),
     "Words whose nearest neighbors are shown.", only=_WORDS,
   )  # fmt: skip
+  skip_gram: Sequence[str] = flag(
+    ("5:5:0.025:300", "10:5:0.05:100", "5:10:0.05:100"),
+    "Settings of gensim's skip-gram, WINDOW:EPOCHS:RATE:DIMENSION; the best on "
+    "the tuning sets counts.",
+    only={**_FITS, "study": "comparison", "text": GIVEN},
+  )
   synonyms: Sequence[str] = flag(
     (), "Files of synonyms, a group `word word...` on each line. The finished "
     "vectors are counter-fitted to them; tables show both.", only=_LEXICONS,
@@ -299,6 +305,7 @@ class Config:
       raise InputError("--view_weights=labels needs test sets; --evaluate")
     kinds = {_pair(entry)[1] for entry in self.group_nonlinearity}
     used = self.study == "n" or "power" in kinds | {self.nonlinearity}
+    self.skip_grams()
     if self.power != 0.25 and not used:
       raise InputError(
         f"--power is not read with --nonlinearity={self.nonlinearity}; leave "
@@ -315,6 +322,23 @@ class Config:
         raise InputError(
           f"--values: {value!r} is not a setting of --study={self.study}"
         )
+
+  def skip_grams(self) -> list[tuple[int, int, float, int]]:
+    """Window, epochs, initial rate and dimension of each --skip_gram."""
+    settings = []
+    for entry in self.skip_gram:
+      try:
+        window, epochs, rate, k = entry.split(":")
+        setting = int(window), int(epochs), float(rate), int(k)
+      except ValueError:
+        setting = 0, 0, 0.0, 0
+      if not all(0 < number < float("inf") for number in setting):
+        raise InputError(
+          f"--skip_gram: {entry!r} is not WINDOW:EPOCHS:RATE:DIMENSION with "
+          "numbers above 0"
+        )
+      settings.append(setting)
+    return settings
 
   @property
   def spelled(self) -> bool:

@@ -164,6 +164,18 @@ def halves(
   return development, rest
 
 
+def items(test_set: TestSet) -> Sequence[tuple[str, ...]]:
+  """The words of each pair or question of a test set."""
+  if isinstance(test_set, testsets.SimilaritySet):
+    return test_set.pairs
+  if isinstance(test_set, testsets.AnalogySet):
+    return test_set.questions
+  return [
+    (word, *choices)
+    for word, choices in zip(test_set.questions, test_set.choices)
+  ]
+
+
 def check_known(sets: Sequence[TestSet], words: Sequence[str]) -> None:
   """Raises `InputError` where no set can be scored with a vocabulary.
 
@@ -172,17 +184,7 @@ def check_known(sets: Sequence[TestSet], words: Sequence[str]) -> None:
   """
   known = set(words)
   for test_set in sets:
-    items: Sequence[tuple[str, ...]]
-    if isinstance(test_set, testsets.SimilaritySet):
-      items = test_set.pairs
-    elif isinstance(test_set, testsets.AnalogySet):
-      items = test_set.questions
-    else:
-      items = [
-        (word, *choices)
-        for word, choices in zip(test_set.questions, test_set.choices)
-      ]
-    if any(known.issuperset(item) for item in items):
+    if any(known.issuperset(item) for item in items(test_set)):
       return
   if sets:
     raise InputError(

@@ -15,15 +15,18 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from experiments.mvlsa import data, train
+from experiments.mvlsa import data, evaluate, train
 from experiments.mvlsa.train import Factors, Problem
 from experiments.run import runlib, tables
 from repr_jax import multiview
+from repr_jax.data import testsets
 from repr_jax.data.io import files
 from repr_jax.errors import InputError
+from repr_jax.evaluation import pooled, similarity
 from repr_jax.multiview import agreement
 
 _FOLDS = 5
+_RESAMPLES = 200  # of the items of a test set, for standard errors
 _RIDGE = 1e-3  # of the regression, in units of the mean squared column
 
 
@@ -32,13 +35,16 @@ class Price(NamedTuple):
 
   Attributes:
     shapley: its value.
-    error: standard error of the value over the orders that were drawn.
+    error: standard error of the value: over items of the test set, and over
+      the orders that were drawn; NaN if too few orders were drawn.
     lost: what all groups lose without it.
+    lost_error: standard error of the loss over items of the test set.
   """
 
   shapley: float
   error: float
   lost: float
+  lost_error: float
 
 
 def shapley(
@@ -92,30 +98,62 @@ def prices(
   groups = list(dict.fromkeys(map(data.group, made)))
   if len(groups) < 2:
     raise InputError("--study=price needs two groups of views or more")
-  names = [s.name for s in problem.sets]
+  rng = np.random.default_rng(problem.config.seed)
+  draws = [_resamples(one, rng) for one in problem.sets]
 
   @functools.cache
   def worth(chosen: frozenset[str]) -> np.ndarray:
     if not chosen:
-      return np.zeros(len(names))
+      return np.zeros((len(draws), 1 + _RESAMPLES))
     kept = {n: f for n, f in made.items() if data.group(n) in chosen}
     fitted = train.fit(kept, problem.config, problem.labels)
     vectors = train.vectors(fitted, problem.config)
     scored = problem.score(vectors)
     problem.report(f"price: {', '.join(sorted(chosen))}")
-    return np.array([scored[n].value if n in scored else 0.0 for n in names])
+    return np.stack(
+      [
+        _figures(scored.get(one.name), one, counts)
+        for one, counts in zip(problem.sets, draws)
+      ]
+    )
 
-  rng = np.random.default_rng(problem.config.seed)
   values, errors = shapley(groups, worth, orders, rng)
   whole = worth(frozenset(groups))
   table: dict[str, dict[str, Price]] = {}
   for group in groups:
     lost = whole - worth(frozenset(groups) - {group})
+    error = np.hypot(values[group][:, 1:].std(axis=1), errors[group][:, 0])
     table[group] = {
-      name: Price(*map(float, cells))
-      for name, *cells in zip(names, values[group], errors[group], lost)
-    }
+      one.name: Price(
+        float(values[group][i, 0]), float(error[i]),
+        float(lost[i, 0]), float(lost[i, 1:].std()),
+      )
+      for i, one in enumerate(problem.sets)
+    }  # fmt: skip
   return table
+
+
+def _resamples(one: evaluate.TestSet, rng: np.random.Generator) -> np.ndarray:
+  """How often each resample of a set has each of its items, [B, items]."""
+  size = len(evaluate.items(one))
+  return rng.multinomial(size, np.full(size, 1 / size), size=_RESAMPLES)
+
+
+def _figures(
+  result: similarity.Result | None, one: evaluate.TestSet, counts: np.ndarray
+) -> np.ndarray:
+  """The figure on a set, then on its resamples [B, items]; 0 if unscored."""
+  if result is None:
+    return np.zeros(1 + len(counts))
+  scored = ~np.isnan(result.scores)
+  scores, counts = result.scores[scored], counts[:, scored]
+  if isinstance(one, testsets.SimilaritySet):
+    truth = np.asarray(one.scores)[scored]
+    drawn = pooled.resampled_spearman(scores, truth, counts)
+  else:
+    drawn = counts @ scores / np.maximum(counts.sum(axis=1), 1)
+  # A tiny set may lose all its items in a resample.
+  return np.append(result.value, 100 * np.nan_to_num(drawn))
 
 
 def held_out_r2(problem: Problem, made: Factors) -> dict[str, float]:
@@ -189,16 +227,17 @@ def run(run: runlib.Run, problem: Problem) -> None:
   rows = []
   for group, by_set in table.items():
     for name, price in by_set.items():
-      margin = 1.96 * price.error if np.isfinite(price.error) else 0.0
-      run.row(
-        f"price of {group}, {name}", "Shapley value x 100", price.shapley,
-        lower=price.shapley - margin, upper=price.shapley + margin,
-      )  # fmt: skip
-      run.row(f"{group} left out, {name}", "loss x 100", price.lost)
-    rows.append(
-      [group, *(f"{x.shapley:.1f} / {x.lost:.1f}" for x in by_set.values())]
-    )
-  columns = [tables.Column("Group: Shapley / left out")]
+      for figure, metric, value, error in (
+        (f"price of {group}", "Shapley value x 100", *price[:2]),
+        (f"{group} left out", "loss x 100", *price[2:]),
+      ):
+        margin = 1.96 * error if np.isfinite(error) else 0.0
+        run.row(
+          f"{figure}, {name}", metric, value,
+          lower=value - margin, upper=value + margin,
+        )  # fmt: skip
+    rows.append([group, *map(_cell, by_set.values())])
+  columns = [tables.Column("Group: Shapley / left out, with 95 %")]
   columns += [tables.Column(name, align="right") for name in names]
   print(tables.to_text(columns, rows))
   views = [
@@ -229,6 +268,14 @@ def run(run: runlib.Run, problem: Problem) -> None:
       "p_dimensions": by_dimension.tolist(),
     }
     json.dump(content, out, indent=1)
+
+
+def _cell(price: Price) -> str:
+  """Both figures with the half widths of their intervals."""
+  return (
+    f"{price.shapley:.1f} \N{PLUS-MINUS SIGN}{1.96 * price.error:.1f} / "
+    f"{price.lost:.1f} \N{PLUS-MINUS SIGN}{1.96 * price.lost_error:.1f}"
+  )
 
 
 def _orders(players: list[str], count: int, rng) -> list[list[str]]:

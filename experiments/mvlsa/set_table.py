@@ -30,7 +30,9 @@ def run(run: runlib.Run, sets: Sequence[evaluate.TestSet]) -> None:
   columns[0] = text_tables.Column(header[0])
   rows = []
   for test_set in sets:
-    size, kind = _size(test_set)
+    size = len(evaluate.items(test_set))
+    similar = isinstance(test_set, testsets.SimilaritySet)
+    kind = "correlation" if similar else "accuracy"
     cells = []
     for p, r in levels:
       value = tables.threshold(size, kind, p0=p, r=r)
@@ -41,10 +43,3 @@ def run(run: runlib.Run, sets: Sequence[evaluate.TestSet]) -> None:
     out.write(text_tables.to_markdown(columns, rows) + f"\n\n{_NOTE}\n")
   print(text_tables.to_text(columns, rows))
   print(_NOTE)
-
-
-def _size(test_set: evaluate.TestSet) -> tuple[int, str]:
-  """How many items a set has, and whether they give a correlation."""
-  if isinstance(test_set, testsets.SimilaritySet):
-    return len(test_set.pairs), "correlation"
-  return len(test_set.questions), "accuracy"

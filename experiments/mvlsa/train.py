@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import pathlib
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -81,6 +82,23 @@ class Problem:
   def score(self, vectors: np.ndarray) -> dict[str, similarity.Result]:
     """Results of vectors [n, d] of the vocabulary on every set."""
     return evaluate.evaluate(vectors, self.index, self.sets)
+
+  def tuning(self, vectors: np.ndarray) -> float:
+    """Mean figure of vectors [n, d] on the sets that choose settings.
+
+    These are the tuning halves, if sets are halved. Sets of which no pair is
+    known count as 0.
+    """
+    sets = self.development or self.sets
+    names = evaluate.chosen_on(one.name for one in sets)
+    chosen = [one for one in sets if one.name in names]
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")  # small views know few words
+      try:
+        results = evaluate.evaluate(vectors, self.index, chosen)
+      except InputError:
+        return 0.0
+    return evaluate.mean(results, names)
 
 
 def prepare(

@@ -83,21 +83,38 @@ def pooled_gain(
   return Difference(value, float(lower), float(upper), float(p_value))
 
 
+def resampled_spearman(
+  x: np.ndarray, y: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+  """Spearman's correlation of resamples of one set's items.
+
+  Args:
+    x: values, [n].
+    y: other values, [n].
+    counts: how often each resample has each item, [B, n].
+
+  Returns:
+    The correlations, [B]; 0 if x or y is constant on the set, NaN for a
+    resample on which one of them is.
+  """
+  x, y = np.asarray(x), np.asarray(y)
+  # Constant scores have no correlation, as in `similarity.spearman`.
+  if np.ptp(x) == 0 or np.ptp(y) == 0:
+    return np.zeros(len(counts))
+  return _correlation(_ranks(x, counts), _ranks(y, counts), counts)
+
+
 def _mean_gain(
   sets: Sequence[ScoredSet], rows: Sequence[np.ndarray], counts: np.ndarray
 ) -> np.ndarray:
   """Mean gain over sets for each row of counts of items, [B, items] to [B]."""
   gains = []
   for one, places in zip(sets, rows):
-    weights = counts[:, places]
-    parts = [np.asarray(x) for x in one[1:]]
-    truth, *systems = (_ranks(x, weights) for x in parts)
-    gain = np.zeros(len(counts))
-    for sign, x, given in zip((-1, 1), systems, parts[1:]):
-      # Constant scores have no correlation, as in `similarity.spearman`.
-      if np.ptp(given) > 0 and np.ptp(parts[0]) > 0:
-        gain += sign * _correlation(x, truth, weights)
-    gains.append(gain)
+    b, a = (
+      resampled_spearman(x, one.truth, counts[:, places])
+      for x in (one.b, one.a)
+    )
+    gains.append(b - a)
   return np.mean(gains, axis=0)
 
 

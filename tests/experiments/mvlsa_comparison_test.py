@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from experiments.mvlsa import (
-  baselines,
   comparison,
   data,
   evaluate,
@@ -19,6 +18,7 @@ from experiments.mvlsa import (
 )
 from experiments.run import runlib
 from repr_jax import multiview
+from repr_jax.data import testsets
 from repr_jax.errors import InputError
 from repr_jax.evaluation import significance, similarity
 
@@ -96,8 +96,9 @@ def test_views_of_one_text_are_one_source(problem, config):
   assert np.ptp(list(weights.learned(named, held, None).values())) > 0.01
 
 
-def test_baselines_are_compared_and_fused(problem, monkeypatch):
-  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
+def test_baselines_are_compared_and_fused(problem, config):
+  config = dataclasses.replace(config, skip_gram=("2:2:0.05:4",))
+  problem = dataclasses.replace(problem, config=config)
   study = studies.run("comparison", problem)
   best = study.systems["best baseline"]["TOPIC"].value
   singles = [
@@ -124,6 +125,27 @@ def test_baselines_are_compared_and_fused(problem, monkeypatch):
   assert gains["fusion gain"]["value"] == pytest.approx(fused - own)
 
 
+def test_settings_are_chosen_on_tuning_halves(problem, config):
+  (whole,) = problem.sets
+  half = dataclasses.replace(whole, scores=-whole.scores)
+  halved = dataclasses.replace(problem, development=[half])
+  made = train.factors(problem)
+  figures = {
+    name: problem.score(comparison._alone(factor, config))["TOPIC"].value
+    for name, factor in made.items()
+  }
+  results, name = comparison._best_view(halved, made)
+  assert name == min(figures, key=figures.__getitem__)
+  assert results["TOPIC"].value == pytest.approx(figures[name])
+  _, name = comparison._best_view(problem, made)
+  assert name == max(figures, key=figures.__getitem__)
+  # A set without a known pair counts as 0.
+  other = testsets.SimilaritySet("OTHER", [("q", "w")] * 3, np.arange(3.0))
+  halved = dataclasses.replace(problem, development=[half, other])
+  vectors = comparison._alone(made[name], config)
+  assert halved.tuning(vectors) == pytest.approx(-figures[name] / 2)
+
+
 def test_a_view_alone_is_a_fit_of_one_view(problem, config):
   settings = {"ridge": 1.0, "relative_ridge": True, "eigenvalue_power": 1.5}
   config = dataclasses.replace(config, **settings)
@@ -135,8 +157,7 @@ def test_a_view_alone_is_a_fit_of_one_view(problem, config):
 
 
 @pytest.mark.long
-def test_lexicons_are_added_plainly(world, config, monkeypatch):
-  monkeypatch.setattr(baselines, "SKIP_GRAM", ((2, 2, 0.05, 4),))
+def test_lexicons_are_added_plainly(world, config):
   (world / "same.txt").write_text("".join(" ".join(t) + "\n" for t in _TOPICS))
   (world / "other.txt").write_text("cat car\nqq dog\n")
   rng = np.random.default_rng(0)
@@ -147,6 +168,7 @@ def test_lexicons_are_added_plainly(world, config, monkeypatch):
   change = {
     "study": "comparison",
     "vectors": (str(world / "v.txt"),),
+    "skip_gram": ("2:2:0.05:4",),
     "synonyms": (str(world / "same.txt"),),
     "antonyms": (str(world / "other.txt"),),
     "store": str(world / "store2"),

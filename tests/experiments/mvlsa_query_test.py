@@ -131,6 +131,13 @@ def test_the_price_of_groups_is_told(tmp_path):
   whole = sum(p["TOPIC"]["shapley"] for p in told["prices"].values())
   assert set(told["prices"]) == {"text", "window"} and whole > 20
   assert len(told["p_dimensions"]) == 3
+  by_set = told["prices"]["text"]["TOPIC"]
+  assert 0 < by_set["lost_error"] < 20 and 0 < by_set["error"] < 20
+  rows = json.loads((tmp_path / "run" / "results.json").read_text())["rows"]
+  (row,) = [r for r in rows if r["name"] == "text left out, TOPIC"]
+  assert row["upper"] - row["value"] == pytest.approx(
+    1.96 * by_set["lost_error"], abs=1e-6
+  )
   assert set(told["held_out_r2"]) == set(told["p_views"])
   assert max(told["held_out_r2"].values()) > 0.2
 

@@ -341,6 +341,8 @@ def test_views_that_cannot_be_fused_are_named(world, config, problem):
     ({"group_nonlinearity": ("text:cube",)}, "cube"),
     ({"view_weights": "agreement", "mesh": "rows:2"}, "not read with --mesh"),
     ({"power": 0.5}, "--power is not read"),
+    ({"skip_gram": ("5:5:0.05",)}, "'5:5:0.05' is not WINDOW:EPOCHS"),
+    ({"skip_gram": ("5:0:0.05:9",)}, "above 0"),
     ({"study": "k", "values": ("ten",)}, "'ten' is not a setting"),
     ({"study": "n", "values": ("cube",)}, "'cube' is not a setting"),
     ({"keep_factors": True, "mesh": "rows:2"}, "--keep_factors is not read"),

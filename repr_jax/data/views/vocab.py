@@ -142,21 +142,30 @@ def write_vocab(path: files.Path, vocab: Vocab) -> None:
 
 
 def read_vocab(path: files.Path) -> Vocab:
-  """Reads what `write_vocab` wrote.
+  """Reads what `write_vocab` wrote, or a list of words.
 
   Args:
-    path: a file of `word<TAB>count` lines; blank lines are passed over.
+    path: a file of `word<TAB>count` lines, or of lines with a word alone;
+      blank lines are passed over.
 
   Returns:
-    The vocabulary; a word's id is its place in the file.
+    The vocabulary; a word's id is its place in the file. The counts of words
+    without counts fall from the first to the last.
   """
   seen: dict[str, int] = {}
   counts: dict[str, int] = {}
+  plain: bool | None = None  # as the first line says
   for line, text in files.numbered_lines(path):
     word, tab, number = text.rpartition("\t")
-    if not tab or not word.strip():
+    if plain is None:
+      plain = not tab
+    if plain:
+      word, number = text.strip(), "0"
+    if plain == bool(tab) or not word.strip():
       raise errors.InputError(
-        "expected word<TAB>count on the line", path=path, line=line
+        f"expected {'a word' if plain else 'word<TAB>count'} on the line",
+        path=path,
+        line=line,
       )
     if word in seen:
       raise errors.InputError(
@@ -166,7 +175,10 @@ def read_vocab(path: files.Path) -> Vocab:
       )
     seen[word] = line
     counts[word] = _count(number, path, line)
-  return Vocab(tuple(counts), np.fromiter(counts.values(), dtype=np.int64))
+  numbers = np.fromiter(counts.values(), dtype=np.int64)
+  if plain:
+    numbers = np.arange(len(counts), 0, -1)
+  return Vocab(tuple(counts), numbers)
 
 
 def _count(number: str, path: files.Path, line: int) -> int:

@@ -77,6 +77,8 @@ def test_file_round_trip(tmp_path, counts):
   ("text", "line"),
   [
     ("a\t1\nb\n", 2),
+    ("a\nb\t1\n", 2),
+    ("a\nb\na\n", 3),
     ("a\t1\nb\tx\n", 2),
     ("a\t1\n\nb\t2\na\t3\n", 4),
     ("a\t-1\n", 1),
@@ -90,6 +92,14 @@ def test_bad_lines(tmp_path, text, line):
   with pytest.raises(errors.InputError) as caught:
     vocab.read_vocab(path)
   assert caught.value.line == line
+
+
+def test_words_without_counts_are_in_order(tmp_path):
+  path = tmp_path / "v.txt"
+  path.write_text("b\na\n\nnew york\n")
+  read = vocab.read_vocab(path)
+  assert read.words == ("b", "a", "new york")
+  assert read.counts.tolist() == [3, 2, 1]
 
 
 @hypothesis.given(st.binary())
