@@ -26,10 +26,7 @@ class Command:
   """
 
   def __init__(
-    self,
-    arguments: list[str],
-    log: pathlib.Path,
-    status: pathlib.Path,
+    self, arguments: list[str], log: pathlib.Path, status: pathlib.Path
   ):
     """Describes the job; nothing is started.
 

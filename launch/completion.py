@@ -123,9 +123,7 @@ def flag_values(module: str) -> dict[str, list[str]]:
     if kept["stamp"] == stamp:
       return kept["flags"]
   told = subprocess.run(
-    [sys.executable, "-m", module, "--helpxml"],
-    capture_output=True,
-    text=True,
+    [sys.executable, "-m", module, "--helpxml"], capture_output=True, text=True
   )
   values = _read(told.stdout)
   if "preset" in values:

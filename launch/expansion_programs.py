@@ -137,6 +137,5 @@ def _word2vecf(size: Mapping[str, int], shape: Shapes) -> Program:
     shape.ids(1, b), shape.ids(1, b), shape((1, b)), shape((1,))
   )
   return Program(
-    "a step of word2vecf",
-    lambda: sgns.train.lower(config, noise, state, pairs),
+    "a step of word2vecf", lambda: sgns.train.lower(config, noise, state, pairs)
   )

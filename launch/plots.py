@@ -14,9 +14,7 @@ _COLUMNS = 3
 _WIDE = 30.0
 
 
-def against_flags(
-  lines: Sequence[results.Line],
-) -> Iterator[tuple[str, Any]]:
+def against_flags(lines: Sequence[results.Line]) -> Iterator[tuple[str, Any]]:
   """A figure for each experiment and swept flag.
 
   Each panel shows one measured figure: a point for each setting, with its

@@ -34,9 +34,7 @@ _OWN = ("model", "constrained", "noconstrained", "combine_with", "task", "mode")
 _METRICS = ("mrr", "hits@3", "hits@10")
 
 
-def commands(
-  arguments: list[str],
-) -> tuple[pathlib.Path, dict[str, list[str]]]:
+def commands(arguments: list[str]) -> tuple[pathlib.Path, dict[str, list[str]]]:
   """The commands that train the systems.
 
   Args:

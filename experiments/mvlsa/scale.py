@@ -20,12 +20,7 @@ from repr_jax import multiview
 from repr_jax.data import synthetic
 from repr_jax.data.views import counts as check
 from repr_jax.errors import InputError
-from repr_jax.multiview import (
-  factoring,
-  host_views,
-  sharding,
-  streaming,
-)
+from repr_jax.multiview import factoring, host_views, sharding, streaming
 from repr_jax.multiview.weighting import Weighting
 from repr_jax.ops import mesh as meshes
 

@@ -39,8 +39,7 @@ def rows(run: runlib.Run, results: Results, config: Config) -> list[dict]:
     )
     for name in results.answers:
       told = next(
-        (thesis_figure(s, test) for s in listed(config) if s.name == name),
-        None,
+        (thesis_figure(s, test) for s in listed(config) if s.name == name), None
       )
       result = results.result(name, test)
       label = f"{test}: {name}"

@@ -88,8 +88,7 @@ def _most(corpus: Corpus, top: int) -> int:
   """Candidates that some mention has, rounded up to a multiple of 5."""
   sets = (corpus.train, corpus.validation, *corpus.tests.values())
   longest = max(
-    (len(x) for part in sets for lists in part.lists for x in lists),
-    default=1,
+    (len(x) for part in sets for lists in part.lists for x in lists), default=1
   )
   return min(top, -(-max(longest, 1) // 5) * 5)
 

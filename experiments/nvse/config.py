@@ -7,13 +7,7 @@ from experiments.nvse.baseline_config import ASKED, BaselineConfig
 from experiments.run import config, expander
 from repr_jax.data.documents import corpus_files, plain_text
 from repr_jax.errors import InputError
-from repr_jax.setexp import (
-  POOLINGS,
-  SCORES,
-  Hyper,
-  autoencoder,
-  fitting,
-)
+from repr_jax.setexp import POOLINGS, SCORES, Hyper, autoencoder, fitting
 from repr_jax.setexp import systems as system_lib
 
 MODES = ("train", "query", "evaluate", "judge", "export", "serve")

@@ -51,10 +51,7 @@ def fit(system: System, tasks: Sequence[Task]) -> np.ndarray:
 
 
 def evaluate(
-  system: System,
-  first: Sequence[Task],
-  second: Sequence[Task],
-  seed: int = 0,
+  system: System, first: Sequence[Task], second: Sequence[Task], seed: int = 0
 ) -> Cuts:
   """Fits chances on some queries and cuts the results of others."""
   weights = fit(system, first)

@@ -87,11 +87,7 @@ class Shares(NamedTuple):
 
 
 def printed_shares(
-  system: System,
-  counts: sp.csr_array,
-  queries: Sequence[Query],
-  *,
-  k: int = 10,
+  system: System, counts: sp.csr_array, queries: Sequence[Query], *, k: int = 10
 ) -> Shares:
   """Sums the parts of the features that an answer prints.
 

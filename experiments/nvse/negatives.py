@@ -68,9 +68,7 @@ class Negatives(NamedTuple):
 
 
 def pairs(
-  table: features.FeatureTable,
-  sets: Mapping[str, Sequence[str]],
-  seed: int = 0,
+  table: features.FeatureTable, sets: Mapping[str, Sequence[str]], seed: int = 0
 ) -> list[Seeds]:
   """Queries from all ordered pairs of sets that share an entity.
 

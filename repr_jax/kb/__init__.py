@@ -42,12 +42,7 @@ from repr_jax.kb import (
 from repr_jax.kb.candidate_loss import CandidateBatch, CandidateConfig
 from repr_jax.kb.candidate_training import CandidateState, candidate_softmax
 from repr_jax.kb.certificates import Certificate, certify
-from repr_jax.kb.combine import (
-  better,
-  choice_features,
-  merge_ranks,
-  sureness,
-)
+from repr_jax.kb.combine import better, choice_features, merge_ranks, sureness
 from repr_jax.kb.condition_forms import Conditions, RuleConfig
 from repr_jax.kb.fitted import Fitted, Prediction, fit
 from repr_jax.kb.link_prediction import (
@@ -58,12 +53,7 @@ from repr_jax.kb.link_prediction import (
   summary,
 )
 from repr_jax.kb.negatives import Known, known_facts
-from repr_jax.kb.pair_training import (
-  Pairs,
-  SGDConfig,
-  SGDState,
-  projected_sgd,
-)
+from repr_jax.kb.pair_training import Pairs, SGDConfig, SGDState, projected_sgd
 from repr_jax.kb.query_loss import QueryBatch, group_queries
 from repr_jax.kb.rescal_als import (
   RescalConfig,

@@ -326,8 +326,7 @@ def _spread(mesh: Mesh, params: kb_scores.Params) -> kb_scores.Params:
   more = meshes.padded_size(len(entities), mesh.size) - len(entities)
   padded = np.pad(entities, ((0, more), (0, 0)))
   return kb_scores.Params(
-    meshes.place(padded, mesh, mesh.axis_names),
-    meshes.place(relations, mesh),
+    meshes.place(padded, mesh, mesh.axis_names), meshes.place(relations, mesh)
   )
 
 

@@ -157,10 +157,7 @@ def from_factors(
 
 @functools.partial(jax.jit, static_argnames="roles")
 def update(
-  relations: Slices,
-  state: RescalState,
-  *,
-  roles: bool = False,
+  relations: Slices, state: RescalState, *, roles: bool = False
 ) -> RescalState:
   """One round of alternating least squares: factors, then cores.
 
@@ -272,11 +269,7 @@ def fit_runs(
     matrices, key, tolerance, max_steps, ridge = run
     state = init(matrices, rank, key, start=start, roles=roles, ridge=ridge)
     state = fit(
-      matrices,
-      state,
-      tolerance=tolerance,
-      max_steps=max_steps,
-      roles=roles,
+      matrices, state, tolerance=tolerance, max_steps=max_steps, roles=roles
     )
     return state.model, state.fit, state.step
 

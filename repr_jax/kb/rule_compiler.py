@@ -145,8 +145,7 @@ def compile_rules(
 
 
 def conflict(
-  rules: Sequence[Rule],
-  possible: Callable[[list[int]], bool],
+  rules: Sequence[Rule], possible: Callable[[list[int]], bool]
 ) -> str:
   """Fewest rules that cannot hold together, by leaving out one at a time.
 

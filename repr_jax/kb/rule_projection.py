@@ -167,9 +167,7 @@ def violation(constraints: Constraints, params: scores.Params) -> jax.Array:
 
 
 def project_step(
-  constraints: Constraints,
-  params: scores.Params,
-  before: scores.Params,
+  constraints: Constraints, params: scores.Params, before: scores.Params
 ) -> scores.Params:
   """Both projections after a step that has moved both tables.
 

@@ -16,9 +16,7 @@ Indexed = list[tuple[RuleKind, tuple[int, ...]]]
 
 
 def parse_rules(
-  rules: Sequence[Rule | str],
-  relations: Names = 0,
-  entities: Names = 0,
+  rules: Sequence[Rule | str], relations: Names = 0, entities: Names = 0
 ) -> list[Rule]:
   """Rules from objects and from text such as "RevImp(r, s)".
 

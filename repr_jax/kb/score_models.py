@@ -234,10 +234,7 @@ def _diagonal(relation, known):
 
 
 DISTMULT = ScoreModel(
-  "distmult",
-  _diagonal,
-  _diagonal,
-  conditions=rule_conditions.MODEL_DISTMULT,
+  "distmult", _diagonal, _diagonal, conditions=rule_conditions.MODEL_DISTMULT
 )
 
 

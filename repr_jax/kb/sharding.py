@@ -37,8 +37,7 @@ def place_state(mesh: Mesh, state: T) -> T:
     more = meshes.padded_size(len(entities), mesh.size) - len(entities)
     padded = np.pad(entities, ((0, more), (0, 0)))
     return scores.Params(
-      meshes.place(padded, mesh, mesh.axis_names),
-      meshes.place(relations, mesh),
+      meshes.place(padded, mesh, mesh.axis_names), meshes.place(relations, mesh)
     )
 
   return jax.tree.map(

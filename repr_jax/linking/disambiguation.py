@@ -375,10 +375,7 @@ def contributions(
 
 
 def margin_loss(
-  scores: jax.Array,
-  mask: jax.Array,
-  gold: jax.Array,
-  margin: jax.Array | float,
+  scores: jax.Array, mask: jax.Array, gold: jax.Array, margin: jax.Array | float
 ) -> tuple[jax.Array, jax.Array]:
   """Sum over mentions and candidates of [gamma - s(gold) + s(e)]_+.
 

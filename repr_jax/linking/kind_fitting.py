@@ -151,10 +151,7 @@ def apply_kinds(params: KindParams, arrays: KindArrays) -> np.ndarray:
 
 
 def cross_kinds(
-  arrays: KindArrays,
-  vocabulary: Vocabulary,
-  folds: np.ndarray,
-  key: jax.Array,
+  arrays: KindArrays, vocabulary: Vocabulary, folds: np.ndarray, key: jax.Array
 ) -> np.ndarray:
   """Features of training mentions by models that have not seen their fold.
 

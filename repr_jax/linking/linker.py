@@ -72,9 +72,7 @@ class Linker:
   context: int
 
   def link(
-    self,
-    document: LinkedDocument | str,
-    spans: Iterable[tuple[int, int]] = (),
+    self, document: LinkedDocument | str, spans: Iterable[tuple[int, int]] = ()
   ) -> list[list[Link]]:
     """Ranks the candidates of each mention, with reasons.
 

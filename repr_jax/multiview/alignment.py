@@ -144,11 +144,7 @@ def init(corpus: Corpus, tension: float = 4.0, dtype=jnp.float32) -> State:
 
 
 def update(
-  state: State,
-  corpus: Corpus,
-  *,
-  null: float = 0.08,
-  fit_tension: bool = True,
+  state: State, corpus: Corpus, *, null: float = 0.08, fit_tension: bool = True
 ) -> tuple[State, Info]:
   """One step of EM over the whole bitext.
 

@@ -25,11 +25,7 @@ def concatenated(matrices: Sequence[scipy.sparse.csr_array]):
 
 
 def factors(
-  matrix,
-  k: int,
-  *,
-  center: bool = True,
-  seed: int = 0,
+  matrix, k: int, *, center: bool = True, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
   """Left singular vectors and values, from which LSA with any power is made.
 

@@ -92,9 +92,7 @@ def power_counts(counts: X, power: float | Array = 0.25) -> X:
 
 
 def ppmi(
-  counts: X,
-  smoothing: float | Array = 1.0,
-  column_totals: Array | None = None,
+  counts: X, smoothing: float | Array = 1.0, column_totals: Array | None = None
 ) -> X:
   """Positive pointwise mutual information, max(0, log p(i,c) / (p(i) p(c))).
 

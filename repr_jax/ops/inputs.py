@@ -76,7 +76,8 @@ def check_types(**arguments: tuple[Any, type]) -> None:
   """Refuses arguments that are not of their type."""
   for name, (value, kind) in arguments.items():
     if not isinstance(value, kind):
-      raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")
+      given = type(value).__name__
+      raise InputError(f"{name} must be a {kind.__name__}, not {given}")
 
 
 def _from_jax_sparse(matrix: Any, name: str) -> Csr:

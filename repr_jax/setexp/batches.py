@@ -161,8 +161,7 @@ def _widen(batch: Batch, features: int, u: int, n: int) -> Batch:
   old, b = batch.features.shape[-1], batch.weights.shape[-1]
   leading = batch.features.shape[:-1]
   new = np.broadcast_to(
-    np.arange(features + old, features + u, dtype=np.int32),
-    (*leading, u - old),
+    np.arange(features + old, features + u, dtype=np.int32), (*leading, u - old)
   )
   entity, place = np.divmod(batch.cells, np.int32(old))
   cells = np.where(batch.cells < b * old, entity * u + place, b * u)

@@ -460,11 +460,7 @@ def _direction(model, query, ranking):
 
   return lax.switch(
     ranking.pooling,
-    [
-      lambda: cosine_scores.direction(side, means, weights),
-      product,
-      merged,
-    ],
+    [lambda: cosine_scores.direction(side, means, weights), product, merged],
   )
 
 

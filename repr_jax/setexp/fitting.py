@@ -393,7 +393,6 @@ def _bound_sums(config, samples, inputs, params, packed, key, prior):
   shape = (samples, 1, packed.weights.shape[0], config.dim)
   noise = jax.random.normal(key, shape, params.decoder.dtype)
   terms = lax.map(
-    lambda x: train.batch_terms(config, inputs, params, packed, x, prior),
-    noise,
+    lambda x: train.batch_terms(config, inputs, params, packed, x, prior), noise
   )
   return jnp.stack([jnp.sum(packed.weights * x.mean(axis=0)) for x in terms])

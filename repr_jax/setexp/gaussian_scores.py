@@ -95,10 +95,7 @@ def entity_side(entities: gaussian.Natural) -> Side:
 
 @chosen_products
 def scores(
-  weights: jax.Array,
-  prior_variance: float,
-  query: gaussian.Natural,
-  side: Side,
+  weights: jax.Array, prior_variance: float, query: gaussian.Natural, side: Side
 ) -> jax.Array:
   """Scores of all entities for one query; vmap over queries.
 

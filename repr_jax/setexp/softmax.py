@@ -118,10 +118,7 @@ def make_proposal(kind: str, totals: np.ndarray) -> Proposal:
 
 
 def draw(
-  proposal: Proposal,
-  rng: np.random.Generator,
-  size: int,
-  own: np.ndarray,
+  proposal: Proposal, rng: np.random.Generator, size: int, own: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
   """Draws features outside a batch's own, with their weights.
 

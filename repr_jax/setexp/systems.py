@@ -160,11 +160,7 @@ def baseline(
   return bind(chosen, chosen.fit(counts, seed), shape)
 
 
-def bind(
-  baseline: Baseline,
-  model: Any,
-  shape: Shape = _SHAPE,
-) -> System:
+def bind(baseline: Baseline, model: Any, shape: Shape = _SHAPE) -> System:
   """A baseline with its fitted model; its functions are compiled.
 
   Args:
@@ -252,9 +248,7 @@ def nvse(
     shape: see `bind`.
   """
   return bind(
-    _NVSE,
-    _Ranked(model, ranking.traced(), np.bool_(relative)),
-    shape,
+    _NVSE, _Ranked(model, ranking.traced(), np.bool_(relative)), shape
   )
 
 

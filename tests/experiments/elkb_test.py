@@ -42,13 +42,7 @@ def test_link_prediction_answers_and_combines(tmp_path, capsys):
   assert (tmp_path / "one" / "vectors.npz").exists()
   said = "".join(capsys.readouterr())
   assert "child(?, p3)" in said and "predicted" in said
-  other = {
-    **paths,
-    **_FAST,
-    "model": "T",
-    "regularizer": "l2",
-    "epochs": 1,
-  }
+  other = {**paths, **_FAST, "model": "T", "regularizer": "l2", "epochs": 1}
   other["constrained"] = False
   again = elkb_world.run(
     tmp_path / "two", **other, combine_with=str(tmp_path / "one")
@@ -446,12 +440,7 @@ def test_what_rules_imply_is_dropped_and_still_known(tmp_path):
   both = {
     ruled: elkb_world.run(
       tmp_path / str(ruled),
-      **{
-        **_FAST,
-        **parts,
-        "drop_implied": True,
-        "constrained": ruled,
-      },
+      **{**_FAST, **parts, "drop_implied": True, "constrained": ruled},
     )
     for ruled in (True, False)
   }

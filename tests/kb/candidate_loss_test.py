@@ -1,11 +1,13 @@
 """Losses over many candidates against plain counts."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiers
 
 from repr_jax import kb
 from repr_jax.errors import InputError
@@ -65,9 +67,12 @@ def _reference(config, facts, params, weight):
   return (total / 2 + weight * penalty) / len(facts)
 
 
-@pytest.mark.parametrize("model", ["B", "T", "R", "complex"])
-@pytest.mark.parametrize("loss", ["softmax", "bpr"])
-@pytest.mark.parametrize("penalty", ["n3", "l2", "dura"])
+_LOSSES = itertools.product(
+  ["B", "T", "R", "complex"], ["softmax", "bpr"], ["n3", "l2", "dura"]
+)
+
+
+@pytest.mark.parametrize(("model", "loss", "penalty"), tiers.some(_LOSSES, 5))
 def test_loss_equals_a_plain_count(model, loss, penalty):
   if model == "T" and penalty == "dura":
     with pytest.raises(InputError, match="by a distance; dura takes"):
@@ -196,8 +201,12 @@ def test_inverse_rows_that_are_conjugate_change_nothing(candidates):
   )
 
 
-@pytest.mark.parametrize("model", ["R", "complex", kb.reciprocal("complex")])
-@pytest.mark.parametrize("candidates", [None, np.array([4, 7, 1, 2, 9])])
+_DROPPED = itertools.product(
+  ["R", "complex", kb.reciprocal("complex")], [None, np.array([4, 7, 1, 2, 9])]
+)
+
+
+@pytest.mark.parametrize(("model", "candidates"), tiers.some(_DROPPED, 5))
 def test_dropout_drops_questions_and_no_answers(model, candidates):
   config = _config(model, 4)
   facts = jnp.asarray(_facts()[:4])

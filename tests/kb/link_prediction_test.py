@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiers
 
 from repr_jax import kb
 from repr_jax.errors import InputError
@@ -176,7 +177,7 @@ def test_a_relation_that_the_model_lacks_has_no_rank():
     kb.rank(*kb.scorers("T", params), facts, known=facts)
 
 
-@pytest.mark.parametrize("model", score_models.MODELS)
+@pytest.mark.parametrize("model", tiers.some(score_models.MODELS, 3))
 def test_every_score_model_ranks_as_its_own_scores_say(model):
   with precision.enable_x64(True):
     params = kb.init_params(

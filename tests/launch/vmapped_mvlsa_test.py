@@ -56,10 +56,7 @@ def test_runs_of_one_process_equal_runs_alone(
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-4)
   again = compilations.during(
     lambda: grouped.together(
-      _NAME,
-      tmp_path / "again",
-      common,
-      [{"ridge": x} for x in (0.2, 0.3)],
+      _NAME, tmp_path / "again", common, [{"ridge": x} for x in (0.2, 0.3)]
     )
   )
   assert again == 0

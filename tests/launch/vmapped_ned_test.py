@@ -58,10 +58,7 @@ def test_runs_of_one_process_equal_runs_alone(
     grouped.assert_same(Config, one, two)
   again = compilations.during(
     lambda: grouped.together(
-      _NAME,
-      tmp_path / "again",
-      common,
-      [{"seed": 1, "learning_rate": 0.02}],
+      _NAME, tmp_path / "again", common, [{"seed": 1, "learning_rate": 0.02}]
     )
   )
   assert again == 0

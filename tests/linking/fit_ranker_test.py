@@ -6,11 +6,7 @@ import pytest
 
 from repr_jax import linking
 from repr_jax.data.documents import evidence as evidence_lib
-from repr_jax.data.documents.candidate_files import (
-  Candidate,
-  Document,
-  Mention,
-)
+from repr_jax.data.documents.candidate_files import Candidate, Document, Mention
 from repr_jax.errors import InputError
 from repr_jax.linking import fit_ranker
 
