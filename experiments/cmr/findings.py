@@ -46,7 +46,7 @@ def claims(
   Args:
     means: average precision by system.
     gaps: differences to BM25 by system.
-    pairs: differences of the first system less the second.
+    pairs: differences of the first system minus the second.
   """
   tested = []
   ensembles = _ensembles(gaps)
@@ -101,7 +101,7 @@ def table(means: Mapping[str, float], gaps: Gaps) -> report.Table:
         f"{gap.p_value:.2g}" if told and gap else "",
       ]
     )
-  header = ["system", "AP", "less BM25", "95 % interval", "p"]
+  header = ["system", "AP", "minus BM25", "95 % interval", "p"]
   return report.Table("The best systems", header, rows)
 
 
@@ -115,7 +115,7 @@ def charts(gaps: Gaps) -> list[report.Forest | report.Lines]:
     if names:
       made.append(
         report.Forest(
-          f"{what}, less BM25, with 95 % intervals (paired bootstrap over "
+          f"{what}, minus BM25, with 95 % intervals (paired bootstrap over "
           "queries).",
           "difference in AP",
           [
