@@ -27,8 +27,8 @@ def table(lines: Sequence[Line], top: int) -> report.Table:
       cells.append("" if gap is None or line is lines[0] else show(gap))
     rows.append(cells)
   header = ["system", "weight", "AP", "infAP", "NDCG", "MRR", "P@5", "P@10",
-            "queries", "with infAP", "AP less BM25's",
-            "infAP less BM25's"]  # fmt: skip
+            "queries", "with infAP", "AP minus BM25's",
+            "infAP minus BM25's"]  # fmt: skip
   title = f"Re-ranking the best {top:,} of two-field BM25"
   return report.Table(title, header, rows)
 

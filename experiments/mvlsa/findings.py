@@ -73,7 +73,7 @@ def charts(
     losses = [loss for loss in _losses(cells) if loss[1] == name]
     made.append(
       report.Forest(
-        f"{_words(name)} if one group of views is left out, less all views. "
+        f"{_words(name)} without one group of views, minus all views. "
         "Bands: the difference that is significant at .05 if both correlate "
         "by .9 (MRDS).",
         "difference in Spearman x 100",

@@ -74,7 +74,7 @@ def charts(gains: Gains) -> list[report.Forest | report.Lines]:
   points = []
   for (test, better, worse), gain in gains.items():
     start = f"{report_labels.label(test).text}: " if len(tests) > 1 else ""
-    label = f"{start}{_words(better)} less {_words(worse)}"
+    label = f"{start}{_words(better)} minus {_words(worse)}"
     points.append(report.Point(label, gain.value, gain.lower, gain.upper))
   return [
     report.Forest(

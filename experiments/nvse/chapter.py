@@ -99,7 +99,7 @@ def chapter(size: str, workdir: pathlib.Path) -> report.Chapter:
 
 _NOTE = (
   "Queries of 3 or 5 members; the rest of the class is relevant. Differences "
-  "are NVSE less the system, by paired bootstrap over queries. NVSE ranks by "
+  "are NVSE minus the system, by paired bootstrap over queries. NVSE ranks by "
   "the decoder's features mixed with the members' own; Gaussian ranking is the "
   "thesis' own. Settings "
   "come from trials on queries of the same classes, so these are not quite "

@@ -12,7 +12,7 @@ _OTHERS = ("bernoulli", "poisson", "gaussian", "word2vecf", "setexpan")
 
 # Mean and ends of its interval by system.
 Means = Mapping[str, tuple[float, float, float]]
-# NVSE less the system, by system.
+# NVSE minus the system, by system.
 Gaps = Mapping[str, significance.Difference]
 
 
@@ -32,7 +32,7 @@ def claims(means: Means, gaps: Gaps) -> list[report.Claim]:
 
   Args:
     means: MAP with its interval, by system.
-    gaps: paired differences in MAP of NVSE less the system.
+    gaps: paired differences in MAP of NVSE minus the system.
   """
   tested = [
     report.gain_claim(
@@ -114,13 +114,13 @@ def charts(
   """NVSE against each system; precision at k; the objective in training.
 
   Args:
-    gaps: paired differences in MAP of NVSE less the system.
+    gaps: paired differences in MAP of NVSE minus the system.
     precision: ranks and the mean precision at them, by system.
   """
   order = sorted(gaps, key=lambda name: gaps[name].value)
   made: list[report.Forest | report.Lines] = [
     report.Forest(
-      "NVSE less each system, with 95 % intervals (paired bootstrap over "
+      "NVSE minus each system, with 95 % intervals (paired bootstrap over "
       "queries).",
       "difference in MAP",
       [

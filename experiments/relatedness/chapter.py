@@ -141,7 +141,7 @@ def _charts(gaps) -> list[report.Forest]:
   """The gains that the claims are about."""
   points = [
     report.Point(
-      f"{report_labels.label(better).text} less "
+      f"{report_labels.label(better).text} minus "
       f"{report_labels.label(worse).text}",
       gap.value, gap.lower, gap.upper,
     )

@@ -173,6 +173,9 @@ def test_training_helps_mention_retrieval_or_does_not(gain, p, holds):
   claims = cmr.claims(means, gaps, pairs)
   assert [claim.holds for claim in claims] == [holds, holds]
   assert cmr.answer(means, gaps).startswith("Yes" if holds else "Not clearly")
+  both = {(_VAE, _LABELS): _gap(gain, p), **pairs}
+  told = cmr.claims({**means, _LABELS: 0.4}, {}, both)
+  assert ["Training" in claim.sentence for claim in told] == [True, False]
   table = cmr.table(means, gaps)
   assert table.rows[1] == ["bm25", 0.61, "", "", ""]
   assert len(cmr.charts(gaps)) == 2

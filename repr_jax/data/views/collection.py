@@ -89,7 +89,7 @@ def _make(
   texts = [
     f"{count:,} {what}" for what, count in sorted(notes.items()) if count
   ]
-  texts += [f"view {name} has no entry" for name in empty]
+  texts += [f"view {name}, which has no entry" for name in empty]
   listing = {
     "fingerprint": mark,
     "views": [view.name for view in views],

@@ -26,7 +26,7 @@ def test_offsets_beyond_every_sentence_are_named(tmp_path):
   path = write(tmp_path, "a", TEXT)
   found, texts = collect(tmp_path, text=[path], offsets=7)
   assert list(found) == [f"text_behind_{o:02d}" for o in (1, 2, 3, 4)]
-  assert "view text_behind_07 has no entry" in texts[0]
+  assert "view text_behind_07, which has no entry" in texts[0]
   stored = set(os.listdir(tmp_path / "store"))
   assert stored == {*found, "text.json"}
 
@@ -84,7 +84,7 @@ def test_dependencies(tmp_path):
   assert cell(found["dep_nsubj"], "dog", "runs") == 2
   assert "2 arcs of other relations" in texts[0]
   assert "1 arcs with a word outside the vocabulary" in texts[0]
-  assert "view dep_prep_of has no entry" in texts[0]
+  assert "view dep_prep_of, which has no entry" in texts[0]
   found, _ = collect(tmp_path, dependencies=[path], relations=["det", "nsubj"])
   assert cell(found["dep_det"], "the", "dog") == 2
   path = write(tmp_path, "e.conll", "the\tDT\t2\ndog\tNN\t0\n")
