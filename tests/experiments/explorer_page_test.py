@@ -129,11 +129,14 @@ def _percents(texts):
   return [float(x[2]) * (-1 if x[1] else 1) for x in found]
 
 
-def test_shares_of_the_scores_are_shown_and_add_up(page):
+@pytest.mark.parametrize("system", ["nvse", "nvse+bm25"])
+def test_shares_of_the_scores_are_shown_and_add_up(page, system):
   _settled(page, lambda: page.locator(".example").first.click())
+  if system != "nvse":
+    _settled(page, lambda: page.locator("#system").select_option(system))
   whole = _percents(page.locator("#shares .score").all_inner_texts())
   assert len(whole) == 13 and sum(whole) == pytest.approx(100, abs=2)
-  assert whole[:12] == sorted(whole[:12], reverse=True)
+  assert whole[:12] == sorted(whole[:12], key=abs, reverse=True)
   expect(page.locator("#shares li").last).to_contain_text("the rest")
   for result in page.locator(".result .because").all()[:5]:
     parts = result.locator(".part").all_inner_texts()
@@ -142,8 +145,9 @@ def test_shares_of_the_scores_are_shown_and_add_up(page):
     # What the list on the side sums up is what the results show.
     words = set(result.locator(".feature").all_inner_texts())
     assert words & set(_words(page))
-  _settled(page, lambda: page.locator("#ranking").select_option("xi"))
-  expect(page.locator("#shares li").first).to_contain_text("dimension")
+  if system == "nvse":
+    _settled(page, lambda: page.locator("#ranking").select_option("xi"))
+    expect(page.locator("#shares li").first).to_contain_text("dimension")
 
 
 def test_results_join_the_query_from_either_side(page):
