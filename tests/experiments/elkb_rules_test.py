@@ -69,6 +69,14 @@ def test_what_is_not_read_or_is_forbidden_is_told(tmp_path):
   assert f"({tmp_path / 'rules'}:2) forbids " in forbidden
 
 
+def test_a_header_of_other_names_is_refused(tmp_path):
+  rows = ["who\tlink\twhom", *(f"a\tr\tb{i}" for i in range(10))]
+  (tmp_path / "facts").write_text("\n".join(rows))
+  config = Config(train=str(tmp_path / "facts"), split=(".8", ".1", ".1"))
+  with pytest.raises(errors.InputError, match="facts:1: who, link, whom occur"):
+    data.read_and_split(config)
+
+
 def test_implied_facts_join_training(tmp_path, capsys):
   paths = elkb_world.write(tmp_path)
   rows = elkb_world.run(
