@@ -71,7 +71,7 @@ def words_stop(wordnet: data.WordNet, config: Config) -> tuple[Stop, Words]:
     "Which words are alike?",
     f"Vectors of {len(words):,} words from WordNet's synsets, hypernyms and "
     f"glosses. On the {scored.scored} known pairs of WordSim-353 Spearman's "
-    f"correlation with people is {scored.value / 100:.2f}.",
+    f"correlation with human scores is {scored.value / 100:.2f}.",
     inspect.getsource(methods.word_vectors),
     None,
     word_map.draw(list(shown), vectors[rows], asked, paper=None, side=460),
