@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import chex
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from repr_jax.ops import dense_factorizations as dense
 from repr_jax.ops import precision, sharded, sparse
@@ -20,6 +20,8 @@ from repr_jax.ops.sparse import Sparse
 
 # Parts in which rows are summed: the rounding of a sum grows with its length.
 _PARTS = 16
+# A TPU's compiler takes 15 s for a sparse product of 16 columns, 3 s for 128.
+_PARTS_ELSEWHERE = 128
 
 
 class Operator(NamedTuple):
@@ -122,12 +124,22 @@ def column_means(
   op = as_operator(x)
   marked = jnp.ones(op.shape[0], op.dtype) if rows is None else rows
   marked = marked.astype(op.dtype)
-  # A sharded matrix is summed by device already; more parts cost messages.
-  parts = 1 if isinstance(x, Sharded) else _PARTS
-  part = jnp.arange(op.shape[0]) * parts // op.shape[0]
-  inside = part[:, None] == jnp.arange(parts)
-  total = op.rmatmat(jnp.where(inside, marked[:, None], 0)).sum(axis=1)
-  return total / jnp.maximum(marked.sum(), 1)
+
+  def total(parts, marked):
+    part = jnp.arange(op.shape[0]) * parts // op.shape[0]
+    inside = part[:, None] == jnp.arange(parts)
+    return op.rmatmat(jnp.where(inside, marked[:, None], 0)).sum(axis=1)
+
+  count = jnp.maximum(marked.sum(), 1)
+  if isinstance(x, Sharded):
+    # It is summed by device already; more parts cost messages.
+    return total(1, marked) / count
+  summed = lax.platform_dependent(
+    marked,
+    cpu=functools.partial(total, _PARTS),
+    default=functools.partial(total, _PARTS_ELSEWHERE),
+  )
+  return summed / count
 
 
 def centering_noise(mean: Array, rows: Array, right: Array) -> Array:

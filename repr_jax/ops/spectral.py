@@ -134,8 +134,7 @@ def truncated_svd(
   if plan.size + plan.block > d:
     return _small_svd(op, k)
   state = _krylov(op, k, key, tolerance, plan, max_cycles)
-  right = state.q[:, : plan.size] @ state.vectors[:, :k]
-  svd = svd_of_image(op, right)
+  svd = svd_of_image(op, state.q[:, :k])
   bound, estimate = _errors(state, k, plan)
   return svd, SVDInfo(bound, estimate, state.products)
 
@@ -162,7 +161,7 @@ def top_eigenpairs(
     return values[::-1][:k], vectors[:, ::-1][:, :k]
   op = Operator((size, size), matrix.dtype, product, product, product)
   state = _krylov(op, k, key, tolerance, plan, 40)
-  return state.values[:k], state.q[:, : plan.size] @ state.vectors[:, :k]
+  return state.values[:k], state.q[:, :k]
 
 
 @exact_products
@@ -238,7 +237,10 @@ def _plan(k: int, block: int | None, basis: int | None) -> _Plan:
 
 @exact_products
 def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
-  """Fills and restarts the basis until the k values are good."""
+  """Fills and restarts the basis until the k values are good.
+
+  Then its first columns are the Ritz vectors.
+  """
   d, size, block = op.shape[1], plan.size, plan.block
   start = jax.random.normal(key, (d, block), op.dtype)
   # Gaussian columns are well conditioned: `dense.qr` is not needed.
@@ -262,11 +264,14 @@ def _krylov(op, k, key, tolerance, plan: _Plan, cycles: int) -> _Basis:
   def proceed(state):
     # One loop makes the first and all later checks, so it is compiled once.
     blocks = jnp.where(state.products == 0, plan.first, plan.more)
-    full = state.filled + blocks * block > size
-    state = lax.cond(
-      full, lambda s: _restart(s, plan.kept, block), lambda s: s, state
+    state = _fill(op, state, k, block, blocks)
+    full = state.filled + plan.more * block > size
+    return lax.cond(
+      full | ~unfinished(state),
+      lambda s: _restart(s, plan.kept, block),
+      lambda s: s,
+      state,
     )
-    return _fill(op, state, k, block, blocks)
 
   return lax.while_loop(unfinished, proceed, first)
 
@@ -287,11 +292,10 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: Array) -> _Basis:
     image = op.normal(lax.dynamic_slice_in_dim(q, at, block, axis=1))
     local = window.T @ image
     image = image - window @ local
-    whole = q[:, :size].T @ image
+    fresh, upper, whole = _orthonormal_to(q[:, :size], image)
     t = lax.dynamic_update_slice(t, whole, (jnp.zeros_like(at), at))
     here = lax.dynamic_slice(t, (near, at), (2 * block, block))
     t = lax.dynamic_update_slice(t, here + local, (near, at))
-    fresh, upper = _orthonormal_to(q, image - q[:, :size] @ whole)
     q = lax.dynamic_update_slice_in_dim(q, fresh, at + block, axis=1)
     return q, t, upper
 
@@ -311,36 +315,47 @@ def _fill(op, state: _Basis, k: int, block: int, blocks: Array) -> _Basis:
 
 
 @exact_products
-def _orthonormal_to(q: Array, rest: Array) -> tuple[Array, Array]:
-  """An orthonormal basis of `rest`, which is nearly orthogonal to q.
+def _orthonormal_to(q: Array, x: Array) -> tuple[Array, Array, Array]:
+  """An orthonormal basis of the part of x [d, b] that is orthogonal to q.
 
-  Two Cholesky factorizations where the columns are well conditioned, else
-  Householder's method and another pass against q.
+  Two Cholesky factorizations where columns are well conditioned, else a slower
+  method and another pass. Each product is in a loop, since a TPU's compiler
+  takes seconds for every large product in float32.
 
   Returns:
-    The new block [d, b], and R [b, b] with rest ~ block R.
+    The new block [d, b], R [b, b] and C with x ~ q C + block R.
   """
-  inverse, upper = _cholesky_inverse(rest)
 
-  def slow(rest):
-    # A loop, so that the factorization is compiled once.
-    def again(_, carry):
-      fresh, upper = carry
-      fresh, correction = dense.qr(fresh - q @ (q.T @ fresh))
-      return fresh, correction @ upper
+  eye = jnp.eye(x.shape[1], dtype=x.dtype)
 
-    eye = jnp.eye(rest.shape[1], dtype=rest.dtype)
-    return lax.fori_loop(0, 2, again, (rest, eye))
+  def unfinished(carry):
+    passes, good, *_ = carry
+    return ~good & (passes < 3)
 
-  def fast(rest):
-    fresh = rest @ inverse
-    second, correction = _cholesky_inverse(fresh)
-    return fresh @ second, correction @ upper
+  def again(carry):
+    passes, _, block, upper, whole = carry
+    along = q.T @ block
+    rest = block - q @ along
 
-  diagonal = jnp.abs(jnp.diagonal(upper))
-  # NaN, where a column depends on others, compares as false.
-  good = jnp.min(diagonal) > 1e-2 * jnp.max(diagonal)
-  return lax.cond(good, fast, slow, rest)
+    def closer(_, carry):
+      inverse, factor = _cholesky_inverse(carry[0])
+      return carry[0] @ inverse, factor @ carry[1]
+
+    fast = lax.fori_loop(0, 2, closer, (rest, eye))
+    diagonal = jnp.abs(jnp.diagonal(fast[1]))
+    # NaN, where a column depends on others, compares as false.
+    good = jnp.min(diagonal) > 1e-2 * jnp.max(diagonal)
+    fresh, factor = lax.cond(good, lambda: fast, lambda: dense.column_qr(rest))
+    return passes + 1, good, fresh, factor @ upper, whole + along @ upper
+
+  start = (
+    jnp.zeros((), jnp.int32),
+    jnp.zeros((), bool),
+    x,
+    eye,
+    jnp.zeros((q.shape[1], x.shape[1]), x.dtype),
+  )
+  return lax.while_loop(unfinished, again, start)[2:]
 
 
 @exact_products
