@@ -39,8 +39,8 @@ class Config:
   )
   seeds: int = config.flag(
     3,
-    "Number of seeds. Rankers of all seeds are averaged; each model of "
-    "--fields is trained with each seed.",
+    "Number of seeds. Rankers of all seeds are averaged, also those "
+    "of --ablations; each model of --fields is trained with each seed.",
     minimum=1,
     only=_LADDER,
   )

@@ -231,7 +231,7 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
       for name, own in groups.items()
     }
   if config.ablations:
-    answers.update(_ablations(groups, splits, fit, key))
+    answers.update(_ablations(groups, splits, fit, key, config.seeds))
   (alone,) = fit(list(map(_apart, groups["train"])), key)
   rankers = fit(groups["train"], key, members=config.seeds)
   progress.say(f"ned: {len(rankers)} rankers trained")
@@ -244,14 +244,10 @@ def run_ladder(config: Config) -> tuple[Ladder, Source]:
     for number, one in enumerate(each):
       seed = f"{FULL}, seed {number}"
       answers.setdefault(seed, {})[name] = np.asarray(one.best)
-    mean = np.mean([np.asarray(x.probabilities) for x in each], axis=0)
-    probabilities[name] = mean
+    probabilities[name], answers.setdefault(FULL, {})[name] = _average(each)
     pairs = zip(rankers, each)
     parts[name] = np.mean(
       [link_model.decision_parts(*pair)[0] for pair in pairs], axis=0
-    )
-    answers.setdefault(FULL, {})[name] = np.where(
-      mean.any(axis=1), mean.argmax(axis=1), -1
     )
   answered = Ladder(
     splits, answers, rankers, contexts, probabilities, weights,
@@ -266,8 +262,16 @@ def feature_places(*kinds: str) -> tuple[int, ...]:
   return tuple(place for place, kind in own if kind in kinds)
 
 
-def _ablations(groups, splits, fit, key):
-  """Answers of rankers that see less of the candidates' titles."""
+def _average(
+  decisions: list[linking.Decision],
+) -> tuple[np.ndarray, np.ndarray]:
+  """Mean probabilities of several rankers [n, c], and their answers [n]."""
+  mean = np.mean([np.asarray(x.probabilities) for x in decisions], axis=0)
+  return mean, np.where(mean.any(axis=1), mean.argmax(axis=1), -1)
+
+
+def _ablations(groups, splits, fit, key, members):
+  """Answers of averaged rankers that see less of the candidates' titles."""
   names = feature_places("name")
   titles = feature_places("name", "document")
   answers: dict[str, dict[str, np.ndarray]] = {}
@@ -281,13 +285,15 @@ def _ablations(groups, splits, fit, key):
       name: [link_model.without(x, places, shapes) for x in own]
       for name, own in groups.items()
     }
-    (ranker,) = fit(less["train"], key)
-    answers[f"{FULL}, without {label}"] = {
-      name: np.asarray(
-        linking.decide(ranker, less[name], len(splits[name].gold)).best
-      )
-      for name in SPLITS[1:]
-    }
+    rankers = fit(less["train"], key, members=members)
+    system = f"{FULL}, without {label}"
+    answers[system] = {}
+    for name in SPLITS[1:]:
+      gold = splits[name].gold
+      each = [linking.decide(r, less[name], len(gold)) for r in rankers]
+      _, answers[system][name] = _average(each)
+      shares = (f"{(np.asarray(x.best) == gold).mean():.2%}" for x in each)
+      progress.say(f"ned: {name}: {system}: {', '.join(shares)} by seed")
   return answers
 
 

@@ -240,6 +240,8 @@ def lines(
         span = {"start": record["start"], "end": record["end"]}
         linked = {} if record["nil"] else {"entity": record["entity"]}
         spans[record["nil"]].append(span | linked)
-      whole = {"doc": document.id, "text": document.text}
-      whole |= {"mentions": spans[False], "unlinked_mentions": spans[True]}
+      whole = {
+        "doc": document.id, "text": document.text,
+        "mentions": spans[False], "unlinked_mentions": spans[True],
+      }  # fmt: skip
       yield json.dumps(whole, ensure_ascii=False)
