@@ -222,6 +222,8 @@ def claim(
 ) -> None:
   """Claims the directory: writes `flags.json` or checks that it agrees.
 
+  A flag that an earlier version did not have counts as its default.
+
   Args:
     record: the run, from `describe`.
     volatile: flags that may differ.
@@ -251,6 +253,9 @@ def claim(
       "is not a record of flags; give another --workdir", path=path
     ) from error
   now = {"experiment": record["experiment"], **record["flags"]}
+  for name in set(now).intersection(flags.FLAGS) - set(before):
+    default = json.dumps(flags.FLAGS[name].default, default=str)
+    before[name] = json.loads(default)
   missing = object()
   grown = [x for x in extendable if _has_grown(before.get(x), now.get(x))]
   differ = [

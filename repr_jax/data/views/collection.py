@@ -84,7 +84,8 @@ def _make(
     named = ", ".join(map(str, source.paths)) or source.name
     raise InputError(
       f"{named}: has no row in common with the vocabulary; check case, "
-      "language and tokenization"
+      "language and tokenization. Of a text, only contexts in the vocabulary "
+      "are counted"
     )
   texts = [
     f"{count:,} {what}" for what, count in sorted(notes.items()) if count

@@ -169,6 +169,16 @@ def _run(directory: pathlib.Path, **config: Any) -> runlib.Run:
   return runlib.Run("small", directory=directory, config=config)
 
 
+def test_a_flag_that_an_earlier_version_lacked_counts_as_its_default(tmp_path):
+  with _run(tmp_path, rate=1):
+    pass
+  with _run(tmp_path, rate=1, stderrthreshold="fatal"):
+    pass
+  message = 'stderrthreshold was "fatal", now "info"'
+  with pytest.raises(errors.InputError, match=message):
+    _run(tmp_path, rate=1, stderrthreshold="info").__enter__()
+
+
 def test_a_state_that_is_not_finite_is_not_saved(tmp_path):
   stops = pytest.raises(runlib.NonFiniteError, match=r"\['x'\].*good.* 3")
   with stops, _run(tmp_path) as run:
