@@ -14,7 +14,7 @@ from launch.shapes import Program, Shapes
 from repr_jax import kb, multiview
 from repr_jax.evaluation import analogy
 from repr_jax.kb import rescal_als
-from repr_jax.multiview import sharding
+from repr_jax.multiview import gcca, sharding
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops import sharded, sparse
 from repr_jax.ops.svd_updates import IncrementalSVD
@@ -29,6 +29,7 @@ def mvlsa(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
     The programs.
   """
   n, d, m, k = (size[x] for x in ("words", "columns", "m", "k"))
+  gcca.check_rank(k, size["views"] * min(m, d), n)
   mesh = shape.mesh
   shards = 1 if mesh is None else mesh.size
   n = meshes.padded_size(n, shards)

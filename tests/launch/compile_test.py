@@ -36,6 +36,13 @@ def test_a_bad_topology_is_one_line():
   assert done.stderr.count("\n") == 1 and "there are v5e:2x2" in done.stderr
 
 
+def test_sizes_that_do_not_fit_are_refused_before_compilation():
+  sizes = {"views": 2, "m": 10, "k": 30}
+  made = programs.programs("mvlsa", sizes, None, jax.devices())
+  with pytest.raises(InputError, match="k = 30 .* 20 singular vectors"):
+    next(made)
+
+
 def _sum(size: int = 1000) -> Program:
   return Program(
     "sum",
