@@ -34,7 +34,7 @@ def test_chapter_can_be_reported(tmp_path, monkeypatch):
   report_page.write_report({"spectral": chapter}, tmp_path)
   page = (tmp_path / "report.html").read_text()
   assert "implicit centering" in page
-  assert "with 50 % of the rows missing GCCA still recovers 90 %" in page
+  assert "with 50 % of the rows missing, GCCA still recovers 90 %" in page
   holds = [claim.holds for claim in chapter.claims]
   assert holds == [True, True, False]
 
