@@ -7,8 +7,8 @@ python -m launch.compile --experiment=rescal --topology=cpu:1 --json=out.json
 
 For each program: seconds to compile, memory of a device and its limit, flops,
 bytes of memory and of collectives, the time that the TPU's compiler estimates,
-and the three costliest operations. Loops whose count is not known to the
-compiler count once. Without --mesh, programs are compiled for one device.
+and the three costliest operations. A loop counts once if the compiler does not
+know how often it runs. Without --mesh, programs are compiled for one device.
 """
 
 import math
@@ -26,7 +26,7 @@ from repr_jax.errors import InputError
 
 
 def define() -> None:
-  """Defines the flags: of the program alone, since others have such names."""
+  """Defines the flags; not on import, as other programs share the names."""
   flags.DEFINE_enum(
     "experiment",
     "mvlsa",

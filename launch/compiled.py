@@ -158,7 +158,7 @@ def cycles(text: str) -> dict[str, float]:
 
 
 def _loop_counts(text: str) -> dict[str, int]:
-  """The constant of each loop condition that compares with one."""
+  """The constant in each loop condition that compares with a constant."""
   counts: dict[str, int] = {}
   limits: dict[str, int] = {}
   here = ""

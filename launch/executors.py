@@ -31,10 +31,10 @@ class Executor(Protocol):
     """Starts a command; returns a handle."""
 
   def ended(self, handles: Sequence[Any]) -> list[bool]:
-    """Which of them have ended."""
+    """Which commands have ended."""
 
   def stop(self, handles: Sequence[Any]) -> None:
-    """Asks commands to stop; they leave what can be resumed."""
+    """Asks commands to stop; their runs can be resumed."""
 
 
 def exit_code(job: child.Command) -> int | None:
@@ -66,7 +66,7 @@ class Local:
 
     Args:
       folder: for submitit's files.
-      gpus: dealt out to runs, one each; without them each run sees all.
+      gpus: ids of GPUs; each run gets one. Without ids each run sees all GPUs.
     """
     submitit = _submitit()
     self._executor = submitit.LocalExecutor(folder=folder)
@@ -175,7 +175,7 @@ class Slurm:
     return None if asked.returncode else set(asked.stdout.split())
 
   def stop(self, handles: Sequence[Any]) -> None:
-    """Cancels jobs, and waits a while until the queue lets go of them."""
+    """Cancels jobs, and waits a while for the queue to drop them."""
     names = {handle.job_id for handle, _ in handles}
     if not names:
       return

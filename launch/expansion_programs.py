@@ -17,7 +17,7 @@ from repr_jax.ops import mesh as meshes
 from repr_jax.setexp import batches, train
 from repr_jax.setexp.baselines import sgns
 
-_FEW = 7919  # features of a small problem; no other size is this
+_FEW = 7919  # features of a small problem; no other size equals it
 _SOME = 7907  # and its entities
 _CELLS = 4  # counts of a batch for each of its distinct features
 
@@ -64,7 +64,7 @@ def vae_step(size: Mapping[str, int], shape: Shapes) -> Program:
   cells = _CELLS * u
   listed = shape.ids(1, u)
   if mesh is not None and mesh.shape["features"] > 1:
-    shards = mesh.shape["features"]  # each has as many of the features
+    shards = mesh.shape["features"]  # each has an equal share of the features
     listed = shape(
       (1, shards, -(-u // shards)), jnp.int32, PartitionSpec(None, "features")
     )

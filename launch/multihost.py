@@ -130,8 +130,8 @@ def _watch(members: Sequence[_Member]) -> int:
 def _culprit(failed):
   """The process that failed first, as far as is known.
 
-  When one dies, JAX ends the others by an abort; what ended otherwise comes
-  before these.
+  If a process dies, JAX aborts the others, so a process that ended in another
+  way is taken to be the first.
   """
   return min(failed, key=lambda item: item[1] == -signal.SIGABRT)
 

@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
 
 class Job(NamedTuple):
-  """Runs that one process executes, and how it is called."""
+  """Runs that one process executes, and its command."""
 
   name: str
   runs: list[Run]
@@ -241,7 +241,7 @@ def _note(root: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def _comparable(flags: Mapping[str, Any]) -> dict[str, Any]:
-  """Flags in a form in which 1, 1.0 and "1" are equal, and NaN is itself."""
+  """Flags in a form in which 1, 1.0 and "1" are equal, and so are NaNs."""
   return {k: _plain(v) for k, v in flags.items() if k != "workdir"}
 
 

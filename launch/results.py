@@ -58,7 +58,7 @@ class Line(NamedTuple):
     setting: the flags in which settings of the experiment differ.
     values: of all seeds, in the order of the seeds.
     thesis: the thesis' figure, where there is one.
-    interval: of a figure that has one and a single seed.
+    interval: of a figure with a single seed, if it has an interval.
     slot: equal for figures that can be compared.
     p_value: of the difference from the best setting, None without a test.
     best: whether it is the best, or not significantly worse.
@@ -215,8 +215,8 @@ def selected(lines: Sequence[Line]) -> list[tuple[Line, list[Line]]]:
 def _lines_of(experiment, results, wanted, better) -> list[Line]:
   swept = swept_flags(results)
   metrics = {tuple(row["metric"] for row in x.rows) for x in results}
-  # Names may tell of the setting ("B + rules"); where all runs have the same
-  # metrics in the same order, places are what can be compared.
+  # Names may contain the setting ("B + rules"). If all runs have the same
+  # metrics in the same order, rows are compared by their place.
   by_place = len(metrics) == 1
   table: dict[Any, dict[str, list]] = {}
   for result in sorted(results, key=lambda x: _order(x.flags.get("seed") or 0)):

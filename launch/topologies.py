@@ -59,7 +59,7 @@ def find(name: str) -> Topology:
     sides = int(tpu.group(1)), int(tpu.group(2))
     if sides not in [(side, side) for side in _SIDES]:
       raise InputError(f"--topology={name}: there are {NAMES}")
-    # The compiler asks a machine for these, and there is none.
+    # The compiler would ask a TPU machine for these values.
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
     os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")

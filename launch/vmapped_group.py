@@ -74,7 +74,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _spread(count: int) -> None:
-  """Lets each core be a device, where XLA has not been told otherwise."""
+  """Makes each core a device, unless XLA_FLAGS sets their number."""
   given = os.environ.get("XLA_FLAGS", "")
   if _DEVICES not in given:
     number = min(count, vmapped_runs.cores())

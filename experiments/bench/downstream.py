@@ -248,7 +248,7 @@ def cases(size: str) -> list[harness.Case]:
 
 
 def _mean_loss(data: Entities, result: Any) -> dict[str, float]:
-  """The hinge loss of the whole bags against frequent words, of 200."""
+  """The hinge loss of 200 whole bags against frequent words."""
   vectors = np.asarray(result)[:200]
   rng = np.random.default_rng(1)
   share = data.unigram**0.6

@@ -4,11 +4,11 @@ python -m experiments.bench --suite=kb [--size=full]
 
 Model T (TransE), 100 numbers per entity, one unknown fact per fact, SGD; the
 "full" size has the shape of WN18 (141,442 facts, 40,943 entities, 18
-relations). Each call trains the same number of epochs. The losses differ:
-BPR with projection of what a step touched here, margin ranking with all
-entities normalized after each step there. The suite goes on with the cases of
-`experiments.bench.kb_ranking`; all of it takes about a quarter of an hour at
-full size and five rounds on two quiet cores. A case can be run alone:
+relations). Each call trains the same number of epochs. The losses differ: ours
+is BPR with projection of the rows that a step touched, PyKEEN's is margin
+ranking with all entities normalized after each step. The suite goes on with the
+cases of `experiments.bench.kb_ranking`; all of it takes about a quarter of an
+hour at full size and five rounds on two quiet cores. A case can be run alone:
 
 python -m experiments.bench --suite=kb --cases="filtered ranking of T"
 """

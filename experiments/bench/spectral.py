@@ -37,7 +37,7 @@ class _Matrix:
 
 @dataclasses.dataclass
 class _Views:
-  """Dense views with what judges an embedding of them."""
+  """Dense views and the values that judge an embedding of them."""
 
   views: list[np.ndarray]
   k: int
@@ -146,7 +146,7 @@ def _svd_ours(data: _Matrix, center: bool = False, tolerance: float = 1e-2):
 
 
 def _svd_centered(data: _Matrix):
-  # The reference is of the matrix as it is: these values are not compared.
+  # The reference is not centered, so these values are not compared.
   return _svd_ours(data, center=True)._replace(s=None)
 
 

@@ -2,7 +2,7 @@
 
 The harness starts it as `python -m experiments.bench.worker ...` and speaks
 with it in lines of JSON: commands on standard input, answers on a pipe. Only
-one worker works at a time, and no package meets the threads of another.
+one worker works at a time, and packages do not share threads.
 """
 
 import gc

@@ -15,7 +15,7 @@ def compare(
   Args:
     run: the run, whose directory gets the files.
     config: the configuration of the run.
-    collection: its corpus, where other runs share it.
+    collection: its corpus, if other runs share it.
   """
   collection = collection or Collection(config, [config.seed])
 

@@ -4,8 +4,8 @@ A fact of any split is known. A fact is implied where rules derive it from known
 ones; its proof is shown. All others are predicted, with the probability
 softmax(score / temperature) over the entities that make no known or implied
 fact; the temperature is fitted on validation facts. Entities of classes that do
-not fit are not listed, but keep their share: the only one that fits is as
-probable as it was among all.
+not fit are not listed, but keep their share: if only one entity fits, its
+probability does not rise.
 """
 
 import dataclasses
@@ -106,8 +106,8 @@ class Answerer:
   """A trained system that answers queries, with its grounds.
 
   A query is relation, entity and open side, as from `query.parse_query`. An
-  entity is no prediction for itself where no known fact of the relation has
-  one entity in both places.
+  entity is predicted for itself only if some known fact of the relation has one
+  entity in both places.
 
   Attributes:
     kb: the knowledge base.
@@ -182,7 +182,7 @@ class Answerer:
   ) -> list[tuple[float, str, str, str]]:
     """The most probable new facts (h, r, t), each query scored once.
 
-    Queries are (h, r, ?) for every head that the relation is known of.
+    Queries are (h, r, ?) for every head h of a known fact of r.
 
     Args:
       count: how many facts.

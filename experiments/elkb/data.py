@@ -339,7 +339,7 @@ def notes(kb: KnowledgeBase) -> list[str]:
 
 
 def _forbidden(kb: KnowledgeBase, facts: np.ndarray) -> list[str]:
-  """For each rule that forbids facts, how many the facts and rules hold."""
+  """For each rule that forbids facts, the number of facts that break it."""
   if not any(rule.kind.negated for rule in kb.rules):
     return []
   named = kb.rules, kb.relations, kb.entities

@@ -113,7 +113,7 @@ def paired_tests(
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
-  """95 % interval of the mean over runs, and half a digit of the thesis'."""
+  """95 % interval of the mean over runs, widened by the thesis' rounding."""
   half = _ROUNDING
   if len(values) > 1:
     half += stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)

@@ -16,7 +16,7 @@ from repr_jax.setexp import explain
 from repr_jax.setexp.query import Query
 
 MAX_RESULTS = 100
-_MARKED_SHARE = 0.5  # Marked words make up so much of what raised a score.
+_MARKED_SHARE = 0.5  # marked words make up this share of what raised a score
 _OWN_FEATURES, _NEAR = 15, 8  # of an entity's page
 _MARKED = 40  # Features of a concept whose words are marked.
 

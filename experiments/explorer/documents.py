@@ -37,7 +37,7 @@ class Documents:
     return self._held.document_names[number] if number >= 0 else ""
 
   def describe(self, name: str) -> dict[str, Any]:
-    """The sentences of a document in their order, and whom they mention."""
+    """The sentences of a document in order, and the entities they mention."""
     number = self._numbers.get(name)
     if number is None:
       raise InputError(f"there is no document called {name[:100]!r}")

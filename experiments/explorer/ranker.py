@@ -164,7 +164,7 @@ class Ranker:
     return self._systems[system, ranking].contributions(query, rows)
 
   def features(self, system: str) -> Sequence[str]:
-    """Names of the features that the parts of a system's scores speak of."""
+    """Names of the features that the parts of a system's scores belong to."""
     ranking = self.ranking if system == _OWN else ""
     own = self._systems[system, ranking].features
     return self.table.features if own is None else own

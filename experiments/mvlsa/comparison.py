@@ -157,8 +157,8 @@ def _tested(results: Mapping[str, Results]) -> list[tuple[str, str]]:
 def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
   """The strongest view alone, by the tuning sets, and its name.
 
-  A view alone goes through the same transform as all of them. Spelling is
-  none: its view is learned from all others.
+  A view alone goes through the same transform as all views together. Spelling
+  is left out: its view is learned from all others.
   """
   tried = {
     name: problem.tuning(_alone(factor, problem.config))
@@ -174,7 +174,8 @@ def _best_view(problem: Problem, made: Factors) -> tuple[Results, str]:
 def _alone(factor: multiview.ViewFactor, config: Config) -> np.ndarray:
   """Vectors of a fit to one view, [n, k] at most.
 
-  The eigenvalues of such a fit are T^2, and its eigenvectors those of the view.
+  Such a fit's eigenvalues are T^2, T the shrinkage of the singular values; its
+  eigenvectors are the view's left singular vectors.
   """
   ridges = gcca.view_ridges([factor], config.ridge, config.relative_ridge)
   values = np.asarray(gcca.shrinkage(factor.s, ridges[0])) ** 2

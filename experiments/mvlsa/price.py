@@ -37,7 +37,7 @@ class Price(NamedTuple):
     shapley: its value.
     error: standard error of the value: over items of the test set, and over
       the orders that were drawn; NaN if too few orders were drawn.
-    lost: what all groups lose without it.
+    lost: loss of all groups if this one is left out.
     lost_error: standard error of the loss over items of the test set.
   """
 
@@ -59,7 +59,7 @@ def shapley(
   number of all orders, each is used once.
 
   Args:
-    worth: figures [s] of a set of players; it should remember its answers.
+    worth: from a set of players to its figures [s]; should be cached.
     orders: how many orders to draw.
 
   Returns:

@@ -123,7 +123,7 @@ def prepare(
     words = data.vocabulary(config, text)
   else:
     words = shared.words
-  # Before the first line of the log, which would bind the work directory.
+  # Refused before the first log line, so that the directory stays free.
   if config.study == "fit" and config.k > len(words):
     raise InputError(
       f"--k={config.k} is above the {len(words):,} words of the vocabulary"

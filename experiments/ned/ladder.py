@@ -31,7 +31,7 @@ GRAPH = "PageRank and in-links, untrained"
 FULL = "two passes with graph features"
 LOCAL = "kind of title in context, and in-links"
 KIND_GRAPH = "PageRank and kind of title"
-_FOLDS = 6  # of training documents, for features by what other folds tell
+_FOLDS = 6  # of training documents, for features learned on other folds
 _MEMBERS = 3  # models of kinds of titles that are averaged
 _WEIGHTS = (
   0.0,
@@ -66,7 +66,7 @@ class Split(NamedTuple):
   Attributes:
     documents: the documents.
     groups: their arrays.
-    gold: place of each mention's entity, int [n]; -1 where it is none.
+    gold: place of each mention's entity, int [n]; -1 if it is no candidate.
     owner: number of each mention's document, int [n].
   """
 
@@ -150,9 +150,8 @@ def make_split(
   Args:
     documents: the documents with n mentions in all.
     more: further features of the candidates, [n, c, g].
-    block: of training documents, how many neighbors have their links left
-      out of the counts for each other; 0 for documents that have no links
-      there.
+    block: training documents in a block; a block's own links are left out of
+      its counts. 0 for documents whose links are not counted.
   """
   features = []
   for low in range(0, len(documents), block or len(documents)):

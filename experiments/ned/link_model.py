@@ -83,7 +83,7 @@ class LinkModel(NamedTuple):
     base: the knowledge base.
     threshold: answers with a smaller probability are NIL.
     by_links: whether the rankers see counts of training links.
-    known: whether the entity is a candidate; None takes that for certain.
+    known: whether the entity is a candidate; None assumes that it is.
     small: names of a user's entities that begin with no capital, so that
       they are found as they are.
   """
@@ -107,7 +107,7 @@ class Linked(NamedTuple):
     probabilities: mean probabilities of the candidates if one of them is
       meant, [n, c].
     known: probability that one of them is meant, [n].
-    inputs: what that was told from, [n, k].
+    inputs: features for that probability, [n, k].
     parts: mean parts of their scores by `GROUPS`, [n, c, 5].
     scores: mean scores, which the parts add up to, [n, c].
     arrays: contexts and kinds of the candidates' titles.

@@ -25,7 +25,7 @@ def thesis_figure(system: System, test: str) -> float | None:
 
 
 def rows(run: runlib.Run, results: Results, config: Config) -> list[dict]:
-  """Figures for `results.json`: micro F1 in percent, of all and in reach."""
+  """Figures for `results.json`: recall of candidates and micro F1 in %."""
   made = []
   for test in results.corpus.tests:
     recall = results.corpus.tests[test].recall.share

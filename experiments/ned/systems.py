@@ -85,7 +85,7 @@ def mentions_of(corpus: Corpus, test: str) -> list[LinkedMention]:
 
 
 def listed(config: Config) -> list[System]:
-  """The systems of a run: the local model for the first kind of vectors."""
+  """The systems of a run: all global models and one local model."""
   systems = []
   for objective in config.objectives:
     for contexts in config.contexts:

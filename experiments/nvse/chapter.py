@@ -155,7 +155,7 @@ def _charts(
 def _answer(
   opened: Expander, table: features.FeatureTable, text: str
 ) -> report.Table:
-  """A query with its answers and the sentence that speaks for each."""
+  """A query with its answers and the sentence that supports each."""
   members = parse_members(table, text, 10)
   answer = query.answer(table, opened.system("nvse"), members, results=8)
   why = ", ".join(query.show_feature(x.name) for x in answer.rationale)

@@ -1,10 +1,10 @@
-"""A test of reasons: without them, the entity must fall.
+"""A test of reasons: without them, the entity must lose rank.
 
 For each query the first result loses k of its features: those that its
 contributions name, those that the decoder's list names (or a baseline's
-weights of features), or k at random. A list that gives the reasons costs the
-entity more score and more places than the others. The share of the scores that
-the printed features account for is measured on queries and on random sets.
+weights of features), or k at random. Deleting the true reasons costs the entity
+more score and more places than deleting other features. The share of the scores
+that the printed features account for is measured on queries and on random sets.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Deletion(NamedTuple):
   Attributes:
     lost: score that the first result lost, over its lead on the median
       entity.
-    place: its place after the deletion, the median.
+    place: its median place after the deletion.
   """
 
   lost: float

@@ -59,7 +59,7 @@ class Line(NamedTuple):
   Attributes:
     system: its name.
     means: value, lower and upper end of the interval by measure.
-    against: difference of the reference system to it, by measure.
+    against: reference system minus this system, by measure.
   """
 
   system: str

@@ -2,8 +2,8 @@
 
 Judges see a query and the first four results of each system, with three
 sentences each, in lists without names and in random order, and put the lists
-in order. The page needs no server; it saves the answers as a file. Beside it
-stands the key, which says which list is whose. Answers and key become judged
+in order. The page needs no server; it saves the answers as a file. A second
+file, the key, names the system of each list. Answers and key become judged
 queries, which `--judged` reads.
 """
 

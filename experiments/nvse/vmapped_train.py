@@ -53,7 +53,7 @@ def train(
 def vectors(
   members: Mapping[int, tuple[Config, features.FeatureTable]],
 ) -> dict[int, word2vecf.Model]:
-  """Word2vecf of runs that ask for it, a program for all that are alike.
+  """Word2vecf of runs that ask for it; runs that are alike share a program.
 
   Args:
     members: configuration and entities of each run, by its place.
@@ -114,7 +114,7 @@ def _train_alike(
   first = every[0]
   static, size = _static(first), first.problem.counts.shape[1]
   hypers = [learner.config.hyper() for learner in every]
-  # A run without smoothing or dropout has 0 of it where another has some.
+  # If one run uses smoothing or dropout, runs without it use the value 0.
   smooths = any(hyper.smoothing is not None for hyper in hypers)
   drops = any(hyper.dropout is not None for hyper in hypers)
 

@@ -59,7 +59,7 @@ def learn(
 
 
 def say_missing(bags: Bags, config: Config, say: Callable[[str], None]) -> None:
-  """Says what cannot be learned; InputError where nothing can."""
+  """Says what cannot be learned; InputError if nothing can."""
   pages, contexts = len(bags.page_words), len(bags.context_words)
   if not pages and not contexts:
     raise InputError(

@@ -19,8 +19,8 @@ def rows_of(
   for cell, values_of in zip(cells, figures):
     for part, name in enumerate(PARTS):
       values = values_of[:, part]
-      # The thesis rounds to whole points. Where absent pairs are drawn at
-      # random, the range of the runs decides agreement; elsewhere one point.
+      # The thesis rounds to whole points. If absent pairs are drawn at random,
+      # the range of the runs decides agreement; otherwise one point.
       limits: dict[str, Any] = {"tolerance": 1.0}
       if cell.setting == "sub":
         lower, upper = values.min() - 0.5, values.max() + 0.5

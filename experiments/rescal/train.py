@@ -135,8 +135,8 @@ def fit_cells(
   """Fits a cell with several configurations, in one program.
 
   Args:
-    configs: may differ in seed, tolerances, most updates, and ridge unless it
-      is 0.
+    configs: may differ in seed, tolerances, maximum updates, and ridge unless
+      0.
     mesh: devices that share the runs.
   """
   matrices, keys = [], []

@@ -46,7 +46,7 @@ def _to_array(leaf: Any) -> Any:
 
 
 def _like_leaf(leaf: Any, stored: Any) -> Any:
-  """Gives a stored array the kind of leaf that the caller's tree has."""
+  """Converts a stored array to the type of the caller's leaf."""
   if _is_key(leaf):
     return jax.random.wrap_key_data(stored, impl=jax.random.key_impl(leaf))
   if isinstance(leaf, (bool, int, float, complex)):
@@ -115,7 +115,7 @@ def _reading(folder: pathlib.Path) -> Iterator[None]:
   except Exception as error:
     absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
     if isinstance(error, OSError) and not absent:
-      raise  # of the disk, which is then named
+      raise  # an error of the disk, which names the file
     reason = str(error).strip().splitlines() or [type(error).__name__]
     raise errors.InputError(
       f"the checkpoint is damaged ({reason[0][:200]}); without its folder the "
@@ -153,7 +153,7 @@ class Checkpoints:
           options=options,
         )
       for step in sorted(self._manager.all_steps())[: -self._keep]:
-        self._manager.delete(step)  # as a killed process was about to do
+        self._manager.delete(step)  # left by a process that was killed
     return self._manager
 
   def latest(self) -> int | None:

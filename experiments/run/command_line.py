@@ -85,7 +85,7 @@ def parse_or_exit(argv: list[str], arguments: bool = False) -> list[str]:
 
 
 def _in_words(message: str) -> str:
-  """The message of a flag that is no number, without Python's words."""
+  """The error message of a flag that is not a number, in plain words."""
   whole, number = (
     r"invalid literal for int\(\).*",
     r"could not convert string.*",

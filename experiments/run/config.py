@@ -280,9 +280,10 @@ def _only_text(
 ) -> str:
   """For `--help`: the modes that read a flag, as "Only with".
 
-  If the default mode reads it and at most half of the modes do not, these
-  are named instead, as "Not with". So is the default mode, if three or more
-  other modes read the flag. What `common` and `absent` say is left out.
+  If the default mode reads the flag and at most half of the modes do not, the
+  latter are named, as "Not with". If three or more modes read the flag and only
+  the default mode does not, it is named as "Not with". What `common` and
+  `absent` say is left out.
   """
   parts, without = [], []
   for other, allowed in only.items():
@@ -333,7 +334,7 @@ def _left_default(
 
 
 def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-  """Modes in which more than half of all flags are not read, by their flag."""
+  """Modes that do not read more than half of all flags, by their flag."""
   told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
   counts = collections.Counter(
     (other, left)
@@ -345,9 +346,9 @@ def _common(fields: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _absent(fields: Mapping[str, Any]) -> dict[str, str]:
-  """Flags that, if given, keep over a third of all flags from being read.
+  """Flags that, if given, cause over a third of all flags not to be read.
 
-  With each comes the flag that conditions of the other flags name most.
+  Each comes with the flag that the conditions of other flags name most.
   """
   told = [x.metadata[_KEY].only for x in fields.values() if _KEY in x.metadata]
   counts = collections.Counter(

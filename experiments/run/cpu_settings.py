@@ -3,16 +3,16 @@
 `apply()` is called by every experiment and benchmark at its start:
 
 - `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` (Linux, glibc 2.35 or newer): large
-  temporaries come from huge pages. It counts only when the process starts, so
-  the process replaces itself once, with the same arguments.
+  temporaries come from huge pages. glibc reads it only when a process starts,
+  so the process replaces itself once, with the same arguments.
 - `XLA_FLAGS=--xla_cpu_experimental_ynn_fusion_type=`: some matrix products
   are faster without the YNNPACK fusions. Set only on a CPU, and only where the
   installed jaxlib knows the flag, since an unknown one ends the process.
 - `JAX_COMPILATION_CACHE_DIR`: compiled programs are kept between runs, in
   `~/.cache/repr_jax/jax` unless the variable is set.
 
-What the user has set already is left alone. `REPR_JAX_SETTINGS=off` switches
-all of it off.
+Settings of the user are kept. `REPR_JAX_SETTINGS=off` switches all of these
+settings off.
 """
 
 import contextlib

@@ -122,7 +122,7 @@ class Expander:
     self.ranking = dataclasses.replace(self.ranking, score=score)
     for name in ("nvse", "nvse+bm25"):
       self._systems.pop(name, None)
-    self.chances.pop("nvse", None)  # they belong to the ranking before
+    self.chances.pop("nvse", None)  # they belong to the previous ranking
 
   def train_vectors(self) -> word2vecf.Model:
     """The vectors of word2vecf, trained when first asked for."""

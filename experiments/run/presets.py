@@ -70,7 +70,7 @@ def only_by_preset(arguments: Sequence[str]) -> set[str]:
     arguments: a command line that `expand` accepts, without the program.
 
   Returns:
-    The names; those of flags that are also given beside it are left out.
+    The names, without those of flags that are also given themselves.
   """
   if PRESET.name not in flags.FLAGS or "--" in arguments:
     return set()

@@ -1,8 +1,8 @@
-"""Jobs of several processes: how a program joins one, and which writes.
+"""Jobs of several processes: joining one, and which process writes files.
 
 `launch.multihost` sets the variables below; without them a program is alone.
-All processes run the same program over the devices of all. The first writes
-the work directory; the others have one of their own that is thrown away.
+All processes run the same program over all devices. The first writes the work
+directory; the others write to directories that are removed at the end.
 """
 
 import atexit

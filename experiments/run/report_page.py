@@ -1,6 +1,6 @@
 """The report as one page, `report.html`, that needs no other file.
 
-The first screen has the counts, the first claim of each chapter that holds and
+The first screen has the counts, each chapter's first claim that holds and first
 that does not, and one chart of all comparable figures. Each chapter has a
 question, its answer, a picture and a small table; the rest is folded.
 """
@@ -192,7 +192,7 @@ def _chapter(name: str, chapter: report.Chapter) -> str:
 def _tables(
   chapter: report.Chapter,
 ) -> tuple[report.Table | None, list[report.Table]]:
-  """The table that is seen, of at most 8 rows, and those that are folded."""
+  """The visible table, of at most 8 rows, and the folded tables."""
   all_figures = report_verdicts.figures(chapter)
   folded = list(chapter.tables)
   seen = chapter.table
@@ -249,7 +249,7 @@ def table_html(
   Args:
     table: the table; one with many columns and few rows is turned.
     command: the command that made it, to stand below it.
-    codes: whether text in cells may be a code, which words replace.
+    codes: whether cells may hold codes, which are replaced by words.
   """
   if len(table.header) > _MOST_COLUMNS > len(table.rows):
     table = _turned(table)

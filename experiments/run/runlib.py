@@ -109,8 +109,8 @@ class Run:
       extendable: names of numbers that may be larger than before, such as
         `epochs`: a finished run then goes on from its last checkpoint.
       keep: number of checkpoints to keep.
-      devices: note the kind of device; False for a program that only starts
-        others, since asking JAX for its devices takes hold of them.
+      devices: record the kind of device; False for a program that only starts
+        others, since asking JAX for devices reserves them.
     """
     # JAX takes a while to import, for which --help does not wait.
     from experiments.run import checkpoints
@@ -171,7 +171,7 @@ class Run:
       elif isinstance(error, (KeyboardInterrupt, SystemExit, OSError)):
         progress.say(f"{self._experiment}: stopped; {self._where_to_resume()}")
       elif isinstance(error, errors.InputError) and self._lock is not None:
-        # Flags that were refused do not bind the directory.
+        # The directory does not keep refused flags.
         workdir.free(self.directory)
     finally:
       self._close()
@@ -323,7 +323,7 @@ class Run:
       self._stop(f"the vector of {words[bad]!r}", "not finite", None)
     learned = vectors.Vectors(list(words), rows)
     vectors.write_vectors(self.directory / "vectors.npz", learned, "npz")
-    # That format has no spaces in a name; if two names become equal, the first
+    # Names in word2vec's format have no spaces; if two become equal, the first
     # stays.
     joined: dict[str, int] = {}
     for row, word in enumerate(words):
@@ -349,7 +349,7 @@ def refuse_log(mode: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-  """The value as what JSON has: numbers, text, or lists of them."""
+  """The value in types of JSON: numbers, text, or lists of them."""
   if value is None or isinstance(value, (str, bool, int, float)):
     return value
   return np.asarray(value).tolist()
@@ -379,7 +379,7 @@ def launch(
 ) -> None:
   """Runs an experiment's `main(argv)` with its flags, settings and exit codes.
 
-  Bad input, bad flags and failing files end with one line and code 2, a
+  Bad input, bad flags and file errors end with one line and code 2, a
   non-finite value with 3, Ctrl-C with 130 and a resumable work directory; a
   second Ctrl-C or SIGTERM does not wait for a compiled program to return.
 

@@ -99,7 +99,7 @@ def _watch(parent: int) -> None:
 
 @contextlib.contextmanager
 def without_reader() -> Iterator[None]:
-  """Ends the program quietly where nobody reads its output any more.
+  """Ends the program quietly if nobody reads its output any more.
 
   As in `program | head`; the exit code is that of a program ended by SIGPIPE.
   """

@@ -1,10 +1,10 @@
 """Several runs of an experiment in one program.
 
-An experiment that supports this declares the flags in which such runs may
-differ, `VMAP_OVER = ("seed", ...)`, and `run_vmapped(members)`, which executes
-the `Member`s and returns the error of each, None for a run without one; the
-program's flags are those that they share. Each work directory gets the files
-of a single run. Trainings share the loop of `vmapped_training`.
+An experiment that supports this lists the flags in which such runs may differ,
+`VMAP_OVER = ("seed", ...)`. It also defines `run_vmapped(members)`, which
+executes the `Member`s and returns for each its error or None. The program's
+flags are those that the members share. Each work directory gets the files of a
+single run. Trainings share the loop of `vmapped_training`.
 """
 
 import os
@@ -149,5 +149,5 @@ def cores() -> int:
 
 
 def _speaks(error: Exception) -> bool:
-  """Whether the message of an error says enough without its name."""
+  """Whether an error's message suffices without the error's type."""
   return isinstance(error, (ValueError, OSError, runlib.NonFiniteError))

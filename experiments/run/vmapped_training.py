@@ -86,9 +86,9 @@ def train(
   Args:
     learners: the runs to train, by their place in the group, in the order of
       the program's states.
-    feed: from an epoch and which runs are active to the arguments of each call
-      of the step, a tree of arrays with a leading axis of runs. Those of runs
-      that are not active are not used.
+    feed: from an epoch and a mask of active runs to the arguments of each call
+      of the step, trees of arrays with a leading axis of runs. Arguments of
+      inactive runs are not used.
   """
   places = list(learners)
   first = min(learner.start for learner in learners.values()) + 1
@@ -120,7 +120,7 @@ def train(
 
 
 class Program:
-  """The runs' states on the devices, and the step that moves them on."""
+  """The runs' states on the devices, and the step that updates them."""
 
   def __init__(
     self,
@@ -145,10 +145,10 @@ class Program:
     """
     self._count = len(states)
     self._mesh = vmapped_runs.mesh(len(states))
-    # The last run stands in for those that would fill the last device.
+    # Copies of the last run fill up the last device.
     self._more = 0 if self._mesh is None else -len(states) % self._mesh.size
-    # Laid out at once as they leave a step, so that the next one finds what
-    # it was compiled for.
+    # Sharded as a step returns them, so that the second step does not compile
+    # again.
     self._inputs = (
       self._place(self._stack(inputs), True)
       if own_inputs

@@ -263,7 +263,7 @@ def claim(
     + " (it may only grow)" * (name in extendable)
     for name in sorted((set(before) | set(now)) - {*volatile, *grown})
     if before.get(name, missing) != now.get(name, missing)
-    and _show(before, name) != _show(now, name)  # a NaN is not itself
+    and _show(before, name) != _show(now, name)  # NaN is not equal to NaN
   ]
   if differ:
     raise errors.InputError(

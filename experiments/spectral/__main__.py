@@ -2,10 +2,10 @@
 
 python -m experiments.spectral --workdir=runs/spectral        (half a minute)
 
-Centering inside the SVD is exact where the rank-one update of a truncated SVD
-is not (thesis 3.3.1); missing rows are best left out of the fit (3.3.2); the
-streamed GCCA agrees with the one in memory. Expect errors of about 1e-6
-for the first, and a recovered share of the true space above 0.9.
+Centering inside the SVD is exact, but the rank-one update of a truncated SVD is
+not (thesis 3.3.1); missing rows are best left out of the fit (3.3.2); the
+streamed GCCA agrees with the one in memory. Expect errors of about 1e-6 for the
+first, and a recovered share of the true space above 0.9.
 """
 
 from experiments.run import config as configs

@@ -64,8 +64,8 @@ def missing_rows(n: int, seed: int) -> dict[str, Any]:
 
   Returns:
     Shares of missing rows, and for each the mean squared cosine between the
-    true and the recovered space: with missing rows left out, with them taken
-    as zeros, and left out but streamed.
+    true and the recovered space: with missing rows left out, taken as zeros,
+    and left out in the streamed fit.
   """
   shares = [0.0, 0.2, 0.4, 0.6]
   recovered: dict[str, list[float]] = {

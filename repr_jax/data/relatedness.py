@@ -39,7 +39,7 @@ class RelatednessQuery(NamedTuple):
 
 
 class _Row(NamedTuple):
-  """A line of a file: what it says of one candidate.
+  """A line of a file, about one candidate.
 
   Attributes:
     line: its number.
@@ -69,9 +69,9 @@ def read_relatedness(path: files.Path) -> list[RelatednessQuery]:
   Returns:
     The queries, in the order of the file. A line of another form, or a
     candidate that occurs twice for a query, is an `InputError`. Hyphens can
-    make a query's seed ambiguous. Then the seed is chosen that leaves the
-    most names known from other queries; among equals, the longest. A query of
-    one line whose seed stays ambiguous is an `InputError`.
+    make a query's seed ambiguous. The seed is then the one that leaves the most
+    names known from other queries; among equals, the longest. A query of one
+    line whose seed stays ambiguous is an `InputError`.
   """
   queries: dict[str, list[_Row]] = {}
   ranked = None
@@ -131,7 +131,7 @@ def _choose(
     for seed in seeds
   ]
   best = [seed for seed, count in zip(seeds, votes) if count == max(votes)]
-  # Candidates seldom all begin alike, so a shared beginning is the seed's.
+  # Candidates seldom all begin alike, so a shared beginning is the seed.
   if len(best) == 1 or len(rows) > 1:
     return best[-1]
   raise InputError(

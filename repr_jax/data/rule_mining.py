@@ -7,7 +7,7 @@ For a rule with the body B and the head s(x, y), over all bindings of the body:
   PCA confidence  support / bindings for which some fact s(x, .) is known
 
 The last one (Galárraga et al. 2013) does not count a missing fact against a
-rule where nothing of its kind is known of x.
+rule if no fact s(x, .) is known.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,7 +33,7 @@ class Mined(NamedTuple):
     rule: with ids as arguments.
     support: bindings of the body for which the head is a fact.
     body: bindings of the body.
-    pca_body: those for which the head's relation is known of its subject.
+    pca_body: those whose subject has a known fact of the head's relation.
   """
 
   rule: Rule
@@ -162,9 +162,8 @@ class _Facts:
   def features(self, turned: bool):
     """(relation, tail) features of heads: matrix [E, F] and names [F, 2].
 
-    With `turned` the (relation, head) features of tails. Those with fewer
-    than `least` facts cannot be in a rule, and of many the most frequent
-    stay.
+    With `turned` the (relation, head) features of tails. Those with fewer than
+    `least` facts cannot be in a rule; of too many the most frequent stay.
     """
     head, relation, tail = self.facts.T
     if turned:
@@ -249,7 +248,7 @@ def _entail(table, turned):
   kept = both.data >= table.least
   first, second, support = both.row[kept], both.col[kept], both.data[kept]
   sizes = np.asarray(matrix.sum(axis=0)).ravel()
-  if turned:  # s(f, x): what matters is whether f has a fact of s
+  if turned:  # s(f, x): f always has a fact of s, so all bindings count
     pca = sizes[first]
   else:
     known = matrix.T @ table.subjects.T

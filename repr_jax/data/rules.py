@@ -39,7 +39,7 @@ class Rule:
   'RevImp(hypernym, hyponym)'
 
   Attributes:
-    kind: what it says; a key of `KINDS` or a kind of your own.
+    kind: a key of `KINDS`, or a kind of your own.
     arguments: relations and entities, as the kind orders them, by name or id.
     origin: file and line, for messages; rules are the same without it.
   """
@@ -272,7 +272,7 @@ def _bodies(text: str) -> list[list[str]]:
     depth += {"(": 1, ")": -1, "&": 0}[place[0]]
     if place[0] == "&" and depth == 0:
       cuts.append(place.start())
-      if len(cuts) > 3:  # no rule has as many
+      if len(cuts) > 3:  # no rule has this many
         break
   cuts.append(len(text))
   parts = [text[a + 1 : b] for a, b in itertools.pairwise(cuts)]
@@ -280,7 +280,7 @@ def _bodies(text: str) -> list[list[str]]:
 
 
 def _readings(text: str, known: tuple[Collection[str], ...]) -> list[Atom]:
-  """The atoms that a text may be, as relations and entities are known."""
+  """The atoms that a text may be, given the known relations and entities."""
   atoms = []
   for atom in split_atom(text):
     relation = _name(atom[0], known[0])

@@ -43,7 +43,7 @@ def entity_sets(
     signal: the expected share of tokens from the cluster's own features.
 
   Returns:
-    The entities; a query of some members should bring up the others.
+    The entities; a query of some members should retrieve the others.
   """
   features = clusters * own_features + shared_features
   feature_cluster = np.repeat(np.arange(clusters), own_features)
@@ -75,9 +75,9 @@ def entity_corpus(
 ) -> EntitySets:
   """Entities like those of a corpus of news, by default of the thesis' size.
 
-  Frequencies of features fall off like their rank (Zipf), without the most
-  frequent, which pruning takes away; clusters differ in size, and entities in
-  how much is written about them. Takes seconds for the default size.
+  Frequencies of features follow Zipf's law, without the most frequent features,
+  which pruning removes; clusters differ in size, and entities in their amount
+  of text. Takes seconds for the default size.
 
   Args:
     features: the number of features; half of them belong to clusters.
@@ -94,7 +94,7 @@ def entity_corpus(
     )
   start = clusters * own
   cluster = rng.choice(clusters, entities, p=_zipf(clusters, 20))
-  # Some tokens repeat, so that more of them are drawn than features wanted.
+  # Some tokens repeat, so more tokens are drawn than features are wanted.
   spread = rng.lognormal(-0.5 * 0.8**2, 0.8, entities)
   tokens = np.maximum(np.rint(1.19 * nonzeros * spread), 1).astype(np.int64)
   row = np.repeat(np.arange(entities), tokens)

@@ -19,7 +19,7 @@ from repr_jax.data.io import files
 
 _FAULTS = 100  # Faulty lines after which a file is read no further.
 
-# Names of columns in a header; the first row that a file has in full counts.
+# Names of columns in a header; the first row whose names are all there counts.
 _HEADERS = (
   ("h", "r", "t"),
   ("head", "relation", "tail"),
@@ -321,7 +321,7 @@ def _triple(fields, names, width, text, hint) -> tuple[str, str, str] | str:
 
 
 def _refuse(path, faults):
-  """Tells the first fault of a file, and the lines of the others."""
+  """Raises the first fault of a file, with the lines of the others."""
   (line, message), *others = faults
   if others:
     more = ", ".join(str(other) for other, _ in others[:5])

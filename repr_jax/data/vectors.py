@@ -213,7 +213,7 @@ def _parse_block(
 ) -> tuple[list[str], np.ndarray]:
   """Parses lines of `word value ... value` into words and float32 [b, d].
 
-  `plain` says that no blanks but single spaces stand on the lines.
+  `plain` says that single spaces are the only blanks on the lines.
   """
   if plain and d >= 1 and all(t.count(" ") == d for _, t in numbered):
     # Single spaces only, so each line has d fields after its word.

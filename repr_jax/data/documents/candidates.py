@@ -157,8 +157,8 @@ def document_candidates(
   """Candidates of each mention of a document.
 
   Args:
-    index: where to look; candidates that the file itself gives come first,
-      one that it gives twice with the sum of its probabilities.
+    index: where to look; candidates that the file itself gives come first. The
+      probabilities of one that it gives twice are added.
     top: how many for each mention at most.
     leave_out: whether to subtract the document's own links from the prior, as
       for training documents.

@@ -78,7 +78,7 @@ def _closes(token: str, quoted: bool) -> bool:
 
 
 def _begins(tokens: tuple[str, ...]) -> bool:
-  """Whether a sentence may begin with these, its first two tokens."""
+  """Whether a sentence may begin with these two tokens."""
   if tokens and (tokens[0] in _OPENING or tokens[0] == _QUOTE):
     tokens = tokens[1:]
   return bool(tokens) and (tokens[0][0].isupper() or tokens[0][0].isdigit())

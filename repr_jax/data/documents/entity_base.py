@@ -81,7 +81,7 @@ def build_base(entities: Iterable[Entity], links: Links) -> EntityBase:
   """Makes the tables of a knowledge base.
 
   Args:
-    entities: the entities; of one name the last counts.
+    entities: the entities; the last one of each name counts.
     links: counts of training links; those to other entities are never
       candidates.
   """

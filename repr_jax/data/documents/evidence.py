@@ -27,7 +27,7 @@ class Evidence(NamedTuple):
     shapes: candidates whose titles differ by the mention's text alone have
       the same number, int32 [n, m, c]; 0 where the title is the mention.
     degrees: out- or in-linked distinct candidates, at least 1, [n, u].
-    gold: which candidate is meant, int32 [n, m].
+    gold: place of the right candidate, int32 [n, m].
   """
 
   features: np.ndarray
@@ -62,9 +62,8 @@ def pack_evidence(
 
   Args:
     features: for each document, for each mention, [candidates, f].
-    shapes: (mentions, distinct candidates) to pad to, rising. A document
-      with more mentions or candidates is cut into parts, which then know
-      nothing of each other.
+    shapes: (mentions, distinct candidates) to pad to, rising. A document with
+      more mentions or candidates is cut into independent parts.
     top: c, the most candidates of a mention; the first are kept.
 
   Returns:

@@ -137,7 +137,7 @@ def _aida_entity(columns: list[str]) -> str | None:
 
 
 def _unescape(match: re.Match[str]) -> str:
-  """Text that escapes of UTF-16 stand for, if it can be seen."""
+  """The text that UTF-16 escapes stand for, if it is printable."""
   units = bytes.fromhex(match.group().replace("\\u", ""))
   text = units.decode("utf-16-be", "replace")
   seen = text.isprintable() and "\ufffd" not in text

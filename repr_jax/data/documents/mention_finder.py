@@ -1,12 +1,12 @@
 """Names in plain English text: capitalized spans, without a trained model.
 
 A mention is a run of capitalized words on one line, with small words inside
-("Bank of America", "Ludwig van Beethoven"). Any word may open a sentence, so
-there a capital tells nothing: such a word is a name only if other sentences
-write it with a capital more often than without (`CaseCounts`, over a corpus
-or over the text itself). Titles and possessives are left out, days and months
-are no names. A short form takes the full name that its document gives it, and
-a gazetteer adds names of any shape.
+("Bank of America", "Ludwig van Beethoven"). At the start of a sentence a
+capital tells nothing: such a word is a name only if other sentences write it
+with a capital more often than without (`CaseCounts`, over a corpus or over the
+text itself). Titles and possessives are left out, days and months are no names.
+A short form takes the full name that its document gives it, and a gazetteer
+adds names of any shape.
 """
 
 import bisect
@@ -482,6 +482,6 @@ def with_full_names(text: str, spans: Sequence[tuple[int, int]]) -> list[Span]:
   full = {}
   for name in set(names):
     fits = longer.get(name, ())
-    # Two people of one last name: the short form stays by itself.
+    # Two people share a last name: the short form is not expanded.
     full[name] = fits[0] if len(fits) == 1 else name
   return [Span(*span, full[name]) for span, name in zip(spans, names)]

@@ -20,7 +20,7 @@ class Packed(NamedTuple):
     candidates: rows of the entities' table, int32 [n, m, c].
     log_prior: log p(e|m), float32 [n, m, c].
     words: rows of the words' table around each mention, int32 [n, m, k].
-    gold: which candidate is meant, int32 [n, m]; -1 where none is.
+    gold: place of the right candidate, int32 [n, m]; -1 where none is.
   """
 
   candidates: np.ndarray
@@ -33,7 +33,7 @@ class Group(NamedTuple):
   """Documents of one shape.
 
   Attributes:
-    places: which of the documents given they are, int64 [n].
+    places: the index of each among the documents given, int64 [n].
     mentions: the number of each mention among those of all documents given,
       int64 [n, m]; -1 for padding.
     packed: their arrays.

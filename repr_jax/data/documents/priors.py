@@ -90,7 +90,7 @@ def count_links(links: Iterable[Link], limit: int = 20_000_000) -> Prior:
 def _drop(
   counts: dict[str, dict[str, float]], most: int
 ) -> tuple[dict[str, dict[str, float]], int]:
-  """Counts above `most`, and how many pairs they are."""
+  """Counts above `most`, and the number of their pairs."""
   kept = {}
   for mention, own in counts.items():
     left = {entity: n for entity, n in own.items() if n > most}
@@ -201,7 +201,7 @@ def _counted(cells: list[str]) -> _Row:
 
 
 def _listed(cells: list[str]) -> _Row:
-  """The same of a line without counts: 1 for each entity."""
+  """Total and values of a line without counts: 1 for each entity."""
   if "," not in cells[0]:
     _value(cells[0])
     cells = cells[1:]

@@ -45,8 +45,8 @@ class KindArrays(NamedTuple):
     contexts: features of each mention's context, int32 [n, k].
     kinds: features of each candidate's title, int32 [n, c, t].
     log_links: log of 1 and the candidate's in-links, float32 [n, c].
-    mask: which candidates there are, bool [n, c].
-    gold: place of the right one, int32 [n]; -1 where it is none.
+    mask: which candidates are not padding, bool [n, c].
+    gold: place of the right one, int32 [n]; -1 if it is no candidate.
   """
 
   contexts: np.ndarray
@@ -188,7 +188,7 @@ def encode_kinds(
 
 
 def known(features: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
-  """Numbers of the features that have one."""
+  """Numbers of the features that are in the vocabulary."""
   return [numbers[x] for x in features if x in numbers]
 
 

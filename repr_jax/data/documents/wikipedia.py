@@ -1,12 +1,11 @@
 """Wikipedia dumps: sentences whose hyperlinks are the mentions of entities.
 
 A dump (pages-articles.xml, plain, .gz or .bz2) is streamed, one page at a
-time. An entity is an article, known by its title; redirects are followed,
-told by their tag or, in dumps without it, by a text that begins with
-#REDIRECT [[X]].
-A link counts as a mention of its target, and because an article does not link
-to itself, its title counts as a mention wherever it stands in its own text.
-`wikitext` has the cleaning of the markup.
+time. An entity is an article, known by its title; redirects are followed. They
+are recognized by their tag or, in dumps without it, by a text that begins with
+#REDIRECT [[X]]. A link counts as a mention of its target, and because an
+article does not link to itself, its title counts as a mention wherever it
+stands in its own text. `wikitext` has the cleaning of the markup.
 """
 
 import re
@@ -89,7 +88,7 @@ def read_pages(path: files.Path) -> Iterator[Page]:
 
 
 class _Counted:
-  """A file that ends in an error where one page does not end."""
+  """A file that raises an error if one page does not end."""
 
   def __init__(self, stream: IO[bytes], path: files.Path):
     self._stream, self._path = stream, path
@@ -238,7 +237,7 @@ def _follow(title: str, direct: Mapping[str, str]) -> str | None:
 
 
 def _own_name(title: str) -> entities.NameFinder:
-  """Finds an article's title without what stands in brackets after it."""
+  """Finds an article's title without the brackets after it."""
   name = title
   if title.endswith(")"):
     start = title.find("(", title.rfind(")", 0, -1) + 1)

@@ -1,10 +1,9 @@
 """The markup of Wikipedia as plain sentences with links.
 
 Comments, references, tables, files, headings and templates are taken out,
-nested or not; of a few templates that only dress a text the text is kept.
-An opening mark that is never closed costs the mark alone, not the rest of
-the article. The sections that hold references and lists of links are left
-out.
+nested or not; a few templates that only format a text keep the text. Of an
+opening mark that is never closed only the mark is lost, not the rest of the
+article. The sections that hold references and lists of links are left out.
 """
 
 import bisect
@@ -93,7 +92,7 @@ def strip_markup(text: str) -> str:
 
 
 def read_links(line: str) -> tuple[str, list[Link]]:
-  """Replaces the links of a line by what a reader sees.
+  """Replaces the links of a line by the text that a reader sees.
 
   Args:
     line: text with links as `[[Target]]` or `[[Target|anchor]]`.

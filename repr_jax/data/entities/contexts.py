@@ -2,9 +2,8 @@
 
 The words of whole sentences tell an entity's topic. The tokens beside its name
 tell its kind: "rivers such as the _", "_ was a German". Contexts are a fourth
-block of features, "context:", beside
-those of `features`; in each, "_" stands for the name and "^" for the start of
-the sentence.
+block of features, "context:", beside those of `features`. In a context, "_"
+stands for the name and "^" for the start of the sentence.
 """
 
 import array

@@ -260,7 +260,7 @@ def _string(value: Any, what: str) -> str:
 
 
 def _name(value: Any, what: str) -> str:
-  """The same, and not blank."""
+  """As `_string`, but not blank."""
   name = _string(value, what)
   if not name.strip():
     raise errors.InputError(f"{what} is empty")

@@ -13,7 +13,7 @@ from repr_jax.data.entities import sentences as sentences_lib
 from repr_jax.errors import InputError
 
 _BLOCK = 1 << 16  # Sentences whose features are counted at a time.
-# Features of fewer entities have a high IDF, and are few counts to judge by.
+# Features of fewer entities have a high IDF and too few counts to judge by.
 _COMMON, _EVEN = 0.05, 0.8
 
 
@@ -100,8 +100,8 @@ def spread_evenly(counts: scipy.sparse.csr_array) -> np.ndarray:
   """Features that many entities have, and nearly as many as by chance.
 
   Function words of any language fall on entities in proportion to the length
-  of their text. A feature that tells what an entity is comes often where it
-  comes at all, and so fewer entities have it than its total leads to expect:
+  of their text. A feature that tells what an entity is occurs often in a few
+  entities, so fewer entities have it than its total leads to expect:
 
       expected df(i) = sum_x 1 - exp(-total(i) length(x) / sum of lengths).
 

@@ -80,7 +80,7 @@ class FeatureTable:
 
   @functools.cached_property
   def _columns_of(self) -> feature_counts.Columns:
-    """Columns of words, documents and links; -1 for those without one."""
+    """Columns of words, documents and links; -1 if there is none."""
     held = self.sentences
     lower = [token.lower() for token in held.vocabulary]
     return feature_counts.Columns(

@@ -131,7 +131,7 @@ class NameIndex:
     return np.searchsorted(self._ends, positions, side="right")
 
   def suggest(self, name: str, count: int = 5) -> list[int]:
-    """The names nearest to one that is not there.
+    """The names nearest to an unknown name.
 
     The names with most letter trigrams in common are ranked by `difflib`. Each
     is compared as it is and with its words sorted; the better value counts. One
@@ -223,7 +223,7 @@ def resolve_names(table: "FeatureTable", names: Sequence[str]) -> np.ndarray:
   Returns:
     Rows of the table, int32 [n]. A name that is unknown is an `InputError`
     with the nearest names, one that several entities may have is an
-    `InputError` with their ids and what tells them apart. It speaks of the
+    `InputError` with their ids and what tells them apart. The error lists the
     first few such names.
   """
   meant = [choices(table, name) for name in names]

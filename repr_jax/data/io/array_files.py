@@ -1,6 +1,6 @@
 """Arrays in .npz and .npy files; nothing is ever unpickled.
 
-The claims of a file's header are checked before memory is taken for it.
+The sizes in a file's header are checked before memory is allocated.
 """
 
 import contextlib
@@ -69,8 +69,8 @@ def read_npz(
 
   Returns:
     The arrays by name. One whose header claims more than the file holds, or
-    a file that would be unpacked to a hundred times its size, is an
-    `InputError`, before memory is taken for it.
+    a file that unpacks to more than 64 MB and more than 100 times its size, is
+    an `InputError`, before memory is allocated.
   """
   with _plain(path) as stream:
     room = max(_MAX_UNPACKED, _MAX_RATIO * os.fstat(stream.fileno()).st_size)
@@ -96,7 +96,7 @@ def read_npz(
         }
     except errors.InputError:
       raise
-    except Exception as error:  # Damage comes in a dozen kinds of error.
+    except Exception as error:  # Damage raises a dozen kinds of error.
       raise errors.InputError(
         f"is not a readable .npz file ({files.explain(error)}); "
         "it may be truncated or damaged",

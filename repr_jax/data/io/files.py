@@ -26,7 +26,7 @@ _BLOCK = 1 << 20
 _PIECE = 1 << 11  # From Python 3.12 on gzip reads one ahead for each member.
 _MAX_LINE = 64 << 20
 _FREELY_UNPACKED = 4 << 20  # Bytes that any stream may unpack to.
-_MAX_STREAM_RATIO = 200  # Times the bytes read that a longer one may.
+_MAX_STREAM_RATIO = 200  # A longer one: this many times the bytes read.
 _DAMAGE = (EOFError, zlib.error, OSError)
 
 
@@ -294,7 +294,7 @@ def decode(data: bytes, path: Path, first_line: int = 1) -> str:
 
 
 def explain(error: BaseException) -> str:
-  """Says in plain words why a file could not be read or written.
+  """Explains in plain words why a file could not be read or written.
 
   Args:
     error: of the system, of a decompressor or of numpy.

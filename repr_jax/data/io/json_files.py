@@ -74,7 +74,7 @@ def parse_json(
   """
   try:
     value = json.loads(text)
-    if "\\ud" in text or "\\uD" in text:  # Halves come as escapes only.
+    if "\\ud" in text or "\\uD" in text:  # Surrogates appear only as escapes.
       json.dumps(value, ensure_ascii=False).encode()
     return value
   except json.JSONDecodeError as error:

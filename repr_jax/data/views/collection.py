@@ -29,7 +29,7 @@ def collect(
   directory: files.Path,
   check: bool = True,
 ) -> list[View]:
-  """Makes or finds every view of some sources.
+  """Counts every view of some sources, or finds it in the store.
 
   Args:
     words: the vocabulary: rows of every view, in this order.

@@ -155,7 +155,7 @@ def arcs(
 def _collapsed(
   sentence: Sentence, children: dict[int, list[int]], i: int, relation: str
 ) -> Iterator[tuple[int, int, str]]:
-  """The arcs that one becomes: itself, folded, or several."""
+  """The arcs that replace one arc: none, itself, or folded ones."""
   head, words = sentence.heads[i], sentence.words
   base = relation.partition(":")[0]
   if relation in ("prep", "cc", "case"):

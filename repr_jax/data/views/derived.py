@@ -94,7 +94,7 @@ def walks(
   Args:
     wn: the database.
     words: the vocabulary, in lower case.
-    steps: how many steps are taken.
+    steps: number of steps.
     damping: weight of each further step.
     glosses: probability of a step through a gloss; 0 for relations alone.
     keep: smaller probabilities are dropped after each step, which bounds the
@@ -147,7 +147,7 @@ def _glosses(wn: wordnet.WordNet) -> Csr:
   bag.sum_duplicates()
   rare = np.log(len(wn) / np.bincount(bag.indices, minlength=len(distinct)))
   bag.data = np.minimum(bag.data, 1) * rare[bag.indices].astype(np.float32)
-  # Words in a great many glosses say little and would fill the matrix.
+  # Words in very many glosses tell little and would fill the matrix.
   bag.data[rare[bag.indices] < np.log(len(wn) / 2000 + 1)] = 0
   bag.eliminate_zeros()
   senses = _pruned(sense_weights(wn, distinct), 0.1)

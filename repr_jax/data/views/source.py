@@ -22,7 +22,7 @@ from scipy.sparse import csr_array as Csr
 from repr_jax.data.io import files
 from repr_jax.data.views import counting, vocab
 
-Notes = collections.Counter  # what was left out: how many
+Notes = collections.Counter  # counts of what was left out, by kind
 
 OPEN = 2**31 - 1  # columns of a view whose width is not known yet
 _BUFFER = 1 << 20  # pairs gathered in Python before they are counted

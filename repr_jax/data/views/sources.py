@@ -78,8 +78,8 @@ def document_source(paths: Sequence[files.Path], *, lines: int = 30) -> Source:
 
   Args:
     paths: files of tokenized text, one sentence on a line.
-    lines: sentences of a document; a corpus without marks between its
-      documents is cut into runs of so many.
+    lines: sentences of a document; a corpus without marks between its documents
+      is cut into runs of this many.
   """
 
   def make(words: vocab.Vocab, notes: Notes) -> Iterator[Made]:

@@ -35,7 +35,7 @@ class View:
     matrix: counts, float32 [V, d], rows in the order of the vocabulary; CSR
       with sorted columns, or a dense array. A row of zeros is missing.
     columns: names of the d columns.
-    meta: what else is known, JSON values (numbers left out, source, options).
+    meta: further JSON values (numbers left out, source, options).
     path: directory of a stored view, None for one in memory.
   """
 

@@ -154,7 +154,7 @@ def read_vocab(path: files.Path) -> Vocab:
   """
   seen: dict[str, int] = {}
   counts: dict[str, int] = {}
-  plain: bool | None = None  # as the first line says
+  plain: bool | None = None  # the first line decides
   for line, text in files.numbered_lines(path):
     word, tab, number = text.rpartition("\t")
     if plain is None:

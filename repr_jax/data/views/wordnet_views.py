@@ -1,10 +1,10 @@
 """Views from WordNet: classes of words, their relations, glosses and forms.
 
 All start from the incidence of words and synsets, S [V, n]; a view is a
-product of S with a table of the synsets (its lexicographer file, what lies
-above it, what it points to, the words of its gloss), so that two words are
-alike in a view when their senses share something. A word with no sense of its
-own, such as `dogs`, has the senses of its base forms.
+product of S with a table of the synsets (its lexicographer file, its hypernyms,
+the synsets it points to, the words of its gloss), so that two words are alike
+in a view when their senses share something. A word with no sense of its own,
+such as `dogs`, has the senses of its base forms.
 """
 
 import dataclasses

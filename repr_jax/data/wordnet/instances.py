@@ -8,8 +8,8 @@ name its instance. Its document is the synset. On request,
 - the first sentence starts with the name, which is then the mention;
 - a piece that names another instance is also a sentence that mentions that
   one, in the glosses of instances or of all synsets. Names are matched as
-  written, with a capital, the longest first. A form means its most frequent
-  sense; it is not linked if that sense is no instance.
+  written, with a capital, the longest first. A name is taken in its most
+  frequent sense; it is not linked if that sense is no instance.
 
 The gloss alone makes the best data and is the default: for three members of a
 gold set BM25 finds the others with a mean average precision of .63; with
