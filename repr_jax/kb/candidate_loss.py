@@ -26,8 +26,8 @@ from repr_jax.kb.score_models import get_model
 from repr_jax.ops import mesh as meshes
 from repr_jax.ops.precision import chosen_products
 
-# Up to so many relations, queries of all relations at once (`batch_queries`)
-# are cheaper than gathering each fact's relation.
+# Up to this number of relations, queries of all relations at once
+# (`batch_queries`) are cheaper than gathering each fact's relation.
 _TOGETHER = 64
 
 # Value of the argument `place` of `drop` for rows of relations.
@@ -48,15 +48,15 @@ class CandidateConfig:
       query vectors and answers, for models whose score is a product).
     batch_size: facts in a step of a pass.
     num_candidates: entities drawn for each batch of a pass; 0 for all.
-    dropout: whether passes drop numbers of the questions, at the rates that
-      the state has; takes models whose score is a product.
-    predict_relations: whether the loss of questions also has the loss that
-      predicts each fact's relation, with the weight in the state; takes models
-      whose score is a product.
+    dropout: whether steps apply dropout to the questions, at the rates in the
+      state; needs a model whose score is a product.
+    predict_relations: whether the loss of questions adds the cross-entropy of
+      each fact's relation, weighted by `CandidateState.relation_weight`; needs
+      a model whose score is a product.
     dtype: of the tables.
-    mesh: devices that share each batch or, where each fact meets all
-      entities, the entities; all axes together. Tables are cut by entity
-      where `sharding.place_state` has done so.
+    mesh: devices that share each batch or, if all entities are candidates, the
+      entities; all axes together. `sharding.place_state` shards the tables by
+      entity.
   """
 
   num_entities: int
@@ -167,7 +167,7 @@ def batch_loss(
     known: table of known facts, which BPR leaves out as candidates.
     params: entities [E, d] and relations [R, p].
     batch: facts [B, 3] and candidates [S].
-    penalty: its weight, scalar.
+    penalty: weight of the penalty, scalar.
     noise: dropout of the questions; None for none.
 
   Returns:
@@ -205,7 +205,7 @@ def rows_loss(
     known: table of known facts, read by BPR.
     rows: of the facts and candidates.
     facts: head, relation, tail, int32 [B, 3].
-    ids: those of the candidates, [S].
+    ids: ids of the candidates, [S].
     count: E; candidates from there on are padding.
     sampled: whether the candidates are a sample.
     noise: dropout of the questions; None for none.
@@ -268,7 +268,7 @@ def drop(noise: Noise | None, place: int, rows: jax.Array) -> jax.Array:
 
 
 def _dropped(noise, first, query):
-  """A query whose vector's numbers are dropped."""
+  """A query with dropout on its vector."""
   return query._replace(vector=drop(noise, first, query.vector))
 
 
@@ -401,7 +401,7 @@ def _bpr(logits, truth, ids, facts, side, known, count):
 
 
 def row_penalty(config: CandidateConfig, rows: jax.Array) -> jax.Array:
-  """Penalty of each number, or of each pair of a complex one.
+  """Penalty of each number; with "n3", of each modulus.
 
   Args:
     rows: [.., p].

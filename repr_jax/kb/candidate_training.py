@@ -37,8 +37,8 @@ class CandidateState(NamedTuple):
     optimizer: the optimizer's state.
     penalty: weight of the penalty, scalar.
     dropout: share of the numbers of a question's entity and of its query
-      vector that a step drops, scalar; read where the step has a key.
-    relation_dropout: the same of a question's relation, scalar.
+      vector that a step drops, scalar; read if the config has `dropout`.
+    relation_dropout: the same for a question's relation, scalar.
     relation_weight: weight of the loss of relations, scalar; read if the
       config has `predict_relations`.
   """
@@ -126,11 +126,10 @@ def candidate_softmax(
   The loss of a fact is log sum_z exp(score(z)) - score(fact) over entities z
   in place of its head and of its tail, plus the penalty (Lacroix et al.
   2018). The projection follows each optimizer step, so the rules hold in
-  every state that leaves `update`. With dropout, numbers of a question's
-  entity, relation and query vector are 0 at the rate, and the others
-  1 / (1 - rate) times as large; nothing of answers and candidates is dropped.
-  Models that have `batch_queries`, as R, drop the same numbers of a relation
-  for all facts of a step.
+  every state that leaves `update`. Dropout applies to a question's entity,
+  relation and query vector, not to answers and candidates. Models with
+  `batch_queries`, such as R, drop the same numbers of a relation for all facts
+  of a step if there are at most 64 relations.
 
   >>> import jax, numpy as np, optax
   >>> from repr_jax import kb
@@ -153,7 +152,7 @@ def candidate_softmax(
   Returns:
     `init(key, penalty=0.01, scale=0.01, dropout=0.0, relation_dropout=0.0,
     relation_weight=1.0) -> CandidateState` and `update(state, batch, key=None)
-    -> (state, mean loss)`, both jitted; the key draws what dropout drops.
+    -> (state, mean loss)`, both jitted; the key is for dropout.
   """
   rule_start.check_model(config.model, constraints)
   if config.loss == "bpr" and known is None:
@@ -180,9 +179,9 @@ def update(
     constraints: compiled rules, or None for none.
     known: table of known facts; read by loss "bpr".
     state: the state, whose tables meet the rules.
-    batch: facts and candidates, or questions with their answers, which meet
-      all entities.
-    key: random key of dropout; needed where the config has it.
+    batch: facts and candidates, or questions with their answers, for which all
+      entities are candidates.
+    key: random key of dropout; needed if the config has `dropout`.
 
   Returns:
     The state, whose tables meet the rules, and the batch's mean loss, scalar.
@@ -240,7 +239,7 @@ def train_pass(
     optimizer: any optax optimizer (static).
     constraints: compiled rules, or None for none.
     facts: head, relation, tail, int32 [n, 3]; or all questions [n] of
-      `group_queries`, each of which meets all entities.
+      `group_queries`, for which all entities are candidates.
     state: the state, whose tables meet the rules; donated when jitted.
 
   Returns:

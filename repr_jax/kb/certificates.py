@@ -1,18 +1,18 @@
 """Proofs that rules hold, from stored tables alone, in exact arithmetic.
 
-Nothing here is shared with the code that projects. The score of an atom is a
-polynomial of its entities x and y with rational coefficients (every float is
-a rational number),
+This module shares no code with the projections. The score of an atom is a
+polynomial of its entities x and y with rational coefficients (every float is a
+rational number),
 
   c + <a, x> + <b, y> + x' M y + p norm2(x) + q norm2(y),
 
 and so is the gap of a rule, min(antecedents) - consequent, which may be at
 most 0. For two antecedents the gap is at most that of any mixture of them. Each
-coordinate of the stored entities lies between its least and its largest value;
-the largest value of each term there is exact, and their sum bounds the gap over
-all pairs. A bound of 0 is a proof. Gaps without M, p and q are maximized
-exactly; for others all pairs are enumerated in float64 where no proof succeeds,
-and the gap of the worst pair is then computed exactly.
+coordinate of the stored entities has a range. The maximum of each term over
+these ranges is computed exactly, and the sum of the maxima bounds the gap over
+all pairs. A bound of 0 is a proof. If no proof succeeds, gaps without M, p and
+q are maximized exactly. For other gaps all pairs are enumerated in float64, and
+the gap of the worst pair is computed exactly.
 """
 
 import dataclasses
@@ -40,13 +40,12 @@ class Certificate(NamedTuple):
 
   Attributes:
     rule: as text.
-    holds: proven: the gap is at most 0 for every pair.
+    holds: whether the gap is proven to be at most 0 for every pair.
     bound: the gap is proven to be at most this, for every pair.
-    worst: ids of the entities of x (and y) with the largest gap seen; None
-      where the bound decided.
-    gap: its gap, exactly; None likewise.
-    pairs: how many choices of entities the statement is about: E to the
-      number of variables.
+    worst: ids of the entities of x (and y) with the largest gap seen; None if
+      no pairs were searched.
+    gap: gap of `worst`, exact but for T_L2; None if `worst` is None.
+    pairs: number of choices of entities: E to the number of variables.
   """
 
   rule: str
@@ -158,7 +157,7 @@ def _certify(name, tables, kind, ids, text, max_pairs):
   count = len(table) ** len(kind.variables)
   parts = [_atom(name, tables, atom) for atom in body]
   consequent = _atom(name, tables, head)
-  if kind.negated:  # the score of what is denied counts with the other sign
+  if kind.negated:  # a negated consequent has the opposite sign
     consequent, denied = _Gap(Fraction(0), {}, {}, {}), consequent
     consequent.add(denied, Fraction(-1))
   gaps = [_mixed(parts, weights, consequent) for weights in _weights(parts)]

@@ -1,9 +1,9 @@
 """One answer from two systems: a logistic choice for each query.
 
 The thesis (5.4.6) trains a logistic classifier that says which of two
-systems ranks a query better and gives that system's ranking. Features are
-the relation and the open side of the query and how sure each system is of
-its first answer; the classifier is fitted on validation queries.
+systems ranks a query better and gives that system's ranking. Features are the
+relation of the query and how sure each system is of its first answer. Each side
+(head or tail) has its own classifier, fitted on validation queries.
 """
 
 import functools
@@ -41,7 +41,7 @@ def fit_logistic(
   True
 
   Args:
-    features: x, [n, f]; finite, as w is NaN if one is not.
+    features: x, [n, f]; w is NaN if one is not finite.
     labels: 0 or 1, [n].
     weights: of the examples, [n].
     ridge: positive.
@@ -72,7 +72,7 @@ def sureness(
   side: str,
   block: int = 128,
 ) -> np.ndarray:
-  """How a system's first two answers to each query stand out.
+  """How far a system's first two answers to each query stand out.
 
   >>> import jax, numpy as np
   >>> from repr_jax import kb
@@ -132,7 +132,7 @@ def choice_features(
 
 
 def better(first: Ranks, second: Ranks, side: str) -> tuple:
-  """Where the first system ranks better, with weight 0 where both are equal.
+  """Labels queries that the first system ranks better; ties weigh 0.
 
   >>> import jax, numpy as np
   >>> from repr_jax import kb
@@ -175,7 +175,7 @@ def merge_ranks(
     first: ranks by one system.
     second: ranks of the same facts by the other.
     heads: queries for a head that go to the first system, bool [n].
-    tails: queries for a tail that do, bool [n].
+    tails: queries for a tail that go to the first system, bool [n].
 
   Returns:
     Ranks of the same facts.

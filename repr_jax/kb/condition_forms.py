@@ -22,7 +22,8 @@ class RuleConfig:
       a one-way rule; 0 holds rules exactly. Entities then lie in the box
       [0, m] where rules are ordered, so that `violation_bound` holds.
     region: where B's PropTrans and TypeImp keep entities: "box", [0, m]^d, or
-      "ball", the part in the orthant of the ball around m/2 through 0.
+      "ball", the nonnegative part of the ball around (m/2, ..., m/2) that has 0
+      on its surface.
   """
 
   mixing: float = 0.5
@@ -49,7 +50,7 @@ class RuleConfig:
     return (4 * self.radius - 1) / (4 * self.radius + 1)
 
   def violation_bound(self, numbers: int, products: bool) -> float:
-    """How far a one-way rule may fail for any two entities of the box.
+    """Bound on the violation of a one-way rule by entities of the box.
 
     The scores of antecedent and consequent differ by a sum over ordered
     numbers i of (r_i - r'_i) times x_i y_i (or x_i y_j, or x_i alone in A and
@@ -58,7 +59,7 @@ class RuleConfig:
 
     Args:
       numbers: ordered numbers of a relation.
-      products: whether they meet products of two entities' numbers.
+      products: whether they multiply products of two entities' numbers.
 
     Returns:
       slack * numbers * m^2, or m in place of m^2.
@@ -74,14 +75,15 @@ class RuleConfig:
 class Conditions(NamedTuple):
   """Conditions of a rule or of a rule set.
 
-  A node is (relation, part) and an entity an id. Rules whose orders run in a
-  circle are met by equality.
+  A node is (relation, part) and an entity an id. Relations that rules order in
+  a cycle become equal.
 
   Attributes:
     ties: (node, node, ratio): the second is ratio times the first; a ratio
       of 0. pins the second to 0.
     order: (antecedent, consequent): a <= b. Entities become nonnegative.
-    two_sided: (antecedent, consequent): a <= b <= -a. Likewise.
+    two_sided: (antecedent, consequent): a <= b <= -a. Entities become
+      nonnegative.
     scaled: (antecedent, consequent): equal, or b = `RuleConfig.shrink` * a
       where norm(a) >= `RuleConfig.floor` and entities lie in the ball of
       `RuleConfig.radius`.
@@ -113,7 +115,7 @@ def bound_product(
 
   Args:
     a: factors of nodes and of entities.
-    b: likewise.
+    b: factors of nodes and of entities.
     region: "box" for the first, "ball" for the second.
 
   Returns:

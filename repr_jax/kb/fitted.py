@@ -56,7 +56,7 @@ class Fitted(NamedTuple):
     params: entities [E, d] and relations [R, p].
     entities: names of the entities, in order of their ids.
     relations: names of the relations, in order of their ids.
-    rules: what holds in it.
+    rules: the rules that hold in it.
     constraints: the compiled rules; None without rules.
     losses: mean loss of each epoch.
   """
@@ -80,8 +80,8 @@ class Fitted(NamedTuple):
     """The best entities for the slot that is not given.
 
     Args:
-      head: name of the head, where tails are asked for.
-      tail: name of the tail, where heads are asked for.
+      head: name of the head, if tails are predicted.
+      tail: name of the tail, if heads are predicted.
       top: how many.
 
     Returns:
@@ -180,7 +180,7 @@ def fit(
     batch_size: facts in a step; all facts where there are fewer.
     num_candidates: entities drawn for each batch; all where there are fewer.
     scale: standard deviation of the start.
-    rule_config: numbers of some rules' conditions.
+    rule_config: numbers that some rules' conditions depend on.
     key: random key, or a seed.
 
   Returns:

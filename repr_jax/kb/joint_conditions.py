@@ -1,4 +1,4 @@
-"""Conditions of intersections and disjoint relations; none of transitivity.
+"""Conditions of intersections and disjoint relations.
 
 * Inter(r, s, t), r and s imply t: min of the antecedents is at most their
   mixture, so t >= lambda r + (1 - lambda) s suffices where a score is linear in
@@ -12,14 +12,13 @@
   more: with a = -(r1 + s1) and b = -(r2 + s2) the corners of the box ask for
   a, b >= 0 and a + b >= 2m. C, D and T score no fact above 0, so there the
   rule would say nothing.
-* Transitivity is Path(r, r, r), and no model here holds it with a relation that
-  says something. A: score u(x) + v(z) needs u(y) <= u(x) or v(y) <= v(z) for
-  all x, y, z, so each y has the least u or the least v of all entities. T: with
-  x - y = y - z = r both antecedents are 0, the largest score, so that the
-  consequent must be 0 too: r - 2r = 0, and with r = 0 any x - y = y - z = v has
-  the consequent -norm2(2v) below the antecedents -norm2(v): all entities are
-  equal. Bilinear models: see Path; `kb.violating_triple` constructs the three
-  vectors.
+* Transitivity is Path(r, r, r), and no model here holds it with a nontrivial
+  relation. A: score u(x) + v(z) needs u(y) <= u(x) or v(y) <= v(z) for all x,
+  y, z, so each y has the least u or the least v of all entities. T: with x - y
+  = y - z = r both antecedents are 0, the largest score, so that the consequent
+  must be 0 too: r - 2r = 0, and with r = 0 any x - y = y - z = v has the
+  consequent -norm2(2v) below the antecedents -norm2(v): all entities are equal.
+  Bilinear models: see Path; `kb.violating_triple` constructs the three vectors.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +32,11 @@ def mixture(parts: Sequence[int], equal: bool = False) -> Make:
   """Inter by t >= (or =) the mixture of r and s.
 
   Args:
-    parts: of the relations that the mixture is taken of.
+    parts: parts of the relations that are mixed.
     equal: whether t equals it; entities then keep their signs.
 
   Returns:
-    The function that a model has for the kind.
+    The model's function for the kind of rule.
   """
 
   def make(ids, config):
@@ -59,10 +58,10 @@ def disjoint(parts: Sequence[int]) -> Make:
   """Disj by r + s <= 0.
 
   Args:
-    parts: of the relations that this is asked of.
+    parts: parts of the relations that must meet this.
 
   Returns:
-    The function that a model has for the kind.
+    The model's function for the kind of rule.
   """
 
   def make(ids, config):
@@ -93,10 +92,10 @@ def with_ties(make: Make, parts: Sequence[int], ratio: float) -> Make:
 
   Args:
     make: gives the other conditions.
-    ratio: what the others are, as a multiple of the first.
+    ratio: ratio of the others to the first.
 
   Returns:
-    The function that a model has for the kind.
+    The model's function for the kind of rule.
   """
 
   def tied(ids, config):

@@ -2,9 +2,9 @@
 
 A fact (h, r, t) is ranked twice: t among all tails of (h, r, ?) and h among
 all heads of (?, r, t). The filtered rank leaves out candidates that make
-another known fact. Scores arrive as a block of queries at a time, so memory
-is `block` times the number of entities; known facts are looked up in the
-block as a list of places, never as a mask of its shape.
+another known fact. Scores are computed for one block of queries at a time, so
+memory grows as `block` times the number of entities. Known facts are listed by
+their places in the block, without a mask of its shape.
 """
 
 import functools
@@ -58,7 +58,7 @@ class Ranks(NamedTuple):
 def scorers(
   model: ScoreModel | str, params: kb_scores.Params, mesh: Mesh | None = None
 ) -> tuple[jax.tree_util.Partial, jax.tree_util.Partial]:
-  """The two scoring functions that `rank` wants.
+  """The two scoring functions that `rank` takes.
 
   >>> import jax
   >>> from repr_jax import kb
@@ -71,14 +71,14 @@ def scorers(
     model: a score model or its name.
     params: entities [E, d] and relations [R, p].
     mesh: devices that share the entities, all axes together. Scores are then
-      padded with -inf to a multiple of their number: tell `rank` how many
-      entities there are.
+      padded with -inf to a multiple of the number of devices: give `rank` the
+      `num_entities`.
 
   Returns:
     `(score_heads, score_tails)`.
 
   Raises:
-    InputError: where a table is not finite, which a rank would not show.
+    InputError: if a table is not finite; ranks would not show it.
   """
   kb_scores.check_tables(kb_scores.Params(*meshes.to_host(params)))
   count = params.entities.shape[0]
@@ -107,8 +107,9 @@ def rank(
 ) -> Ranks:
   """Ranks each fact's head and tail among all entities (thesis 5.4).
 
-  rank = 1 + candidates that score higher; half of those that tie count in the
-  mean. The filtered rank leaves out candidates that make another known fact.
+  rank = 1 + the number of candidates that score higher; the realistic rank adds
+  half of the ties. The filtered rank leaves out candidates that make another
+  known fact.
 
   >>> import jax, numpy as np
   >>> from repr_jax import kb
@@ -131,10 +132,10 @@ def rank(
     known: facts to leave out in the filtered setting, int [m, 3]; duplicates,
       and the ranked facts themselves, are harmless.
     block: queries scored at a time; memory grows as block * E.
-    num_entities: entities of the model, E; needed where scores have padding
-      behind them, and where facts may have ids at or past E, which are then
+    num_entities: entities of the model, E; needed if scores are padded or if
+      facts have ids of E or more, which are then unseen.
+    num_relations: relations of the model; relations with ids at or above it are
       unseen.
-    num_relations: relations of the model; a relation at or past it is unseen.
     seen: entities the model was trained on, bool [E]; all where None.
     unseen: facts with an unseen name are ranked "last" or "drop"ped from the
       summaries. They are counted in `Ranks.unseen` either way.
@@ -401,7 +402,7 @@ class _Known:
   def __init__(
     self, known: np.ndarray, anchors: np.ndarray, relations: np.ndarray
   ):
-    # A query is one number and so is a known fact, as long as that fits.
+    # A query is encoded as one int64 number, and so is a known fact.
     span = int(max(known[:, 1].max(initial=0), relations.max(initial=0))) + 1
     keys = known[:, 0] * span + known[:, 1]
     wanted = anchors * span + relations
@@ -422,8 +423,8 @@ class _Known:
   ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Queries of each block, their known answers and where these begin.
 
-    Queries are dealt out in order of their number of answers, so that every
-    block has about as many and one padded length serves all.
+    Queries are dealt out in order of their number of answers. All blocks then
+    have about as many answers, and one padded length serves all.
     """
     number = -(-len(self._count) // size)
     order = np.argsort(-self._count, kind="stable")

@@ -81,7 +81,7 @@ def known_facts(
 
 
 def is_known(known: Known, triples: jax.Array) -> jax.Array:
-  """Which facts the table takes for known; it misses none.
+  """Whether facts are in the table; no known fact is missed.
 
   >>> import numpy as np
   >>> from repr_jax import kb
@@ -111,7 +111,7 @@ def is_known(known: Known, triples: jax.Array) -> jax.Array:
 
 
 def draw_any(known: Known, key: jax.Array, count: int, tries: int = 4) -> Drawn:
-  """Draws from all unknown facts alike (thesis algorithm 2).
+  """Draws unknown facts uniformly (thesis algorithm 2).
 
   Args:
     count: n.
@@ -137,7 +137,7 @@ def corrupt(
     tries: draws for each fact before it is given up.
 
   Returns:
-    n facts, the entities put in [n], and whether they are tails, bool [n].
+    n facts, their new entities [n], and whether these are tails, bool [n].
   """
   count = facts.shape[0]
   bits = jax.random.bits(key, (tries + 1, count), jnp.uint32)
@@ -152,7 +152,7 @@ def corrupt(
 
 
 def _check_ids(triples, num_entities, num_relations):
-  """An id outside would mark another fact."""
+  """Refuses ids outside the universe, which would mark another fact."""
   if (
     triples.ndim != 2
     or triples.shape[1] != 3

@@ -30,7 +30,7 @@ from repr_jax.ops import mesh as meshes
 from repr_jax.ops import shuffle
 from repr_jax.ops.precision import chosen_products
 
-# Relations beyond which their gradients are added row by row.
+# Above this number of relations, gradients are added by segment sums.
 _ONE_HOT_LIMIT = 512
 
 
@@ -53,8 +53,8 @@ class SGDConfig:
       have moved; "once" takes both at the start of the step, as algorithm 2 is
       printed.
     dtype: of the tables.
-    mesh: devices that share each batch, all axes together. Tables are cut by
-      entity where `sharding.place_state` has done so.
+    mesh: devices that share each batch, all axes together.
+      `sharding.place_state` shards the tables by entity.
   """
 
   num_entities: int
@@ -83,7 +83,7 @@ class SGDConfig:
 
 
 def check_sizes(dim: int, batch_size: int, mesh: Mesh | None) -> None:
-  """Raises `InputError` for sizes that no training can have."""
+  """Raises `InputError` for invalid sizes."""
   if dim < 1:
     raise InputError(f"dim must be at least 1, not {dim}")
   if batch_size < 1:
@@ -183,8 +183,8 @@ def init(
     scale: standard deviation of the numbers before projection, scalar.
 
   Returns:
-    The state. `violation` tells how well it meets rules that may contradict
-    each other; `checked_start` refuses those.
+    The state. If rules may contradict each other, check it by `violation`;
+    `checked_start` refuses such rules.
   """
   params = rule_start.start_params(config, constraints, key, scale)
   return SGDState(
@@ -213,7 +213,7 @@ def update(
   # Barriers keep the gather, and the gradient, from being computed again
   # inside each of their users.
   before = params = state.params
-  # Every device has all ids, and gives the rows that it has.
+  # Every device has all ids and gathers its own rows.
   every = meshes.constrain(pairs.entities, config.mesh)
   rows = tuple(jax.lax.optimization_barrier(params.entities[every]))
   objective = functools.partial(_loss, config, pairs)
@@ -302,8 +302,8 @@ def train_pass(
 ) -> tuple[SGDState, jax.Array]:
   """One pass over the facts in random order.
 
-  Each batch has `config.steps_per_batch` steps, one after the other, in which
-  its facts meet one unknown fact each.
+  Each batch has `config.steps_per_batch` steps in a row. In each step a fact is
+  compared with a newly drawn unknown fact.
 
   Args:
     config: static part.

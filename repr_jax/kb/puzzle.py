@@ -15,7 +15,7 @@ from repr_jax.data.rules import Rule
 from repr_jax.kb import negatives, pair_training, scores
 from repr_jax.kb.rule_compiler import Constraints
 
-# Of the thesis' runs.
+# Settings of the thesis' runs.
 _NUM_NEGATIVES, _LEARNING_RATE, _PENALTY = 200, 0.1, 0.001
 
 
@@ -25,8 +25,8 @@ class Puzzle(NamedTuple):
   Attributes:
     entities: names.
     relations: names.
-    rules: what holds.
-    facts: what is known, head, relation, tail, int32 [n, 3].
+    rules: the rules.
+    facts: known facts as head, relation, tail, int32 [n, 3].
   """
 
   entities: list[str]
@@ -42,9 +42,9 @@ class Metrics(NamedTuple):
     precision: share of entailed facts among the first ten.
     reciprocal: mean reciprocal rank over the entailed facts.
     average: average precision over all entailed facts.
-    average_at_10: that over the ones among the first ten. The thesis'
-      figures (P@10 .20, MRR .44, MAP .83 with three entailed facts) fit
-      ranks 1, 3 and a large one, and then its MAP is this.
+    average_at_10: average precision over the entailed facts among the first
+      ten. The thesis' figures (P@10 .20, MRR .44, MAP .83 with three entailed
+      facts) fit ranks 1, 3 and a large one; its MAP is then this number.
   """
 
   precision: np.ndarray

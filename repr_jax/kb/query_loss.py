@@ -10,8 +10,9 @@ loss is that of `candidate_loss` with all entities as candidates, at the cost of
 one row of scores per question. Its gradient reads the matrix of exp(score) once
 for the entities and once for the queries, and writes no other matrix.
 
-With `predict_relations`, the loss of a fact also has that of its relation among
-all relations (Chen et al. 2021), a reciprocal model's inverses among them.
+With `predict_relations`, the loss of a fact includes the cross-entropy of its
+relation (Chen et al. 2021) over all relations, the inverses of a reciprocal
+model included.
 """
 
 import functools
@@ -43,7 +44,7 @@ class QueryBatch(NamedTuple):
     given: the entity of each question, int32 [Q].
     relations: int32 [Q].
     sides: place of the answers: 0 for heads, 2 for tails, int32 [Q].
-    answers: entities, int32 [Q, A]; negative beyond a question's last.
+    answers: entities, int32 [Q, A]; negative for padding.
   """
 
   given: Any
@@ -58,7 +59,7 @@ def group_queries(
   """Groups facts by the questions that they answer, on the host.
 
   Each fact answers two: for its head and for its tail. A question with more
-  answers than fit is asked again for the others.
+  than `max_answers` answers takes several rows.
 
   >>> import numpy as np
   >>> from repr_jax import kb
@@ -116,7 +117,7 @@ def query_loss(
     config: static part; its loss is "softmax".
     params: entities [E, d] and relations [R, p].
     batch: questions [Q] and answers [Q, A].
-    penalty: its weight, scalar.
+    penalty: weight of the penalty, scalar.
     noise: dropout of the questions; None for none.
     relation_weight: weight of the loss of relations, scalar; read if the
       config has `predict_relations`.

@@ -95,8 +95,8 @@ def init(
     key: of the random start and of the eigenvector iteration.
     start: "nvecs" for leading eigenvectors of sum_k X_k + X_k', and leading
       singular vectors of sum_k X_k where roles differ; "random" for a random
-      orthonormal basis. Where the sum has a rank below d, as it has for E and
-      its complement, whose sum is 11', the rest of the basis is random.
+      orthonormal basis. If the sum has a rank below d, the rest of the basis is
+      random; E and its complement sum to 11', of rank 1.
     roles: two vectors per entity (Tucker2).
     ridge: penalties, traced; None for none.
 
@@ -113,7 +113,7 @@ def init(
   krylov, *keys = jax.random.split(key, 3)
   factors = [jax.random.normal(k, shape, relations.ones.dtype) for k in keys]
   if start == "nvecs":
-    # ALS goes on from here, so that a rough subspace is enough.
+    # ALS refines this subspace, so a rough one is enough.
     svd, _ = spectral.truncated_svd(
       _sum(relations, not roles), rank, krylov, tolerance=1e-2
     )
@@ -246,11 +246,11 @@ def fit_runs(
     keys: a random key per run, [n].
     rank: d.
     start: as in `init`.
-    tolerance: as in `fit`, [] or of each run [n].
+    tolerance: as in `fit`, [] or one per run [n].
     max_steps: as in `fit`, [] or [n].
     roles: as in `init`.
     ridge: as in `init`, fields [] or [n].
-    mesh: devices that share the runs, an axis; None for one device.
+    mesh: devices that share the runs, all axes together; None for one device.
 
   Returns:
     The models, fields [n, ...]; their fits [n]; and the updates made [n].
@@ -387,7 +387,7 @@ def _left_equations(
 ) -> tuple[list[_Term], Array]:
   """sum_k X_k B R_k' and sum_k R_k B'B R_k', for factors B.
 
-  Without ridge B'B is one.
+  Without ridge B'B is the identity.
   """
   _, right, cores = state.model
   mixed = jnp.einsum("kb,kij->bji", relations.mixing, cores)

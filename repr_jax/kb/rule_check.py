@@ -1,10 +1,10 @@
 """Whether rules hold: the largest violation over many entities.
 
 The violation of a rule is min(score(antecedents)) - score(consequent) if that
-is positive; a negated consequent has its score's sign turned. It is measured on
-entities sampled from the region of the constraints, to which the guarantee
-applies, and on the trained entities. Scores are computed in float64, so that
-rounding is not taken for a violation.
+is positive, else 0; a negated consequent counts with the opposite sign. It is
+measured on entities sampled from the region of the constraints, to which the
+guarantee applies, and on the trained entities. Scores are computed in float64,
+so that rounding is not taken for a violation.
 """
 
 import functools
@@ -35,8 +35,8 @@ class RuleCheck(NamedTuple):
 
   @property
   def worst(self) -> float:
-    """The largest of all."""
-    # Of numpy, where a NaN comes first; to Python's max it may be the least.
+    """The largest violation of any rule."""
+    # np.max propagates NaN; Python's max may not.
     return float(np.max(np.concatenate([self.sampled, self.real]), initial=0))
 
 
@@ -67,7 +67,7 @@ def check_rules(
     entities: as for `compile_rules`.
     constraints: gives the region to sample from; without it entities are
       sampled from a normal distribution as wide as the trained ones.
-    samples: pairs of entities of either sort.
+    samples: choices of sampled entities, and at most as many of trained ones.
     seed: of the sampling.
 
   Returns:
@@ -111,11 +111,11 @@ def sample_entities(
   Args:
     count: n.
     table: trained entities, [E, d], which give the spread.
-    constraints: the region; anything where None.
+    constraints: gives the region; None for an unbounded one.
 
   Returns:
-    Entities, [n, d]; a quarter of them sparse, to cover faces and corners of
-    the region.
+    Entities, [n, d]. In a box or orthant, a quarter of them lie in corners or
+    on faces.
   """
   spread = max(float(np.std(table)), 1e-3)
   drawn = spread * rng.standard_normal((count, table.shape[1])) * 2
@@ -160,5 +160,5 @@ def _worst(model, params, kind, ids, chosen):
   shape = chosen[0].shape
   sign = 1 if kind.negated else -1
   gap = functools.reduce(jnp.minimum, map(value, body)) + sign * value(head)
-  # On the host: a compiled maximum of many numbers passes over a NaN.
+  # On the host: a compiled maximum of many numbers may drop a NaN.
   return float(np.max(np.asarray(gap), initial=0))

@@ -48,8 +48,8 @@ class Region(NamedTuple):
     lower: least value of an entity's coordinates, scalar.
     upper: largest value, scalar.
     radius: largest norm of an entity, scalar.
-    center: c, scalar: entities lie in the ball around (c, ..., c) through 0;
-      None for no such ball.
+    center: c, scalar: entities lie in the ball around (c, ..., c) with 0 on its
+      surface; None for no such ball.
   """
 
   lower: jax.Array
@@ -147,10 +147,10 @@ def compile_rules(
 def conflict(
   rules: Sequence[Rule], possible: Callable[[list[int]], bool]
 ) -> str:
-  """Fewest rules that cannot hold together, by leaving out one at a time.
+  """A minimal set of rules that conflict, by leaving out one rule at a time.
 
   Args:
-    possible: says whether the rules in these places can.
+    possible: whether the rules with these indices can hold together.
   """
   kept = list(range(len(rules)))
   for i in list(kept):
@@ -269,9 +269,9 @@ class _Builder:
   def _scaled(self, conditions, ties):
     """Scaled implications as ties with a floor, unless others imply them.
 
-    Equal vectors meet them too, without a floor. So connected rules that no
-    ratios and floors satisfy become equalities. With linear conditions, which
-    cannot be combined with a floor, all of them do.
+    Equal vectors also meet a scaled implication, without a floor. So connected
+    rules that no ratios and floors satisfy become equalities. With linear
+    conditions, which cannot be combined with a floor, all scaled rules do.
     """
     scaled = [(self._node(a), self._node(b)) for a, b in conditions.scaled]
     turned = [(s, r) for r, s in scaled]
@@ -362,7 +362,7 @@ class _Ties:
     )
 
   def contract(self, edges):
-    """Ties circles of a <= b; returns edges of classes, consequents first."""
+    """Ties cycles of a <= b; returns edges of classes, consequents first."""
     n = len(self.root)
     while True:
       flat = [(self.root[a], self.root[b]) for a, b in edges]

@@ -136,7 +136,7 @@ def _complex_block(ratio):
 
 
 def _pinned(*parts):
-  """Parts of a relation that are 0."""
+  """Conditions that these parts of a relation are 0."""
 
   def make(ids, config):
     (r,) = ids
@@ -161,7 +161,7 @@ def _entail_linear(near):
 
 
 def _entail_product(near):
-  """B: the entities join their relations."""
+  """B: the entities are added to their relations."""
 
   def make(ids, config):
     r, e, s, f = ids
@@ -177,7 +177,7 @@ def _entail_product(near):
 
 
 def _entail_distance(near, joined):
-  """C, and D with `joined`, whose entities also meet each other."""
+  """C, or with `joined` D, which adds -norm2(e - f)."""
 
   def make(ids, config):
     r, e, s, f = ids
@@ -233,7 +233,7 @@ def _prop_trans_product(ids, config):
 
 
 def _limits(config):
-  """The flag of the region that a rule set of B asks for."""
+  """The flag of the region that rules of B need."""
   return {config.region: True}
 
 
@@ -407,7 +407,7 @@ BLOCK_COMPLEX = {
     joint_conditions.disjoint((2,)), (0, 1, 3), -1.0
   ),
 }
-# L1: a shorter vector in L2 need not be shorter in L1; equal ones are.
+# A vector that is shorter in L2 may be longer in L1, so RelImp is equality.
 MODEL_T_L1 = {
   **MODEL_T,
   "RelImp": lambda ids, _: Conditions(ties=[((ids[0], 0), (ids[1], 0), 1.0)]),

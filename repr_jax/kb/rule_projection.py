@@ -5,8 +5,9 @@ the entities for fixed relations, so each step projects one of the two tables
 with the other held fixed: first the relations, given the named entities before
 the step, then the named entities, given the new relations. If a state meets
 the conditions, neither set is empty, so the conditions hold in every later
-state. If the projection does not converge to a thin set, its result is moved
-back toward the state before the step, which lies in the set, as far as needed.
+state. If the projection onto a thin set does not converge, its result is moved
+toward the state before the step, which lies in the set, until it meets the
+conditions.
 """
 
 import functools
@@ -28,11 +29,11 @@ def project_relations(
   params: scores.Params,
   before: jax.Array | None = None,
 ) -> jax.Array:
-  """Nearest relations that meet the rules, for the entities as they are.
+  """Nearest relations that meet the rules, with the entities fixed.
 
   Args:
-    before: relations that meet the rules with these entities, [R, p]; None
-      where none are known.
+    before: relations that meet the rules with these entities, [R, p]; None if
+      unknown.
 
   Returns:
     Relations, [R, p].
@@ -62,11 +63,11 @@ def project_relations(
 
 
 def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
-  """Nearest entities of the region that all entities live in.
+  """Projects entities onto the region of all entities.
 
-  A box or orthant is projected on by clipping, a ball around 0 by shrinking; no
-  rule asks for both. The orthant and a ball around another point are projected
-  on together. A model with `ordered` has signs on those dimensions only.
+  The projection clips to a box or orthant and shrinks to a ball around 0; no
+  rule set needs both. A ball around another point is intersected with the
+  orthant. A model with `ordered` clips those dimensions only.
 
   Args:
     constraints: the compiled rules.
@@ -104,8 +105,8 @@ def project_named(
   """Projects the entities that rules name.
 
   Args:
-    before: entities that meet the rules with these relations, [E, d]; None
-      where none are known.
+    before: entities that meet the rules with these relations, [E, d]; None if
+      unknown.
 
   Returns:
     Entities with the named rows replaced by their joint projection, [E, d].
@@ -161,7 +162,7 @@ def violation(constraints: Constraints, params: scores.Params) -> jax.Array:
   if constraints.region is not None:
     outside = params.entities - project_rows(constraints, params.entities)
     worst = jnp.maximum(worst, jnp.max(jnp.abs(outside)))
-  # A compiled maximum of many numbers passes over a NaN.
+  # A compiled maximum of many numbers may drop a NaN.
   finite = [jnp.isfinite(table).all() for table in params]
   return jnp.where(finite[0] & finite[1], worst, jnp.nan)
 
@@ -173,7 +174,7 @@ def project_step(
 
   Args:
     constraints: the compiled rules.
-    params: the tables after the step; entities of the region.
+    params: the tables after the step, with entities in the region.
     before: the tables before it, which meet the rules.
 
   Returns:
@@ -221,8 +222,7 @@ def project(constraints: Constraints, params: scores.Params) -> scores.Params:
 def _draw_back(new, old, rows, planes):
   """The feasible point nearest to `new` on the segment from `old`.
 
-  Violations are convex: at a fraction of the way they are at most that
-  fraction.
+  Violations are convex, so linear interpolation bounds them on the segment.
   """
   there = projections.violation(new, rows, planes)
   here = projections.violation(old, rows, planes)

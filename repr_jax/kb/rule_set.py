@@ -22,9 +22,9 @@ def parse_rules(
 
   Args:
     rules: rules, or text in a notation of `data.rules`.
-    relations: names of the relations, which decide where a text can be read
-      in two ways; or their number.
-    entities: names of the entities, likewise.
+    relations: names of the relations, which resolve ambiguous texts; or their
+      number.
+    entities: names of the entities, or their number.
   """
   if isinstance(rules, str) or not isinstance(rules, Iterable):
     raise errors.InputError(f"rules must be a list, not {rules!r}")
@@ -50,7 +50,7 @@ def index_rules(
   Args:
     rules: the rules; arguments that are integers are ids already.
     relations: names of the relations in the order of their ids; or their
-      number, where rules have ids alone.
+      number, if rules have ids only.
     entities: names of the entities in the order of their ids, or their
       number.
 
@@ -90,7 +90,7 @@ def able(kind: RuleKind) -> list[str]:
   """Names of the built-in models that have conditions for a kind of rule.
 
   Returns:
-    The names; "none" alone where there is none.
+    The names; ["none"] if there is no such model.
   """
   names = [x.name for x in MODELS.values() if condition_of(x, kind)]
   return names or ["none"]

@@ -32,7 +32,7 @@ def feasible_start(
   max_rounds: int = 200,
   tolerance: float = rule_projection.TOLERANCE,
 ) -> Start:
-  """Moves any tables to where the rules hold.
+  """Moves any tables into the set in which the rules hold.
 
   Each round meets the linear conditions for relations and named entities at
   once, where they are convex, and then the bilinear ones table by table.
@@ -112,7 +112,7 @@ def checked_start(
   entities: rule_set.Names,
   config: RuleConfig | None = None,
 ) -> scores.Params:
-  """A start in which the rules hold, or an error that names those at fault.
+  """A start in which the rules hold; the error names rules that conflict.
 
   >>> import jax
   >>> from repr_jax import kb

@@ -50,15 +50,16 @@ class ScoreModel:
   `jax.jit`.
 
   Attributes:
-    name: how results and messages call it.
+    name: its name in results and messages.
     tail_query: (relation [p], head [d]) -> Query, what (r, (e, ?)) asks.
     head_query: (relation [p], tail [d]) -> Query, what (r, (?, f)) asks.
     norm_weight: w, the weight of norm2 of an entity, subtracted from the score.
     distance: "l1" or "l2" where the score of z is -|q - z| + c in that norm;
       None for <q, z> + c - w norm2(z).
     relation_size: numbers of a relation, p, for entities of d numbers.
-    exact_score: (relation, head, tail) -> score, where `tail_query` would
-      round more (distances by an expanded square); None for no other.
+    exact_score: (relation, head, tail) -> score, with less rounding than
+      `tail_query` (which expands squares of distances); None to use
+      `tail_query`.
     batch_queries: (relations [R, p], one-hot [B, R], heads [B, d], tails
       [B, d]) -> queries of heads and of tails, which is faster for few
       relations than gathering each fact's relation; None if there is none.
@@ -111,7 +112,7 @@ class ScoreModel:
     return value
 
   def nodes(self, relations: jax.Array) -> jax.Array:
-    """Relations [R, p] as the rows that conditions speak of, [R * parts, n]."""
+    """Relations [R, p] as the nodes of conditions, [R * parts, n]."""
     if self.to_nodes is not None:
       return self.to_nodes(relations)
     return relations.reshape(self.parts * relations.shape[0], -1)

@@ -18,7 +18,7 @@ and norm2 the squared norm:
 complex is blocks with R_i = (a, b; -b, a), and blocks is R with a matrix of
 2 x 2 blocks.
 
-Each is one object; `rule_conditions` has what rules ask of them.
+Each is one object; `rule_conditions` has their conditions of rules.
 """
 
 import dataclasses
@@ -145,8 +145,8 @@ def bilinear_queries(
 ) -> tuple[Query, Query]:
   """Queries of model R for both sides, by products with all matrices at once.
 
-  A matrix for each fact of a batch would be B d^2 numbers; this holds B R d,
-  in products that run at full speed, and so do their gradients.
+  A matrix for each fact of a batch would take B d^2 numbers. This takes B R d,
+  in dense products, as are their gradients.
 
   Args:
     relations: all of them, [R, d * d].
@@ -365,7 +365,7 @@ def order_block(model: ScoreModel | str, share: float) -> ScoreModel:
   )
 
 
-# Kinds of rules whose form is the same when all facts are turned around.
+# Kinds of rules that keep their form if heads and tails swap in all facts.
 _TURNABLE = ("RelImp", "RevImp", "Symm", "Inter", "Disj")
 
 
@@ -375,8 +375,8 @@ def reciprocal(model: ScoreModel | str) -> ScoreModel:
 
   (r, (e, ?)) is asked with the first row and (r, (?, f)) with the second,
   which is that of the inverse relation (Lacroix et al. 2018). The score of a
-  fact is the mean of both. A rule holds in it where it holds for both rows,
-  so conditions are those of the model, twice.
+  fact is the mean of both. A rule holds if it holds for both rows, so each
+  condition applies to both.
 
   >>> from repr_jax import kb
   >>> model = kb.reciprocal("complex")

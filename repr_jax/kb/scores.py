@@ -132,8 +132,8 @@ def score_all_tails(
     relation: [B, p].
     head: [B, d].
     entities: the candidates, [E, d].
-    squares: their squared norms, [E], to spare what many batches share;
-      computed where None.
+    squares: their squared norms, [E], which many batches can share; computed if
+      None.
 
   Returns:
     Scores, [B, E].
@@ -167,8 +167,8 @@ def score_all_heads(
     relation: [B, p].
     tail: [B, d].
     entities: the candidates, [E, d].
-    squares: their squared norms, [E], to spare what many batches share;
-      computed where None.
+    squares: their squared norms, [E], which many batches can share; computed if
+      None.
 
   Returns:
     Scores, [B, E].
@@ -192,7 +192,7 @@ def score_candidates(
     model: a score model or its name.
     query: vectors [B, d] and constants [B].
     entities: the candidates, [E, d].
-    squares: their squared norms, [E]; computed where None.
+    squares: their squared norms, [E]; computed if None.
 
   Returns:
     Scores, [B, E].

@@ -1,9 +1,9 @@
 """Tables of a knowledge base over many devices, by entity.
 
-Each device holds E / S rows of the entities and of what an optimizer keeps for
-them; relations are on every device. A step sums the rows that its batch touches
-over the devices, [k, B, d], and each device changes the rows that it has. Of a
-softmax over all entities each device has the scores of its own.
+Each device holds E / S rows of the entities and of their optimizer state;
+relations are on every device. A step sums the rows that its batch touches over
+the devices, [k, B, d], and each device updates its own rows. In a softmax over
+all entities each device computes the scores of its own.
 """
 
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def place_state(mesh: Mesh, state: T) -> T:
-  """Lays the state of a training out on a mesh.
+  """Places a training state on a mesh.
 
   Args:
     mesh: the devices, all axes together.

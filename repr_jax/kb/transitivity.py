@@ -128,8 +128,8 @@ def accuracies(
     return jnp.sum(rows @ model.right.T < 0, axis=1, dtype=jnp.int32)
 
   counts = lax.map(below, padded.reshape(blocks, block, -1)).reshape(-1)
-  # A row's counts fit an int32; their sum needs no more than float64 would
-  # give, so rows are averaged as fractions.
+  # The count of a row fits an int32, the sum of all counts may not. So the
+  # counts are averaged as fractions of rows.
   fraction = jnp.mean(counts[:size] / size)
   share = edges.shape[0] / size**2
   inside = jnp.mean(forward < 0) * share
@@ -226,7 +226,7 @@ def _widest(matrix: Array) -> Violation:
 
 
 def _scaled(matrix: Array) -> tuple[Array, Array]:
-  """The matrix over a power of two, its largest entry in [1/2, 1), and that.
+  """The matrix scaled to a largest entry in [1/2, 1), and the exponent of 2.
 
   Avoids overflow and underflow in products of three numbers.
   """

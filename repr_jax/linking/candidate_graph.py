@@ -1,9 +1,9 @@
 """The graph of a document's candidates: PageRank and coherence.
 
 Nodes are the distinct candidates of a document, edges the links between their
-pages. Every function takes one document and the probabilities of its
-candidates so far; vmap it over padded documents. A mention is supported by
-the mentions with another text only, and each text counts once.
+pages. Every function takes one document and the current probabilities of its
+candidates; vmap it over padded documents. Only mentions with another text
+support a mention, and each text counts once.
 """
 
 from typing import NamedTuple
@@ -124,7 +124,7 @@ def others(
   Args:
     evidence: arrays of one document.
     probabilities: of its candidates, [m, c].
-    ids: what candidates are counted as, int [m, c] below `count`; -1 is none.
+    ids: id of each candidate, int [m, c] below `count`; -1 for none.
     count: number of ids.
 
   Returns:
@@ -162,7 +162,7 @@ def pagerank(
   probabilities: jax.Array,
   restart: jax.Array | float = 0.15,
 ) -> jax.Array:
-  """Personalized PageRank of candidates, seen from the other mentions.
+  """Personalized PageRank of candidates, restarted at the other mentions'.
 
   x = r b + (1 - r) x T by 10 rounds, where b is the normalized probability of
   the other mentions' candidates and T walks along links in either direction.
@@ -194,7 +194,7 @@ def pagerank(
 
 
 def coherence(evidence: Evidence, probabilities: jax.Array) -> jax.Array:
-  """Mean probability of the other mentions' candidates that are linked.
+  """Mean probability of other mentions' candidates linked to a candidate.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import linking
@@ -240,7 +240,7 @@ def messages(evidence: Evidence, probabilities: jax.Array) -> jax.Array:
     probabilities: of its candidates, [m, c].
 
   Returns:
-    Entry [i, j, a]: what mention j adds to candidate a of mention i; the sum
+    Entry [i, j, a]: part of mention j in candidate a of mention i; the sum
     over j is the coherence. [m, m, c].
   """
   nodes, links = jnp.asarray(evidence.nodes), links_of(evidence)
@@ -299,7 +299,7 @@ def graph_features(
   linked = at(links.sums(links.either, mass)) / number
   rank, shared = at(ranks), at(reached - mass) / number
   log_rank = jnp.log(rank + _FLOOR)
-  # A title that is the mention, shape 0, says nothing of the others'.
+  # Shape 0, a title equal to its mention, is not compared with other titles.
   kinds = jnp.where(mask & (shapes > 0), shapes, -1)
   size = shapes.shape[0] * shapes.shape[1] + 1
   alike = jnp.take_along_axis(
@@ -358,7 +358,7 @@ def _ranks(links, mass, restart):
 
 
 def _count(evidence, dtype):
-  """Texts of other mentions, at least 1."""
+  """Number of texts of other mentions, at least 1."""
   known = jnp.asarray(evidence.groups) >= 0
   size = jnp.maximum(_same(evidence).sum(axis=1), 1)
   share = jnp.where(known, 1 / size, 0)

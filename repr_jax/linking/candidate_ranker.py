@@ -102,7 +102,7 @@ def candidate_scores(
   Args:
     params: the weights.
     features: [..., f].
-    mask: which candidates there are, bool [...].
+    mask: False for padding, bool [...].
 
   Returns:
     Scores [...]; -1e9 in masked places.
@@ -167,7 +167,7 @@ def probabilities(scores: jax.Array, mask: jax.Array) -> jax.Array:
 
   Args:
     scores: [..., c].
-    mask: which candidates there are, bool [..., c].
+    mask: False for padding, bool [..., c].
 
   Returns:
     Probabilities [..., c]; 0 in masked places.
@@ -204,7 +204,7 @@ def score_parts(
     params: the weights.
     features: [..., f].
     groups: the group of each feature, int [f].
-    mask: which candidates there are, bool [...].
+    mask: False for padding, bool [...].
     num_groups: number of groups, static.
 
   Returns:
@@ -229,7 +229,7 @@ def ranker(
 ]:
   """Trains the weights of `candidate_scores` by maximum likelihood.
 
-  min of the mean of -log p(gold) over mentions, p = softmax s.
+  Minimizes the mean of -log p(gold) over mentions, p = softmax s.
 
   >>> import jax, jax.numpy as jnp, optax
   >>> from repr_jax import linking
@@ -248,9 +248,9 @@ def ranker(
 
   Returns:
     `init(key, features, mask)` gives the state; features [n, c, f] give mean
-    and scale. `update(state, features, mask, gold)` takes a batch of
-    mentions, gold -1 leaves one out, and gives the next state and the loss.
-    Both are jitted.
+    and scale. `update(state, features, mask, gold)` takes a batch of mentions
+    (gold -1 leaves one out) and gives the next state and the loss. Both are
+    jitted.
   """
 
   def init(key, features, mask):
@@ -299,7 +299,7 @@ def likelihood_loss(
 
   Args:
     features: [n, c, f].
-    mask: which candidates there are, bool [n, c].
+    mask: False for padding, bool [n, c].
     gold: place of the right one, int [n]; -1 leaves the mention out.
 
   Returns:

@@ -1,8 +1,8 @@
 """PageRank in which each other mention supports only its best candidate.
 
 Pershina, He and Grishman (2015): a walk starts from every candidate of the
-document, and of each other mention only the candidate that contributes most
-counts. Wrong candidates then add no noise.
+document. Of each other mention, only the candidate with the largest
+contribution counts. Wrong candidates then add no noise.
 """
 
 import jax

@@ -2,9 +2,9 @@
 
 s(e) = sum over features f of the context and t of the title of a_f'b_t, plus
 the title's own b_t: a bilinear model of few numbers, trained by maximum
-likelihood together with a weight of log in-links. It knows no entity, so that
-it holds where training links do not. Features are numbered by
-`repr_jax.data.documents.title_kinds`.
+likelihood together with a weight of log in-links. It has no weights of single
+entities, so it also ranks entities without training links. Features are
+numbered by `repr_jax.data.documents.title_kinds`.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ class KindConfig:
   Attributes:
     num_contexts: F, features of contexts.
     num_kinds: T, features of titles.
-    dim: d, numbers of each.
+    dim: d, numbers per feature.
   """
 
   num_contexts: int
@@ -152,8 +152,8 @@ def kind_features(
     params: the weights.
     contexts: features of the context, int [k]; -1 for padding.
     kinds: features of each candidate's title, int [c, t]; -1 for padding.
-    log_links: log of 1 and in-links, [c].
-    mask: which candidates there are, bool [c].
+    log_links: log(1 + in-links), [c].
+    mask: False for padding, bool [c].
 
   Returns:
     Features [c, 3] in the order of `NAMES`; 0 in masked places.
@@ -178,8 +178,8 @@ def kind_ranker(
 ]:
   """Trains the weights of `kind_scores` by maximum likelihood.
 
-  min of the mean of -log p(gold) over mentions, p(e) = softmax of s(e) + w
-  log(1 + in-links).
+  Minimizes the mean of -log p(gold) over mentions, where p(e) is the softmax of
+  s(e) + w log(1 + in-links).
 
   >>> import jax, jax.numpy as jnp, optax
   >>> from repr_jax import linking
@@ -200,9 +200,9 @@ def kind_ranker(
     optimizer: any optimizer of optax.
 
   Returns:
-    `init(key)` gives the state. `update(state, batch)` takes arrays of a
-    batch of mentions, gold -1 leaves one out, and gives the next state and
-    the loss. Both are jitted.
+    `init(key)` gives the state. `update(state, batch)` takes arrays of a batch
+    of mentions (gold -1 leaves one out) and gives the next state and the loss.
+    Both are jitted.
   """
 
   def init(key):

@@ -94,8 +94,8 @@ class Answer(NamedTuple):
   """The candidates of one document, scored.
 
   Attributes:
-    best: place of the best candidate of each mention, the first one of
-      equals, int32 [m]; -1 where there are none.
+    best: place of the best candidate of each mention, the first among equals,
+      int32 [m]; -1 without candidates.
     scores: final scores, [m, c]; -inf in masked places.
   """
 
@@ -141,7 +141,7 @@ def init_params(config: Config, dim: int, key: jax.Array) -> Params:
   last = jax.random.normal(jax.random.fold_in(first, 1), (1, config.hidden))
   inner = sign * jnp.abs(jnp.concatenate([inner, last]))
   outer = sign * jnp.abs(jax.random.normal(second, (config.hidden,)))
-  # Three arrays, as a donated buffer may occur once.
+  # Three arrays: a donated buffer may occur only once.
   first, second, third = (jnp.ones(dim) for _ in range(3))
   return Params(
     attention=first,
@@ -181,9 +181,9 @@ def local_scores(
     config: the configuration.
     params: the weights.
     entities: vectors of the candidates, [c, d].
-    mask: which candidates there are, bool [c].
+    mask: False for padding, bool [c].
     words: vectors of the context, [k, d].
-    known: which words there are, bool [k].
+    known: False for padding, bool [k].
 
   Returns:
     Scores [c], 0 in masked places.
@@ -196,7 +196,7 @@ def local_scores(
 
 @chosen_products
 def _local_scores(config, params, entities, mask, words, known):
-  """The same where vectors in masked places are finite."""
+  """`local_scores` for vectors that are finite in masked places too."""
   votes = jnp.where(mask, words @ (params.attention * entities).T, _LOW)
   usable = known & mask.any()
   votes = jnp.where(usable, votes.max(axis=1), _LOW)
@@ -215,11 +215,11 @@ def pair_scores(
 
   Args:
     entities: vectors of the candidates, [m, c, d].
-    mask: which candidates there are, bool [m, c].
+    mask: False for padding, bool [m, c].
 
   Returns:
-    2 / (n - 1) x_e' C x_e' for n mentions with candidates, [m, m, c, c]; not
-    masked.
+    2 / (n - 1) x_e' C x_f for candidates e and f and n mentions with
+    candidates, [m, m, c, c]; not masked.
   """
   chex.assert_rank([entities, mask], [3, 2])
   entities = jnp.where(mask[..., None], entities, 0)
@@ -242,7 +242,7 @@ def join(
 
   Args:
     scores: of any shape.
-    context: a second score of that shape, where the network has one.
+    context: context scores of that shape; None without `Config.join_context`.
 
   Returns:
     Final scores of that shape.
@@ -381,7 +381,7 @@ def margin_loss(
 
   Args:
     scores: scores of the candidates, [m, c].
-    mask: which candidates there are, bool [m, c].
+    mask: False for padding, bool [m, c].
     gold: place of the right one, int [m]; -1 leaves the mention out.
 
   Returns:

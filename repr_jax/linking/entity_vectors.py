@@ -1,11 +1,11 @@
 """Vectors of entities from the words around them (thesis 6.2).
 
 Three objectives share one input, the bag of words of each entity: its page
-(U1), the contexts of its mentions (U2), or both. This is the first,
-max-margin (Ganea and Hofmann 2017): the unit vector z that minimizes
-E max(0, gamma - z'(w+ - w-)), where w+ is a word of the entity's bag and w- is
-drawn from the unigram counts to the power alpha. Words stay fixed, so entities
-are independent: `max_margin` steps one entity and is vmapped. The others are in
+(U1), the contexts of its mentions (U2), or both. This module has the first,
+max-margin (Ganea and Hofmann 2017): the unit vector z that minimizes E max(0,
+gamma - z'(w+ - w-)), where w+ is a word of the entity's bag and w- is drawn
+from the unigram counts to the power alpha. Words stay fixed, so entities are
+independent: `max_margin` steps one entity and is vmapped. The others are in
 `posterior_means`.
 """
 
@@ -29,8 +29,8 @@ from repr_jax.setexp.baselines import sgns
 
 _LARGEST_START = 10.0
 _EPSILON = 1e-10
-# Entities side by side: by the TPU compiler's estimate a step of 50,000 takes
-# 35 ms in blocks of 64, 18 ms in blocks of 1,024 and 22 ms in blocks of 8,192.
+# Entities of a block. By the TPU compiler's estimate a step of 50,000 takes 35
+# ms in blocks of 64, 18 ms in blocks of 1,024 and 22 ms in blocks of 8,192.
 _BLOCKS = {"cpu": 64}
 _WIDE = 1024
 
@@ -220,8 +220,8 @@ def fit_max_margin(
   """Max-margin vectors of all entities in one program (thesis 6.2.2).
 
   In each step every entity draws its own positives and negatives, and each
-  positive is compared with each negative. Word vectors are scaled to length
-  1, for which the margin is meant.
+  positive is compared with each negative. Word vectors are scaled to length 1,
+  as the margin assumes.
 
   Args:
     word_vectors: [V, d].
@@ -231,15 +231,15 @@ def fit_max_margin(
     key: random key: the same key gives the same vectors. Keys [r] of r runs
       train them side by side in the same program.
     steps: of Adagrad, for each entity.
-    margin: gamma; with several runs also of each, [r].
+    margin: gamma; one number, or one per run, [r].
     alpha: power of the counts from which negatives are drawn.
     config: words drawn in a step.
-    learning_rate: step size of Adagrad; with several runs also of each, [r].
+    learning_rate: step size of Adagrad; one number, or one per run, [r].
     start: where the entities start, [n, d] or [r, n, d], such as the vectors
       of U1 for a second run on U2; random by default.
-    block: entities side by side. By default 64 on a CPU, so that what they
-      gather stays in cache, and 1,024 on other devices, where a step of few
-      entities costs as much as one of many.
+    block: entities that are vmapped. By default 64 on a CPU, so that gathered
+      rows stay in cache, and 1,024 on other devices, where a step of few
+      entities takes as long as one of many.
     mesh: devices that share the entities; None for one. The vectors do not
       depend on it.
 
@@ -360,12 +360,12 @@ def fit_bags(
   keys: jax.Array,
   mesh: Mesh | None = None,
 ) -> jax.Array:
-  """Steps of all entities: blocks in turn, whose words stay in cache.
+  """All steps of all entities, one block of entities after another.
 
   Args:
     config: words drawn in a step (static).
     steps: for each entity (static).
-    block: entities side by side (static).
+    block: entities that are vmapped (static).
     table: unit vectors of words, [V, d].
     bags: of all entities, fields [n], [n] and [nnz].
     noise: where negatives come from.
@@ -431,7 +431,7 @@ def _fit_blocks(
     def step(state, ids):
       return update(state, table, bag, ids, *rates.T)[0], None
 
-    # Ids are small beside vectors, and drawn at once they cost little.
+    # Ids are small beside vectors, so the ids of all steps are drawn at once.
     fold = jax.vmap(jax.random.fold_in, (0, None))
     ids = jax.vmap(lambda i: draw(bag, noise, fold(keys, i)))(jnp.arange(steps))
     return lax.scan(step, state, ids)[0].vector
@@ -445,7 +445,7 @@ def _fit_blocks(
 
 
 def check_bags(offsets: Any, words: Any, size: int) -> None:
-  """Refuses bags that cannot be used, naming the first entity.
+  """Refuses invalid bags; the error names the first entity at fault.
 
   Args:
     offsets: where the bag of each entity begins, and the end, int [n + 1].

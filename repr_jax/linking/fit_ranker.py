@@ -20,7 +20,7 @@ from repr_jax.linking.candidate_ranker import (
 
 _BATCH = 256  # mentions
 _CELLS = 1 << 22  # numbers of the widest arrays in one call
-_WIDTHS = (8, 24)  # candidates to pad to; longer lists: the largest number
+_WIDTHS = (8, 24)  # candidates to pad to; longer lists: the longest
 
 
 class Rankers(NamedTuple):
@@ -47,9 +47,9 @@ def fit_rankers(
 ) -> list[Rankers]:
   """Fits the two rankers of `rank_document`, the second several times.
 
-  The first is linear, so that its probabilities on documents it was fitted on
-  are those that other documents would get; all members share it. The second
-  has a hidden layer and starts from other weights for each member.
+  The first is linear, so that its probabilities on its training documents are
+  close to those on new documents; all members share it. The second has a hidden
+  layer and starts from other weights for each member.
 
   >>> import jax, numpy as np
   >>> from repr_jax import linking

@@ -29,7 +29,8 @@ class Settings:
   """How vectors are learned.
 
   Attributes:
-    contexts: whether the contexts of mentions (U2) count beside pages (U1).
+    contexts: whether to use contexts of mentions (U2) in addition to pages
+      (U1).
     folds: number of folds.
     steps: steps of max-margin vectors, on U1 and on U2 each.
     epochs: passes of the autoencoder over the entities.
@@ -62,8 +63,8 @@ class Vectors(NamedTuple):
   """Vectors of entities and words.
 
   Attributes:
-    entities: blocks of n rows, one for each fold and the last of all, or
-      that one alone, float32 [b n, d].
+    entities: blocks of n rows: one without each fold, then one of all
+      documents; or the latter alone, float32 [b n, d].
     words: float32 [v, d].
     blocks: b.
   """
@@ -109,7 +110,7 @@ def shift(
   """Points training documents at the vectors that have not seen them.
 
   Args:
-    folds: the fold of each, int [documents].
+    folds: the fold of each document, int [documents].
     count: entities in a block of the table.
   """
   shifted = []

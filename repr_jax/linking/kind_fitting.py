@@ -38,8 +38,8 @@ def fit_kinds(
 ) -> KindParams:
   """Fits the weights of `kind_scores`, the mean of several members.
 
-  The mean of several bilinear scores is one with all their dimensions, which
-  is what is returned.
+  The mean of several bilinear scores is one bilinear score with all their
+  dimensions; its weights are returned.
 
   >>> import jax, numpy as np
   >>> from repr_jax import linking
@@ -55,7 +55,7 @@ def fit_kinds(
 
   Args:
     arrays: mentions with gold candidates.
-    vocabulary: numbers of the features.
+    vocabulary: ids of the features.
     key: random key.
     members: number of models.
     dim: numbers of each feature in each model.
@@ -168,7 +168,7 @@ def cross_kinds(
 
   Args:
     arrays: n mentions.
-    vocabulary: numbers of the features.
+    vocabulary: ids of the features.
     folds: the fold of each mention, int [n].
     key: random key.
 

@@ -1,11 +1,11 @@
 """Retrieval of coreferent mentions: two-field BM25, then ranking again.
 
-A query is the words of a mention, asked in both fields: weight 1 in the
-mention field by default, w in the document field (thesis 6.1.1). BM25's
-scores are computed beforehand. The index holds them by word, in chunks of
-equal length; a search adds up the chunks of the query's words. The best
-mentions are ranked again by cosines of vectors (`repr_jax.linking.
-mention_vectors`), or by an ensemble of several scores.
+A query is the words of a mention, searched in both fields: weight 1 in the
+mention field by default, w in the document field (thesis 6.1.1). BM25's scores
+are computed beforehand. The index holds them by word, in chunks of equal
+length; a search adds up the chunks of the query's words. The best mentions are
+ranked again by cosines of vectors (`repr_jax.linking.mention_vectors`), or by
+an ensemble of several scores.
 
 `search`, `rerank` and `ensemble` are pure functions of one query.
 `index_mentions` and `make_queries` prepare arrays on the host.
@@ -53,9 +53,8 @@ class Words(NamedTuple):
   """Chunks of each word, on the host.
 
   Attributes:
-    columns: number of each word of the mention field, and of the document
-      field.
-    starts: first chunk of each number, and the end, int64 [W + 1].
+    columns: id of each word of the mention field, and of the document field.
+    starts: first chunk of each id, and the end, int64 [W + 1].
   """
 
   columns: tuple[dict[str, int], dict[str, int]]
@@ -144,7 +143,7 @@ def make_queries(
 
   Args:
     words: chunks of each word.
-    tokens: tokens of each query's mention. Unknown ones are passed over.
+    tokens: tokens of each query's mention; unknown ones are skipped.
     document_weight: w, weight of the document field.
     mention_weight: weight of the mention field.
 

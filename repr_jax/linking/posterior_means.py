@@ -107,17 +107,18 @@ def fit_posterior_means(
     key: random key, or those of several runs in one program, [s].
     epochs: passes over the entities; 0 for the null objective, a random
       encoder.
-    hyper: learning rate of Adam, beta and smoothing; each a number, or of each
-      run [s].
+    hyper: learning rate of Adam, beta and smoothing; each one number, or one
+      per run [s].
     batch_size: entities in a step.
     word_vectors: start of the encoder's first layer, [V, h]; random by
       default.
     unique: whether equal bags are trained on once.
-    mesh: devices that share several runs, an axis; None for one device.
+    mesh: devices that share several runs, all axes together; None for one
+      device.
 
   Returns:
-    Means, not scaled, float32 [n, d], or [s, n, d] for several runs, where one
-    that diverged is not finite; an entity without words is zero.
+    Means, not scaled, float32 [n, d], or [s, n, d] for several runs; a run that
+    diverged is not finite, an entity without words is zero.
   """
   counts = sp.csr_array(counts)
   full = np.flatnonzero(np.diff(counts.indptr))

@@ -59,8 +59,8 @@ def disambiguator(
 ) -> tuple[Callable[..., State], Callable[..., tuple[State, Info]]]:
   """Trains the weights of `disambiguate` with any optimizer of optax.
 
-  min over A, B, C and f of sum over mentions and candidates of
-  [gamma - s(gold) + s(e)]_+, through the rounds of belief propagation.
+  Minimizes over A, B, C and f the sum over mentions and candidates of [gamma -
+  s(gold) + s(e)]_+, through the rounds of belief propagation.
 
   >>> import jax, jax.numpy as jnp, optax
   >>> from repr_jax import linking

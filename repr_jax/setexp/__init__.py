@@ -12,7 +12,7 @@
 | `place_model`, `expand_sharded` | the same over the devices of a mesh |
 | `contributions` | what each part added to the score that ranked |
 | `bm25_fit`, `bm25_score`, `bm25_contributions` | a baseline's functions |
-| `bayesian_sets_*`, `lsa_*`, `word2vecf_*`, `setexpan_*` | the other ones |
+| `bayesian_sets_*`, `lsa_*`, `word2vecf_*`, `setexpan_*` | more baselines |
 | `decoder_rationale` | the decoder at the query's concept (thesis 4.4) |
 | `fit_chances`, `chances` | calibrated chance of each result |
 | `expected_cut` | how many members the set has |

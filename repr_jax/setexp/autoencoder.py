@@ -33,9 +33,9 @@ _CHOICES = {
   "targets": ("counts", "inputs"),
 }
 _BENDS = {"tanh": jnp.tanh, "relu": jax.nn.relu, "linear": lambda x: x}
-# Of BM25, as in the baseline of the same name.
+# BM25's k1 and b, the defaults of the baseline.
 _K1, _B = 1.5, 0.75
-# Log-variances are kept here, so that squares of xi stay within float32.
+# Log-variances are clipped to +-30, so that squares of xi stay finite.
 _LOG_VARIANCE = 30.0
 
 
@@ -52,15 +52,17 @@ class Config:
     weighting: of the encoder's inputs: "raw" counts, "log1p", "l1" (counts
       that sum to 1) or "bm25".
     prior_variance: s2.
-    sampled: features drawn for a sampled softmax; 0 for the exact one.
-    proposal: they are drawn by "unigram" counts, or by "log_uniform" ranks.
-    frequency_bias: the decoder's bias starts at the log frequencies.
+    sampled: features drawn for a sampled softmax; 0 for the exact softmax.
+    proposal: sampled features are drawn by "unigram" counts or "log_uniform"
+      ranks.
+    frequency_bias: the decoder's bias starts at log frequencies ("multilabel":
+      log odds) instead of 0.
     activation: of the encoder's layers, "tanh", "relu" or "linear"; the means
       of a linear encoder are sums over features, and so is the cosine score.
     unit_inputs: scale the encoder's inputs of an entity to length 1.
     targets: of a multinomial decoder: "counts", or "inputs", the encoder's
-      inputs scaled to sum 1; `Hyper.likelihood` then weights an entity like
-      that many features.
+      inputs scaled to sum 1; `Hyper.likelihood` then takes the place of an
+      entity's total count.
   """
 
   dim: int = 50
@@ -115,8 +117,8 @@ class Statistics(NamedTuple):
   """Statistics of the training counts that a model starts from.
 
   Attributes:
-    inputs: those that weigh the encoder's inputs.
-    bias: start of the decoder's bias, the log frequencies, [F].
+    inputs: statistics that weigh the encoder's inputs.
+    bias: start of the decoder's bias, [F]; see `Config.frequency_bias`.
     row_size: mean number of features of an entity, [].
   """
 
@@ -146,7 +148,7 @@ def check_finite(parts: Params | Inputs) -> None:
     parts: their arrays, of any shape.
 
   Raises:
-    InputError: names the first that is not.
+    InputError: names the first part that is not finite.
   """
   for name, part in parts._asdict().items():
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(part)):
@@ -212,7 +214,7 @@ class Encoder(nn.Module):
 
 
 def with_one(z: jax.Array) -> jax.Array:
-  """Appends the 1 that meets the decoder's bias column, [..., d + 1]."""
+  """Appends the 1 that multiplies the decoder's bias, [..., d + 1]."""
   return jnp.concatenate([z, jnp.ones_like(z[..., :1])], axis=-1)
 
 
@@ -290,7 +292,7 @@ def weigh(
     xp = np if isinstance(counts, np.ndarray) else jnp
     return xp.log1p(counts)
   if config.weighting == "l1":
-    # Written so that a length of 0 gives 0 rather than a division by it.
+    # Avoids 0 / 0: an entity without features has inputs 0.
     return counts / (length + (length == 0))
   if config.weighting == "bm25":
     return bm25_weights(counts, idf, length, mean_length)
@@ -307,7 +309,7 @@ def bm25_weights(
 ) -> Any:
   """BM25's weights of counts, of their shape; arguments as in `weigh`."""
   norm = k1 * (1 - b + b * length / mean_length)
-  # The least number keeps 0 / 0 out and changes no other quotient.
+  # 1e-30 avoids 0 / 0 and changes no other quotient.
   return idf * (k1 + 1) * (counts / (counts + norm + 1e-30))
 
 
@@ -339,7 +341,7 @@ def init(
   features, width, dtype = bias.shape[0], config.hidden[0], bias.dtype
   keys = jax.random.split(key, 3)
   if word_vectors is None:
-    # Scaled by how many features meet in a sum, not by how many there are.
+    # Scaled by the mean number of features of an entity, not by F.
     table = jax.random.normal(keys[0], (features, width), dtype)
     table = table / jnp.sqrt(jnp.asarray(statistics.row_size, dtype))
   else:
@@ -390,7 +392,7 @@ def encoder_inputs(config: Config, inputs: Inputs, row: Rows) -> Rows:
   """The encoder's inputs of one entity.
 
   Args:
-    inputs: statistics for it, over F features.
+    inputs: statistics for the weighting, over F features.
     row: the entity's features, fields [m].
 
   Returns:
@@ -410,20 +412,20 @@ def encoder_inputs(config: Config, inputs: Inputs, row: Rows) -> Rows:
 
 
 def unit_sum(x: jax.Array) -> jax.Array:
-  """Rows scaled to sum 1; 0 stays, [b, u]."""
+  """Rows scaled to sum 1; zero rows stay 0, [b, u]."""
   total = x.sum(axis=1, keepdims=True)
   return x / jnp.where(total > 0, total, 1)
 
 
 def drop_inputs(key: jax.Array, x: jax.Array, dropout: Any) -> jax.Array:
-  """Inputs of any shape without a share of them, the others scaled up."""
+  """Dropout of inputs of any shape; the others are scaled up."""
   share = jnp.asarray(1 - dropout, x.dtype)
   kept = jax.random.uniform(key, x.shape, x.dtype) < share
   return jnp.where(kept, x / share, 0)
 
 
 def unit_length(x: jax.Array) -> jax.Array:
-  """Vectors along the last axis scaled to length 1; 0 stays, [..., u]."""
+  """Scales vectors along the last axis to length 1; 0 stays 0, [..., u]."""
   square = jnp.sum(x * x, axis=-1, keepdims=True)
   return x / jnp.sqrt(jnp.where(square > 0, square, 1))
 

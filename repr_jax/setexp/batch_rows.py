@@ -51,7 +51,7 @@ def take(table: chex.Array, ids: chex.Array) -> jax.Array:
     The rows, [u, ...].
   """
 
-  # The barrier keeps the gather from being repeated inside its users.
+  # The barrier keeps XLA from repeating the gather in each of its users.
   def own(table, ids):
     return table.at[ids].get(mode="clip", unique_indices=True)
 
@@ -67,7 +67,7 @@ def put(table: chex.Array, ids: chex.Array, rows: jax.Array) -> jax.Array:
 
   Args:
     table: [F, ...].
-    ids: as for `take`; those of F or more are dropped.
+    ids: as for `take`; ids of F or more are dropped.
     rows: [u, ...].
 
   Returns:
@@ -115,7 +115,7 @@ def split(
   Args:
     rows: [u + s, h]; where features go by shard, each shard's samples follow
       its own features.
-    shape: of the ids of the own features.
+    shape: shape of the ids of the batch's own features.
 
   Returns:
     Both, [u, h] and [s, h].
@@ -134,7 +134,7 @@ def join(
   Args:
     first: rows of the batch's own features, [u, h].
     second: rows of the samples, [s, h].
-    shape: of the ids of the own features.
+    shape: shape of the ids of the batch's own features.
 
   Returns:
     The rows, [u + s, h].

@@ -24,11 +24,11 @@ _SHORTEST = 64
 class Batch(NamedTuple):
   """A batch, or with a leading axis several of the same shapes.
 
-  Padding of `features` and `samples` consists of distinct numbers from F on,
-  for which no table has a row. Padding of `cells` is b u, which is outside the
-  matrix. Over a mesh, `features` and `samples` have one row for each of S
-  shards of the tables, [S, u / S] and [S, s / S]; a row has the features of its
-  shard (`by_shard`).
+  Padding of `features` and `samples` consists of distinct ids of F or more,
+  which no table has. Padding of `cells` is b u, which is outside the matrix.
+  Over a mesh, `features` and `samples` have one row for each of S shards of the
+  tables, [S, u / S] and [S, s / S]; a row has the features of its shard
+  (`by_shard`).
 
   Attributes:
     features: distinct features of the batch, ascending, int32 [u].
@@ -108,7 +108,7 @@ def pack(
     counts: of all entities, as `check_counts` returns them, [X, F].
     order: rows of each batch's entities, [steps, b]; -1 for padding.
     proposal: where samples of a sampled softmax come from.
-    sampled: their number; 0 for none.
+    sampled: number of samples; 0 for none.
     shortest: least lengths of the lists of features and of cells.
 
   Returns:
@@ -177,7 +177,7 @@ def _widen(batch: Batch, features: int, u: int, n: int) -> Batch:
 
 
 def typical_lengths(counts: sp.csr_array, batch: int) -> tuple[int, int]:
-  """Padded lengths that most batches fit in: one program for most of them.
+  """Padded lengths that most batches fit in, so that they share one program.
 
   Args:
     counts: of all entities, as `check_counts` returns them, [X, F].

@@ -5,17 +5,17 @@ chance of entity x for a query is
 
     p_x = sigmoid(w . phi_x),  phi_x = (1, z_x, m, z_x m, log place_x),
 
-where z is the score, standardized over the entities outside the query, m the
-mean of z over the members of positive weight, which is high if the set is
-tight, and the place is that of the ranking. The five weights w are fitted by
-logistic regression on queries whose answers are known, and serve any system
-whose scores they were fitted on.
+where z_x is the score, standardized over the entities outside the query, m is
+the weighted mean of z over the members of positive weight (high for a tight
+set), and place_x is the rank. The five weights w are fitted by logistic
+regression on queries with known answers. They are valid for the system whose
+scores they were fitted on.
 
-The set is cut after the n results of the greatest expected F1,
+The set is cut after the n results that maximize the expected F1,
 
     2 (p_1 + ... + p_n) / (n + sum of all p),
 
-with the sum of all chances for the size of the set.
+in which the sum of all chances estimates the size of the set.
 """
 
 import jax
@@ -59,7 +59,7 @@ def evidence(scores: jax.Array, members: jax.Array) -> jax.Array:
 def chances(
   weights: jax.Array, scores: jax.Array, members: jax.Array
 ) -> jax.Array:
-  """Chance of each entity to belong to the set of a query.
+  """Probability that each entity belongs to the set of a query.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import setexp
@@ -129,7 +129,7 @@ def fit_chances(
       add, start, (scores, members, relevant.astype(scores.dtype))
     )
     step = jnp.linalg.solve(curvature, gradient)
-    # Far from the optimum a whole step may leave the region of trust.
+    # Far from the optimum a full step may overshoot: its length is at most 1.
     length = jnp.sqrt(jnp.sum(step * step))
     return weights - step / jnp.maximum(length, 1), None
 
@@ -138,7 +138,7 @@ def fit_chances(
 
 
 def expected_cut(chances: jax.Array) -> jax.Array:
-  """Results to keep for the greatest expected F1.
+  """Number of results with the greatest expected F1.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import setexp

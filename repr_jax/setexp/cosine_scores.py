@@ -5,8 +5,8 @@
 where mean_x is the mean of q(z | x), c the mean of these over all entities and
 u_x is mean_x - c scaled to length 1. Distances of natural parameters grow with
 the number of an entity's features; the cosine ignores lengths. With the pooling
-"product", q is the mean of the product of experts less c. With "merged" it is
-that of one entity that has all members' features.
+"product", q is the mean of the product of experts less c. With "merged", q is
+the mean of one entity that has all members' features, less c.
 
 `fit` weights dimension j by a power of its reliability v_j / (v_j + s_j). Here
 v_j is the variance of posterior means over entities and s_j the mean posterior
@@ -38,8 +38,8 @@ class Side(NamedTuple):
     inputs: the encoder's inputs of the entities, for contributions; None if
       the encoder is not linear.
     scale: weights of the dimensions, [d].
-    hubness: share of the crowding that is taken off, [].
-    crowding: of the entities, [X]; 0 where the share is 0.
+    hubness: factor of the crowding that is subtracted, [].
+    crowding: of the entities, [X]; 0 if `hubness` is 0.
   """
 
   center: jax.Array
@@ -51,7 +51,7 @@ class Side(NamedTuple):
 
 
 def prepare(means: jax.Array, inputs: Table | None = None) -> Side:
-  """The plain side of entities with means [d, X]."""
+  """The side of entities with means [d, X], all dimensions weighted 1."""
   center = jnp.mean(means, axis=1)
   length = lengths(means - center[:, None])
   nothing = jnp.zeros_like(length)
@@ -71,9 +71,9 @@ def fit(
   Args:
     side: from `prepare`.
     entities: Gaussians of the X entities.
-    reliability: exponent of the dimensions' reliability, []; 0 weighs all
-      alike.
-    hubness: share of the crowding that is taken off, []; 0 for none.
+    reliability: exponent of the dimensions' reliability, []; 0 weights all
+      equally.
+    hubness: factor of the crowding that is subtracted, []; 0 for none.
 
   Returns:
     The side, with `scale` [d] and `crowding` [X].
@@ -125,7 +125,7 @@ def _units(side: Side, means: jax.Array, length: jax.Array) -> jax.Array:
 
 @chosen_products
 def direction(side: Side, means: jax.Array, weights: jax.Array) -> jax.Array:
-  """The query of members, each with the same influence whatever its length.
+  """The query vector; a member's influence does not depend on its length.
 
   Args:
     means: of the members, [q, d]; any where the weight is 0.
@@ -141,18 +141,18 @@ def direction(side: Side, means: jax.Array, weights: jax.Array) -> jax.Array:
 
 
 def toward(side: Side, mean: jax.Array) -> jax.Array:
-  """The query at a mean [d], of length 1, [d]."""
+  """The query vector of a mean [d], scaled to length 1, [d]."""
   return unit((mean - side.center) * side.scale)
 
 
 def unit(x: jax.Array) -> jax.Array:
-  """A vector [d] scaled to length 1; 0 stays."""
+  """A vector [d] scaled to length 1; 0 stays 0."""
   return x / lengths(x)
 
 
 @chosen_products
 def scores(side: Side, means: jax.Array, query: jax.Array) -> jax.Array:
-  """Cosines of entities, less a share of their crowding.
+  """Cosines of entities, less `hubness` times their crowding.
 
   Args:
     means: [d, X].
@@ -178,7 +178,7 @@ def feature_parts(
     place: the entity's row in the table.
 
   Returns:
-    What each feature adds, [m], and the constant, [].
+    The part of each feature, [m], and the constant, [].
   """
   head = params.encoder["mean"]
   scaled = query * side.scale
@@ -193,6 +193,6 @@ def feature_parts(
 
 
 def lengths(x: jax.Array) -> jax.Array:
-  """Lengths of columns, [X] of [d, X]; 1 where one is 0."""
+  """Lengths of the columns of [d, X], [X]; 1 for a zero column."""
   square = jnp.sum(x * x, axis=0)
   return jnp.sqrt(jnp.where(square > 0, square, 1))

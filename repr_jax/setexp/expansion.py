@@ -1,4 +1,4 @@
-"""Set expansion by the autoencoder: encode all entities once, then ask.
+"""Set expansion by the autoencoder: scores of entities for queries.
 
 A query's Gaussian is the product of its members' (thesis 4.5, 4.6). Entities
 are ranked by a score between Gaussians or by the features that the concept
@@ -44,8 +44,8 @@ class Model:
     features: BM25 weights of the entities' features.
     lexical: statistics of the entities' counts, for those weights.
     config: the configuration, static.
-    cosine: the entities' side of the cosine score; computed for each query if
-      None.
+    cosine: the entities' side of the cosine score; None computes it for each
+      query.
   """
 
   params: autoencoder.Params
@@ -87,10 +87,10 @@ class Ranking(NamedTuple):
     scores: weight of each of `SCORES`, [9].
     power: "features": exponent of the features' weights, [].
     member_share: "features": share of the members' own counts, [].
-    pooling: "features": place in `POOLINGS`, int32 [].
+    pooling: "features" and "cosine": index into `POOLINGS`, int32 [].
     normalize: Gaussian scores: divide a query's weights by the sum of their
-      sizes, bool []. xi_Q becomes a mean, whose length does not grow with the
-      query, and q_Q the geometric mean of the members' densities.
+      absolute values, bool []. xi_Q becomes a mean, whose length does not grow
+      with the query, and q_Q the geometric mean of the members' densities.
   """
 
   scores: Any
@@ -198,7 +198,7 @@ def query_posterior(
     Natural parameters, fields [d].
   """
   members, weights = query_members(model, query), jnp.asarray(query.weights)
-  # Devices may round the smallest numbers to zero.
+  # Devices may flush the smallest numbers to zero, so the sum is checked.
   total = jnp.sum(jnp.abs(weights))
   total = jnp.where(jnp.logical_and(normalize, total > 0), total, 1)
   return gaussian.product_of_experts(members, weights / total)
@@ -207,7 +207,7 @@ def query_posterior(
 def score_entities(
   model: Model, query: PaddedQuery, ranking: Ranking
 ) -> jax.Array:
-  """Scores of all entities, the query's own among them.
+  """Scores of all entities, the query's members included.
 
   >>> import jax, jax.numpy as jnp
   >>> from repr_jax import setexp
@@ -351,7 +351,7 @@ def contributions(
     model: the model.
     query: the query.
     entity: its row, int32 [].
-    ranking: what was ranked by.
+    ranking: the ranking that gave the score.
 
   Returns:
     The parts.

@@ -1,8 +1,8 @@
 """Explanations of answers, for any system of this package (thesis 4.4).
 
 A system gives weights of features (`rationale`) and scores rows of features
-(`score_rows`); here these become named features, sentences in order, and a
-table of what each latent dimension stands for.
+(`score_rows`); this module turns them into named features, ranked sentences,
+and a table of the top features of each latent dimension.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ class Contributions(NamedTuple):
 
   Attributes:
     indices: features of the entity, int [m]; padding has a part of 0.
-    features: what each of them added, [m].
-    dimensions: what each latent dimension added, [d]; [0] for a score that
-      is a sum over features.
-    constant: what belongs to neither, [].
+    features: part of each of these features, [m].
+    dimensions: part of each latent dimension, [d]; [0] for a score that is a
+      sum over features.
+    constant: the rest of the score, [].
   """
 
   indices: Any
@@ -122,12 +122,12 @@ def justifications(
   sentences: Sequence[str],
   k: int = 3,
 ) -> list[Justification]:
-  """The sentences of an entity that speak best for it, best first.
+  """The sentences of an entity that score highest for a query.
 
   Args:
     score_rows: scores of rows [s, F] for the query, of any system.
     featurize: features of one sentence, [1, F].
-    sentences: the entity's.
+    sentences: sentences of the entity.
     k: how many to return, at most.
 
   Returns:

@@ -1,4 +1,4 @@
-"""Ranking by features: the query's concept, decoded and searched for.
+"""Ranking by the features that the query's concept decodes to.
 
 The scores of `gaussian_scores` compare Gaussians of a few dozen numbers, which
 lose much about an entity. Here the query's concept is first decoded to
@@ -9,17 +9,17 @@ features, and entities are ranked by their features:
 
 with p the decoder's probabilities, and f_Q the members' own counts, each times
 the share of the members that have the feature. IDF (the positive form) and tf
-are those of BM25: the query's features are given to BM25 as if they were a
-text. A feature that no member has counts too if the model expects it in the
-set; a feature of one member alone counts little. A concept cannot hold all of
-the members' counts, so `member_share` mixes these in, smoothed by p as in
+are those of BM25: BM25 reads the query's features as if they were a text. A
+feature that no member has counts too if the model expects it in the set; a
+feature of one member alone counts little. A concept cannot hold all of the
+members' counts, so `member_share` mixes these in, smoothed by p as in
 language models: 0 is the decoder alone, 1 no decoder. A power below 1 keeps the
-likeliest features from drowning the others. With a power of 1 the score is the
-expected BM25 score of a query drawn from w.
+likeliest features from dominating. With a power of 1 the score is the expected
+BM25 score of a query drawn from w.
 
-z_Q is the mean of the members' product ("product", as elsewhere), of their
-means, each counted alike whatever its variance ("mean"), or of the entity
-that has all their features ("merged").
+z_Q is the mean of the members' product ("product"), the weighted mean of their
+means, whatever their variances ("mean"), or the mean of one entity that has all
+their features ("merged").
 """
 
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ def feature_weights(
   member_share: jax.Array,
   pooling: jax.Array,
 ) -> jax.Array:
-  """w^power: how much each feature counts in the score of a query.
+  """w^power: weight of each feature in the score of a query.
 
   Args:
     members: natural parameters, fields [q, d].
@@ -69,7 +69,7 @@ def feature_weights(
     entries: the members' counts, fields [n].
     power: exponent, [].
     member_share: share of the members' own counts, [].
-    pooling: place in `POOLINGS`, int32 [].
+    pooling: index into `POOLINGS`, int32 [].
 
   Returns:
     The weights, [F].
@@ -132,13 +132,13 @@ def probabilities(
 @chosen_products
 def _mean_of_means(members, weights):
   mean, _ = gaussian.to_moments(members)
-  # Padding may hold anything, and sums of the least numbers are zero.
+  # Padding may hold any value, NaN included.
   mean = jnp.where((weights != 0)[:, None], mean, 0)
   return _shares(weights) @ mean
 
 
 def _shares(weights):
-  """Weights over the sum of their sizes; scaled first, so none overflows."""
+  """Weights over the sum of their absolute values, without overflow."""
   scaled = weights / _positive(jnp.max(jnp.abs(weights)))
   return scaled / _positive(jnp.sum(jnp.abs(scaled)))
 
@@ -168,7 +168,7 @@ def merged_mean(
   signed = weights[entries.member] * entries.count
   total = jnp.zeros(features, weights.dtype)
   total = total.at[entries.feature].add(signed, mode="drop")
-  # A negative weight takes away what is there, and no more.
+  # Negative weights cannot make a count negative.
   total = jnp.clip(total, 0, 1e30)
   distinct = distinct_features(entries, features)
   row = Rows(distinct, total[jnp.minimum(distinct, features - 1)])
@@ -178,7 +178,7 @@ def merged_mean(
 
 def _own_counts(entries, weights, features):
   """The members' counts by how many members share them; sums to 1, [F]."""
-  # Only ratios matter: scaled to at most 1, nothing overflows.
+  # Only ratios matter: numbers of at most 1 cannot overflow.
   tau = _shares(weights)[entries.member]
   tau = tau / _positive(jnp.max(jnp.abs(tau)))
   count = entries.count / _positive(jnp.max(entries.count))

@@ -65,12 +65,12 @@ def fit_runs(
     counts: [X, F].
     keys: a random key for each run, [n].
     epochs: passes over the entities; 0 gives random encoders.
-    hyper: hyperparameters, each a number or of each run, [n].
+    hyper: hyperparameters, each one number or one per run, [n].
     optimizer: as in `train.vae`.
     batch_size: entities in a step.
     samples: of z for each entity.
     word_vectors: start of the first layer, [F, h].
-    mesh: devices that share the runs, an axis; None for one device.
+    mesh: devices that share the runs, all axes together; None for one device.
 
   Returns:
     The models, each as `fitting.fit` gives it for its key.

@@ -58,8 +58,8 @@ class Bound(NamedTuple):
     elbo: mean over entities, in nats.
     reconstruction: its first term.
     kl: its second.
-    perplexity: exp(-total ELBO / total count), an upper bound on the
-      perplexity of a feature (with "multilabel", for each present one).
+    perplexity: exp(-total ELBO / total count), an upper bound on the perplexity
+      of a feature ("multilabel": of a present feature).
   """
 
   elbo: float
@@ -120,7 +120,8 @@ def epoch(
     hyper: learning rate, beta and smoothing.
     optimizer: as in `train.vae`.
     samples: of z for each entity.
-    mesh: where the state was placed by `sharding.place_state`, if it was.
+    mesh: the mesh on which `sharding.place_state` placed the state; None for
+      one device.
 
   Returns:
     The state and means over the epoch, fields [].
@@ -178,9 +179,10 @@ def hyper_at(
 
   Args:
     epoch: counted from 0.
-    warmup: epochs in which beta rises to its value, evenly.
+    warmup: epochs in which beta rises linearly to its value.
     decay: let the learning rate fall along half a cosine.
-    anneal: let beta fall evenly, to 0 in the last of several epochs.
+    anneal: let beta fall linearly to 0 in the last epoch; one epoch alone keeps
+      beta.
 
   Returns:
     `hyper` with the learning rate and beta of the epoch.
@@ -231,7 +233,7 @@ def bound(
     )
   reconstruction, kl = total / counts.shape[0]
   tokens = counts.nnz if config.decoder == "multilabel" else counts.sum()
-  # The exponent is bounded so that a hopeless model has a finite figure.
+  # The exponent is bounded, so that the perplexity is always finite.
   nats = min(float((total[1] - total[0]) / tokens), 700.0)
   elbo = float(reconstruction - kl)
   return Bound(elbo, float(reconstruction), float(kl), float(np.exp(nats)))

@@ -1,4 +1,4 @@
-"""Models and queries from scipy matrices: the way in from the host.
+"""Models and queries from scipy matrices, made on the host.
 
 Rows are padded to few lengths, and queries to few sizes, so that few programs
 are compiled.
@@ -28,7 +28,7 @@ from repr_jax.setexp.rows import (
   table_from_scipy,
 )
 
-_NUMBERS = 1 << 22  # of the first layer that are gathered at a time
+_NUMBERS = 1 << 22  # numbers of the first layer gathered at a time
 _SHORTEST = 32
 
 
@@ -124,7 +124,7 @@ def encoder_rows(
 
 
 def check_rows(rows: sp.csr_array) -> sp.csr_array:
-  """Feature counts as float32 CSR [s, F]; those not finite are refused."""
+  """Feature counts as float32 CSR [s, F]; refuses negative and non-finite."""
   rows = sp.csr_array(rows).astype(np.float32)
   check_values(rows.data)
   return rows
@@ -217,8 +217,7 @@ def pad_queries(
   Args:
     model: the model.
     queries: the queries.
-    size: number of queries to pad to with queries without members; by default
-      none are added.
+    size: number of queries to pad to by empty queries; by default no padding.
     members: least number of members to pad to, see `rows.padded_length`.
     entries: least number of counts to pad to; larger sizes are 4, 16, ...
       times as many.
@@ -247,8 +246,8 @@ def pad_members(
 
   Args:
     queries: one or more.
-    encode: arrays of new members with one row for each, from their features
-      [r, F]; None for a system that reads features alone.
+    encode: from features [r, F] of new members to arrays of r rows; None for a
+      system that reads features alone.
     size: see `pad_queries`.
     members: see `pad_queries`.
     entries: see `pad_queries`.

@@ -8,18 +8,17 @@
 - "mean": -|mean_Q - mean_x|^2;
 - "bayes": log int q_Q q_x / prior dz, the ratio of Bayesian Sets (below).
 
-Which of them count, and how much, is a vector of seven traced weights: a
-weighted sum is a score too. Five of them are a product of a vector of the
-query with a matrix of the entities plus constants, so that their sum is four
-products, and those of weight 0 are not computed. Each score is a sum over the
-d coordinates; `parts` gives its terms. Entities are columns: the layout that
-a single query reads fastest.
+A vector of seven traced weights selects scores or mixes them. Five scores are
+products of query vectors with matrices of the entities, plus constants. Their
+sum takes at most four matrix products; products that no score needs are
+skipped. Each score is a sum over the d coordinates; `parts` gives its terms.
+Entities are columns: the layout that a single query reads fastest.
 
 Bayesian Sets ranks by log p(x, Q) - log p(x) - log p(Q), where all members
 share one concept z. Each log p(.) alone is bounded by an ELBO; in the ratio,
 Bayes' rule p(x | z) = p(z | x) p(x) / p(z) removes the evidence terms, and
 what remains is log int p(z | x) p(z | Q) / p(z) dz, exactly. With q for the
-posteriors (the step that makes an ELBO of an evidence) it has the closed form
+posteriors (the step that turns an evidence into an ELBO) it has the closed form
 of `ops.gaussian.log_evidence_ratio`. q_Q is the product of experts as
 everywhere else, which counts the prior once for each member.
 """
@@ -46,8 +45,8 @@ SCORES = (
 )
 
 
-# Fields of `Side` that scores share: those of the means' distances, of a KL
-# divergence. A sum of scores that needs no others is computed without zeros.
+# Fields of `Side` that "xi", "mean", "kl_query" and "kl_entity" read. A sum of
+# scores that needs only one such group adds no zeros.
 _GROUPS = ((0,), (2,), (0, 1), (2, 3))
 
 
@@ -59,7 +58,7 @@ class Side(NamedTuple):
     precision: [d, X].
     mean: [d, X].
     square: variance plus squared mean, [d, X].
-    constants: what four of the scores add whatever the query, [4, X].
+    constants: terms of four scores that do not depend on the query, [4, X].
   """
 
   xi: jax.Array
@@ -77,7 +76,7 @@ class _QuerySide(NamedTuple):
   mean: jax.Array
   square: jax.Array
   constants: jax.Array  # weights of the constants, [4]
-  own: jax.Array  # what the query adds whatever the entity, [d]
+  own: jax.Array  # terms that do not depend on the entity, [d]
 
 
 def entity_side(entities: gaussian.Natural) -> Side:
@@ -109,8 +108,8 @@ def scores(
   chex.assert_rank([weights, *query], 1)
   ours = _query_side(weights, query)
   base = ours.constants @ side.constants + jnp.sum(ours.own)
-  # Asked of the weights, which vmap over queries leaves alone: asked of the
-  # query, a condition would become a choice between two computed products.
+  # Conditions on the weights, which vmap over queries does not batch, stay
+  # conditions. Conditions on the query would compute both branches.
   natural, forward, backward, both, _, means, _ = weights != 0
   used = jnp.stack(
     [
@@ -189,7 +188,7 @@ def finite(x: jax.Array) -> jax.Array:
 
 
 def _constants(entities):
-  """Terms of each coordinate that do not see the query, [4, d, X]."""
+  """Terms of each coordinate that do not depend on the query, [4, d, X]."""
   mean, variance = gaussian.to_moments(entities)
   return jnp.stack(
     [

@@ -28,9 +28,9 @@ class Answer(NamedTuple):
 
   Attributes:
     name: of the entity.
-    score: of the ranking.
-    reasons: features that added most to the score, or for a score between
-      Gaussians the dimensions.
+    score: its score in the ranking.
+    reasons: features that added most to the score; for a score between
+      Gaussians, latent dimensions.
   """
 
   name: str
@@ -48,7 +48,8 @@ class SetExpander:
     names: of the entities.
     features: names of the features.
     ranking: what entities are ranked by.
-    table: the entities' table, if they came with one: it finds names.
+    table: the `FeatureTable` that resolves names; None if `fit` was given other
+      counts.
   """
 
   model: Model

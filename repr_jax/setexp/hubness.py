@@ -2,9 +2,9 @@
 
     crowding(x) = mean of the k largest cosines between x and other entities
 
-Taking a share of an entity's crowding off its cosine lets entities of sparse
-regions come up (cross-domain similarity local scaling, Conneau et al. 2018,
-whose term of the query is the same for all entities and changes no rank).
+Subtracting a multiple of an entity's crowding from its cosine ranks entities of
+sparse regions higher. This is cross-domain similarity local scaling (Conneau et
+al. 2018); its term of the query changes no rank.
 """
 
 import jax
@@ -15,7 +15,7 @@ from repr_jax.ops import topk
 from repr_jax.ops.precision import chosen_products
 
 NEIGHBORS = 100
-_REFERENCES = 8192  # entities that the neighbors are looked up among, at most
+_REFERENCES = 8192  # most entities among which neighbors are searched
 _BLOCK = 64  # rows whose cosines are held at once
 
 

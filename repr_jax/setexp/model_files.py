@@ -23,10 +23,10 @@ def save(
   inputs: autoencoder.Inputs,
   fingerprint: str,
 ) -> None:
-  """Writes a model; each file appears whole or not at all.
+  """Writes a model; each file is written atomically.
 
   Args:
-    directory: where; made if it is not there.
+    directory: where to write; created if it is missing.
     inputs: statistics for the weighting of inputs.
     fingerprint: of the features that the model was trained on.
   """
@@ -54,9 +54,9 @@ def load(
   """Reads what `save` wrote.
 
   Args:
-    directory: where.
-    fingerprint: of the features at hand, which must be those of the model;
-      not checked if None.
+    directory: where `save` wrote.
+    fingerprint: of the current features; must equal the model's, not checked if
+      None.
 
   Returns:
     Configuration, parameters and statistics, arrays on the host.
@@ -128,7 +128,7 @@ def _read_notes(
 def _check_arrays(
   config: autoencoder.Config, arrays: dict[str, np.ndarray], path: pathlib.Path
 ) -> None:
-  """Refuses arrays that are not of the configuration's shapes or finite."""
+  """Refuses arrays of unexpected shapes and arrays that are not finite."""
   features = arrays["idf"].size
   shapes: dict[str, tuple[int, ...]] = {
     "table": (features, config.hidden[0]),

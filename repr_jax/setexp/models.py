@@ -101,12 +101,12 @@ def fit_cosine(
     model: the model.
     reliability: exponent of the weights v / (v + s) of dimensions, v the
       variance of posterior means over the entities, s the mean posterior
-      variance; 0 weighs all alike.
+      variance; 0 weights all equally.
     hubness: factor h; h times an entity's mean cosine to its nearest neighbors
       is subtracted from its score; 0 for none.
 
   Returns:
-    The model; other scores than the cosine are the same.
+    The model; scores other than the cosine are unchanged.
   """
   side = model.cosine or cosine_scores.prepare(model.side.mean)
   side = cosine_scores.fit(side, model.side, reliability, hubness)

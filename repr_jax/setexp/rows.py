@@ -20,7 +20,7 @@ from repr_jax import errors
 from repr_jax.ops import sharded, sparse
 
 _SHORTEST = 8
-# Up to so many vectors are multiplied one by one; 8 together take a fifth.
+# Up to 7 vectors are multiplied in turn; 8 at once take a fifth of the time.
 _FEW = 7
 
 
@@ -44,8 +44,9 @@ class Table(NamedTuple):
     indices: features by group of entities, int32 [n_g, m_g] each.
     values: their weights, [n_g, m_g] each; 0 for padding.
     place: position of each entity among the groups' rows, int32 [X].
-    blocks: the same numbers for many products at once, over a mesh where the
-      entities are; None to go without. Without groups, for all products.
+    blocks: the same numbers stored for many products at once, sharded if the
+      entities are; None if not stored. A table without groups uses them for
+      every product.
   """
 
   indices: tuple[Any, ...]
@@ -73,7 +74,7 @@ def rows_from_dense(counts: jax.Array) -> Rows:
 
 
 def check_values(values: np.ndarray) -> None:
-  """Refuses counts of features, of any shape, that no bag can have."""
+  """Refuses feature counts, of any shape, that are negative or not finite."""
   if not np.isfinite(values).all() or (values < 0).any():
     raise errors.InputError("feature counts must be finite and not negative")
 
@@ -90,7 +91,7 @@ def rows_from_scipy(matrix: sp.csr_array, width: int | None = None) -> Rows:
 
   Args:
     matrix: [X, F].
-    width: entries of a row, at least the longest; by default that.
+    width: entries of a padded row; by default those of the longest row.
 
   Returns:
     Rows on the host, fields [X, width]; padding has the index F.

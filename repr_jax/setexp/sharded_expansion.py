@@ -107,7 +107,7 @@ def expand_sharded(
 
 
 def place_model(model: Model, mesh: Mesh) -> Model:
-  """Lays the entities of a model out on a mesh, all its axes together.
+  """Shards the entities of a model over a mesh, all its axes together.
 
   >>> import jax, numpy as np, scipy.sparse
   >>> from repr_jax import setexp
@@ -125,8 +125,9 @@ def place_model(model: Model, mesh: Mesh) -> Model:
     mesh: the devices.
 
   Returns:
-    The model for `expand_sharded`: X is padded to a multiple of the devices,
-    each has its entities' Gaussians and features, and all have the parameters.
+    The model for `expand_sharded`. X is padded to a multiple of the number of
+    devices. Each device has its entities' Gaussians and features; all have the
+    parameters.
   """
   size = model.side.constants.shape[1]
   more = meshes.padded_size(size, mesh.size) - size

@@ -9,8 +9,8 @@ and writes only rows of its own shard. Devices along "features" exchange sums
 of [b, h] and, for the softmax, a maximum and a sum of [b]. Gradients of the
 rows [u, h] are summed over "batch".
 
-Dropout draws by place in the list of features, so that runs on different meshes
-drop different inputs; all else agrees with one device up to rounding.
+Dropout masks depend on the order of the listed features, so runs on different
+meshes drop different inputs. All else agrees with one device up to rounding.
 
 Features are padded to a multiple of the axis with rows of bias -1e30, whose
 probability and gradient are zero.
@@ -32,7 +32,7 @@ _NEVER = -1e30
 def place_state(
   mesh: Mesh, state: train.State, smoothing: float | None = None
 ) -> train.State:
-  """Lays the state of a training out on a mesh.
+  """Places a training state on a mesh.
 
   Args:
     mesh: with axes "batch" and "features".
@@ -73,7 +73,7 @@ def place_state(
 def place_batches(
   mesh: Mesh, packed: Batch, noise: jax.Array, features: int
 ) -> tuple[Batch, jax.Array]:
-  """Lays packed batches out on a mesh.
+  """Places packed batches on a mesh.
 
   Args:
     mesh: with axes "batch" and "features".
@@ -82,7 +82,7 @@ def place_batches(
     features: F, without padding.
 
   Returns:
-    Both; entities go over the axis "batch", lists over "features".
+    Both; entities are sharded over "batch", lists over "features".
   """
   entities, parts = noise.shape[2], mesh.shape["batch"]
   if entities % parts:

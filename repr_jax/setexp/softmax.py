@@ -1,9 +1,9 @@
 """Softmax over all features with few targets, exact and sampled.
 
 The cross-entropy of counts c under logits l is n logsumexp(l) - sum c l. Only
-its first part sees all F features; its gradient needs the exponentials that
-the value has made already, so that one [F, b] matrix serves both ways, where
-automatic differentiation makes three.
+its first term reads all F features. The gradient of that term reuses the
+exponentials of the value: one [F, b] matrix, where automatic differentiation
+makes three.
 """
 
 from typing import Any, NamedTuple
@@ -61,10 +61,10 @@ def sampled_log_partition(
 ) -> jax.Array:
   """Estimate of `log_sum_products` from a batch's own features and a sample.
 
-  The batch's features are summed exactly; each drawn feature i outside them
-  stands for others by its weight m_i / (S q_i), where it was drawn m_i times
-  in S draws with probability q_i. The sum is unbiased; its logarithm is too
-  small on average, by about half the relative variance of the sum.
+  The batch's features are summed exactly; each drawn feature i outside them has
+  the weight m_i / (S q_i) if it came up m_i times in S draws, each with
+  probability q_i. The sum is unbiased; its logarithm is too small on average,
+  by about half the relative variance of the sum.
 
   Args:
     z: concepts with a 1 appended, [b, d + 1].
@@ -161,7 +161,7 @@ def log_likelihood(
   Args:
     parts: rows of the decoder: `decoder` [F, d + 1] or None, `targets`
       [u, d + 1] and `samples` [s, d + 1].
-    own: which of the u features there are, [u].
+    own: which of the u features are not padding, [u].
     log_weights: of the samples, [s].
     counts: targets, [b, u].
     z: concepts with a 1, [samples * b, d + 1].

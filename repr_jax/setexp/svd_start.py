@@ -2,7 +2,7 @@
 
 A linear encoder of rows A with the table V S^(-1/2) gives U S^(1/2), the
 concepts of LSA, and a decoder V S^(1/2) gives back the best approximation of A
-as logits. From there training improves the bound; from random parameters it
+as logits. Training then improves the bound. From random parameters, training
 needs many more epochs and, on small corpora, ends at a worse ranking.
 """
 

@@ -1,7 +1,7 @@
 """Systems that answer queries, each bound to its entities.
 
 A `System` is a fitted autoencoder, a fitted baseline, or two systems as one.
-All score, explain and are asked in the same way.
+All have the same functions for scores and explanations.
 """
 
 import dataclasses
@@ -56,11 +56,11 @@ class RankingConfig:
     score: one of `expansion.SCORES`.
     power: exponent of the features' weights ("features" only).
     member_share: share of the members' own features ("features" only).
-    pooling: how members make one concept ("features" only).
-    normalize: divide a query's weights by the sum of their sizes (scores
-      between Gaussians only).
+    pooling: how members make one concept ("features" and "cosine" only).
+    normalize: divide a query's weights by the sum of their absolute values
+      (scores between Gaussians only).
     reliability: see `models.fit_cosine` and `prepare` ("cosine" only).
-    hubness: the same.
+    hubness: see `models.fit_cosine` and `prepare` ("cosine" only).
   """
 
   score: str = "features"
@@ -83,10 +83,10 @@ class RankingConfig:
 
 
 class Shape(NamedTuple):
-  """Least sizes that queries are padded to, so that few are compiled.
+  """Least sizes to pad queries to, so that few programs are compiled.
 
   Attributes:
-    members: of a query.
+    members: members of a query.
     entries: counts of all members of a query.
     row_width: features of a row that is not in the table.
   """
@@ -103,12 +103,12 @@ class System(NamedTuple):
   """A fitted system.
 
   Attributes:
-    name: how tables call it.
-    score_batch: scores [n, X] of n queries; [0, 0] of none.
+    name: its name in tables of results.
+    score_batch: scores [n, X] of n queries.
     score_rows: scores [s] of rows [s, F] for a query.
-    contributions: parts that sum to the score, of each entity in a list of
-      rows, for a query.
-    rationale: weights of features [F] for a query, whatever the entity.
+    contributions: parts of the score of each entity in a list of rows, for a
+      query.
+    rationale: weights of features [F] for a query, for any entity.
     features: names of its features; None for those of the table.
   """
 
@@ -121,7 +121,7 @@ class System(NamedTuple):
 
 
 def find_baseline(name: str) -> Baseline:
-  """A baseline by its name, or by "module:name" for one from elsewhere."""
+  """A baseline by its name, or by "module:name" for one of your own."""
   if name in _BUILT_IN:
     return _BUILT_IN[name]
   module, colon, attribute = name.partition(":")
@@ -151,7 +151,7 @@ def baseline(
   Args:
     name: one of `BASELINES`, or "module:name".
     counts: [X, F].
-    vectors: trained vectors of word2vecf, which take longest to fit.
+    vectors: a trained word2vecf model, to use in place of training one.
     shape: see `bind`.
   """
   chosen = find_baseline(name)
@@ -255,7 +255,7 @@ def nvse(
 def with_features(
   system: System, counts: sp.csr_array, names: Sequence[str]
 ) -> System:
-  """A system that knows entities by other features than the table's.
+  """A system whose features of entities are not those of the table.
 
   New members lack these features and are left out. Rows of the table's
   features score 0. If a query has only new members, all entities score 0 and
@@ -267,7 +267,7 @@ def with_features(
     names: their names, C of them.
 
   Returns:
-    The system, to be asked with queries of the table.
+    The system, which takes queries of the table.
   """
 
   def is_known(query: Query) -> bool:
@@ -309,8 +309,8 @@ def ablations(model: expansion.Model, pooling: str) -> list[System]:
 
   Returns:
     "nvse-decoder" ranks by the decoder alone, "nvse-members" by the members'
-    own features without it, "nvse-xi" by the distance of natural parameters,
-    as the thesis does (4.6).
+    own features alone, "nvse-xi" by the distance of natural parameters, as the
+    thesis does (4.6).
   """
   rankings = {
     "nvse-decoder": RankingConfig("features", 0.75, 0.0, pooling),

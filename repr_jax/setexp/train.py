@@ -2,7 +2,7 @@
 
 The first layer's table [F, h] is by far the largest array, and a batch has a
 few thousand of its rows. They are gathered together with their optimizer
-state, stepped, and put back: the optimizer is lazy in them, as
+state, stepped, and put back: the optimizer is lazy on them, like
 `torch.optim.SparseAdam`. Rows outside the batch keep weights and state;
 counters count all steps. A sampled softmax updates the decoder's rows in the
 same way.
@@ -32,14 +32,14 @@ class Hyper(NamedTuple):
   """Hyperparameters of training, traced: runs that differ in them vmap.
 
   Attributes:
-    learning_rate: step size; for an optimizer that is a function of it.
+    learning_rate: step size; read if the optimizer is a function of it.
     beta: weight of the KL term.
-    smoothing: share of the targets that is spread evenly; None for none at
-      no cost. A sampled softmax has none.
+    smoothing: share of the targets that is spread evenly; None skips it. A
+      sampled softmax does not support it.
     likelihood: weight of the log-likelihood; None for 1.
     dropout: share of the encoder's inputs that a step leaves out, the others
-      scaled up; None for none at no cost.
-    prior_variance: of the concepts; None for that of the configuration.
+      scaled up; None skips it.
+    prior_variance: of the concepts; None for the configuration's.
   """
 
   learning_rate: Any = 1e-3

@@ -1,4 +1,4 @@
-"""The interface of a system to compare with: one object in one file.
+"""The interface of a baseline: one `Baseline` object.
 
 ```python
 # mine.py
@@ -7,9 +7,9 @@ from repr_jax.setexp.baselines.baseline import Baseline
 COSINE = Baseline("cosine", fit, score, score_rows, contributions, rationale)
 ```
 
-`python -m experiments.nvse --mode=evaluate --systems=bm25,mine:COSINE` sets it
-beside the others. All but `fit` and `encode` are pure functions of one query
-in fixed shapes; `systems.bind` compiles them.
+`python -m experiments.nvse --mode=evaluate --systems=bm25,mine:COSINE` compares
+it with BM25. All but `fit` and `encode` are pure functions of one query in
+fixed shapes; `systems.bind` compiles them.
 """
 
 from collections.abc import Callable
@@ -27,14 +27,14 @@ from repr_jax.setexp.expansion import PaddedQuery
 from repr_jax.setexp.explain import Contributions
 from repr_jax.setexp.rows import Rows
 
-_LARGEST = 1e30  # products of such with weights of features stay finite
+_LARGEST = 1e30  # products with weights of features stay finite
 
 
 class Baseline(NamedTuple):
   """Functions of a system that ranks entities for queries.
 
   Attributes:
-    name: how tables call it.
+    name: its name in tables of results.
     fit: model, a pytree of arrays, from feature counts [X, F] and a seed.
     score: scores [X] of all entities from a model and a query.
     score_rows: scores [s] from a model, a query and feature counts, fields
@@ -46,8 +46,8 @@ class Baseline(NamedTuple):
     encode: vectors [r, d] of new members, which `PaddedQuery.encoded` holds,
       from a model and feature counts [r, F], on the host; None for a system
       that needs none.
-    batched: whether a batch of queries is scored side by side (vmap). Systems
-      that add up postings go through it one by one, which is faster.
+    batched: whether queries of a batch are vmapped. Systems that add up
+      postings score one query at a time, which is faster.
   """
 
   name: str
@@ -61,7 +61,7 @@ class Baseline(NamedTuple):
 
 
 def read_counts(counts: Any, name: str) -> sp.csr_array:
-  """Feature counts as float32 CSR without zeros, if a system can use them.
+  """Checks feature counts and returns them as float32 CSR without zeros.
 
   Args:
     counts: any matrix [X, F] that `ops.inputs` reads.

@@ -8,21 +8,21 @@ with features independent given parameters that have a conjugate prior:
   m the share of entities that have f' = 1;
 - "poisson": Gamma(c m, c) with m the mean count;
 - "gaussian": Anscombe's square root, standardized; normal-gamma with location
-  0, strength 2, shape 2 and rate 1 (the slips of the text corrected: rho, not
-  rho~, in the rate's update, and the 1/2 of the density).
+  0, strength 2, shape 2 and rate 1 (two slips of the thesis are corrected: rho,
+  not rho~, in the rate's update, and the 1/2 of the density).
 
 For every form the score is a sum over features of h_j(f_x[j]). It is split as
 sum_j h_j(0) plus h_j(f) - h_j(0) where f is not zero, so that no [X, F] array
 is ever made. Counts take few distinct values, hence h is evaluated once for
 each pair of feature and value (a "level"). The part of features that no member
-has depends on the query's total weight alone; it is kept for the usual totals,
-and a query then reads only the postings of its own features.
+has depends on the query's total weight alone and is precomputed for the usual
+totals. A query then reads only the postings of its own features.
 
 Weights multiply a member's part in the sufficient statistics (a likelihood
 raised to the weight): 2 is the same as naming the entity twice. Members of
 negative weight form a second query, and the score is log p(x | Q+) / p(x | Q-):
-each is a proper posterior, so that no weight can give a logarithm of a
-negative number.
+both are proper posteriors, so no weight leads to the logarithm of a negative
+number.
 """
 
 import dataclasses
@@ -65,7 +65,7 @@ class Model:
     starts: where the levels of each feature start, int32 [F + 1].
     postings: entities of each feature with their levels, [F, X].
     rows: levels of each entity, [X, L].
-    totals: total weights whose base is kept, [m].
+    totals: total weights with precomputed bases, [m].
     bases: score of each entity as if no member had a feature, [m, X].
     absent: the part of this score from each absent feature, [m, F].
   """
@@ -102,9 +102,9 @@ def fit(
     form: "bernoulli", "poisson" or "gaussian".
     spread: deviations above the mean that a count must exceed to be 1 in the
       Bernoulli form, 0 or more.
-    concentration: strength c of the prior in the other two forms.
-    totals: total weights of queries that must be fast; others are answered
-      too, at the price of one pass over all levels.
+    concentration: strength c of the Bernoulli and Poisson priors.
+    totals: total weights of queries to precompute for; a query of another total
+      takes one pass over all levels.
 
   Returns:
     The model.
@@ -250,8 +250,8 @@ def contributions(
 def rationale(model: Model, query: PaddedQuery) -> jax.Array:
   """Score that each feature adds where it is present, [F].
 
-  It adds it once, unless it is binary. In the Bernoulli form it is the vector
-  that the binary features are multiplied with.
+  Present means a count of 1, or f' = 1 in the Bernoulli form, where this is the
+  vector that multiplies the binary features.
   """
   features = jnp.arange(model.prior.zero.shape[0])
   one = jnp.ones(len(features), model.bases.dtype)
@@ -314,8 +314,8 @@ def _score_side(model, query, weights):
 def _at_zero(model, statistics):
   """Parts of absent features, [F].
 
-  They are the sum of the parts in a query without members, which are stored in
-  full precision, and the change that the members make.
+  The sum of the parts in a query without features, which `fit` computes in
+  float64 for the kept totals, and of the change by the members.
   """
   prior, every = model.prior, jnp.arange(model.prior.zero.shape[0])
   none = conjugate.empty_statistics(prior, statistics.total)
@@ -338,7 +338,7 @@ def _kept(function, model, total, values):
 
 @jax.jit
 def _absent(model, total):
-  """Parts of absent features in a query of this total, if it has none, [F]."""
+  """Parts of absent features in a query of this total without any, [F]."""
   none = conjugate.empty_statistics(model.prior, total)
   every = jnp.arange(model.prior.zero.shape[0])
   return conjugate.at_zero(model.prior, none, every)

@@ -9,10 +9,10 @@ scores), by feature; a query adds up the postings of its own features.
 
 IDF[i] = log((X - DF + .5) / (DF + .5)) is negative for a feature that more
 than half of the entities have; sharing it would count against an entity. Such
-a value is raised to `floor`, 0 by default: the feature then counts nothing.
-If a table has few kinds of entities, half of the entities may share a feature
-of one kind. `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead, which
-keeps such features and the order of all features.
+a value is raised to `floor`, 0 by default: the feature is then ignored. If a
+table has few kinds of entities, half of the entities may share a feature of one
+kind. `positive` takes log(1 + (X - DF + .5) / (DF + .5)) instead, which keeps
+such features and the order of all features.
 """
 
 from typing import Any, NamedTuple
@@ -78,8 +78,8 @@ def fit(
     counts: feature counts of the entities, [X, F], not negative.
     k1: saturation of counts, 0 or more.
     b: discount of length, 0 to 1.
-    floor: lowest inverse document frequency; `-inf` keeps negative ones.
-    positive: use the IDF that is above 0 for every feature.
+    floor: lowest inverse document frequency; `-inf` keeps negative values.
+    positive: use the IDF with log(1 + ...), above 0 for every feature.
 
   Returns:
     The index.
@@ -117,7 +117,8 @@ def score(index: Index, query: PaddedQuery) -> jax.Array:
 
   Args:
     index: from `fit`.
-    query: members with weights; negative ones count against what they have.
+    query: members with weights; a negative weight lowers the score of entities
+      that share the member's features.
 
   Returns:
     Scores, [X].
@@ -129,7 +130,7 @@ def score(index: Index, query: PaddedQuery) -> jax.Array:
 def score_features(
   index: Index, features: jax.Array, weights: jax.Array
 ) -> jax.Array:
-  """Scores all entities for weighted features, as of a text query.
+  """Scores all entities for weighted features, such as a text query's.
 
   Args:
     index: from `fit`.
@@ -172,7 +173,7 @@ def weigh(index: Index, rows: Rows) -> Rows:
 
 
 def weigh_rows(index: Index, rows: sp.csr_array) -> sp.csr_array:
-  """`weigh` of sparse rows [s, F] on the host, in double precision."""
+  """`weigh` of sparse rows [s, F] on the host, computed in float64."""
   rows = sp.csr_array(rows, dtype=np.float32)
   length = np.repeat(rows.sum(axis=1, dtype=np.float64), np.diff(rows.indptr))
   idf = np.asarray(index.idf)[rows.indices]
@@ -202,7 +203,7 @@ def contributions(
     entity: its row, int32 [].
 
   Returns:
-    f_Q[i] times the value of feature i in the index: a sum over features.
+    One part for each feature i, f_Q[i] times its value in the index.
   """
   features, total = query_counts(query, index.idf.shape[0])
   values = posting_lib.look_up(index.postings, features, entity)
@@ -213,12 +214,12 @@ def contributions(
 def rationale(
   index: Index, query: PaddedQuery, *, idf: bool = True
 ) -> jax.Array:
-  """The weight of each feature in a query, whatever the entity.
+  """The weight of each feature in a query, for any entity.
 
   Args:
     index: from `fit`.
-    idf: f_Q[i] IDF[i], which orders features as they count in a score; False
-      for the thesis' f_Q[i] (4.3.1).
+    idf: f_Q[i] IDF[i], the features' order of influence on scores; False for
+      the thesis' f_Q[i] (4.3.1).
 
   Returns:
     [F].

@@ -1,9 +1,9 @@
 """Predictive log-ratios of single features under conjugate priors.
 
 For one feature, h(t) = log p(t | members) - log p(t): Beta-Bernoulli,
-Gamma-Poisson (the predictive is negative binomial) and normal-gamma (it is
-Student's t). `bayesian_sets` sums them over the features of an entity.
-Priors are made on the host; all else is pure JAX.
+Gamma-Poisson (the predictive is negative binomial) and normal-gamma (the
+predictive is Student's t). `bayesian_sets` sums them over the features of an
+entity. `make_prior` runs on the host; all else is pure JAX.
 """
 
 import dataclasses
@@ -108,7 +108,7 @@ def make_prior(
 def transform(
   prior: Prior, features: jax.Array, counts: jax.Array
 ) -> jax.Array:
-  """Counts as the form sees them.
+  """Transforms counts for the prior's form.
 
   Args:
     features: columns, int [n].
@@ -144,8 +144,8 @@ def statistics(
   own = weights.astype(prior.zero.dtype)[entries.member]
   values, zero = transform(prior, inside, entries.count), prior.zero[inside]
   none = empty_statistics(prior, jnp.sum(weights).astype(prior.zero.dtype))
-  # Members without the feature have the value of count zero. So distances to
-  # this value are summed; squared distances to the mean do not cancel.
+  # Members without the feature have the value of count 0, so only distances to
+  # this value are summed. Squared distances to the mean do not cancel.
   apart = values - zero
 
   def add_up(parts):
@@ -212,7 +212,7 @@ def at_zero(
     return more - first * jnp.log1p(1 / (beta + total))
   zero, strength = prior.zero[features], _STRENGTH + total
   after, more = _student(members, features)
-  # This number is shared by all features: its errors would add up.
+  # All features share this number, so its rounding errors would add up.
   shared = _log_rising(after.shape, 0.5) - _RISING
   shared -= 0.5 * jnp.log1p(-total / (strength * (_STRENGTH + 1)))
   own = _change(after, zero, after.location) - _change(_BEFORE, zero, 0.0)

@@ -1,16 +1,16 @@
 """Latent semantic analysis: entities by the SVD of their weighted features.
 
 Rows of counts are weighted as in BM25 (with the positive IDF) and scaled to
-length 1, A = U S V'. With P = V S^(power - 1), an entity is z_x = a_x P, which
-is U S^power for those of the table, and
+length 1, A = U S V'. With P = V S^(power - 1), an entity is z_x = a_x P (U
+S^power for entities of the table), and
 
     score(Q, x) = cos(z_x, sum over the query of tau_q z_q / |z_q|).
 
-Any other P serves as well: `fit` takes that of generalized CCA, say.
+`fit` accepts any other P, such as that of generalized CCA.
 `hubness` times an entity's mean cosine to its nearest neighbors is subtracted
 from its score.
-The score is linear in the features of x up to its length, so that it splits
-over them: feature i adds a_x[i] (P[i] . q) / |z_x|, where q has length 1.
+The score is linear in the features of x up to its length, so it splits over
+them: feature i adds a_x[i] (P[i] . q) / |z_x|, where q has length 1.
 """
 
 import functools
@@ -52,8 +52,8 @@ class Model(NamedTuple):
     projection: P, [F, r].
     entities: unit vectors of the entities, [X, r]; 0 for one without features.
     lengths: |z_x|, [X]; 1 for an entity without features.
-    hubness: share of the crowding that is taken off, [].
-    crowding: see `hubness.crowding`, [X]; 0 where the share is 0.
+    hubness: factor of the crowding that is subtracted, [].
+    crowding: see `hubness.crowding`, [X]; 0 if `hubness` is 0.
   """
 
   weighting: bm25.Index
@@ -111,12 +111,12 @@ def fit(
 
   Args:
     counts: feature counts, [X, F], not negative.
-    projection: P, [F, r], in place of the SVD's; `rank` and `power` are not
-      read then.
+    projection: P, [F, r], in place of the SVD's; `rank` and `power` are then
+      ignored.
     rank: singular vectors, r; fewer if the table is smaller.
-    power: exponent of the singular values; 0 gives all the same weight.
-    hubness: share of an entity's mean cosine to its nearest that is taken off
-      its score.
+    power: exponent of the singular values; 0 weights all dimensions equally.
+    hubness: factor h; h times an entity's mean cosine to its nearest neighbors
+      is subtracted from its score.
     seed: of the SVD's start.
 
   Returns:
@@ -145,7 +145,7 @@ def fit(
     latent = ops.matmat(ops.from_scipy(rows), projection)
   nonempty = (np.diff(rows.indptr) > 0)[:, None]
   latent, lengths = _unit(jnp.where(nonempty, latent, 0))
-  # Only the statistics weigh new rows; the postings are not read.
+  # New rows are weighted by the statistics alone; the postings are not read.
   none = posting_lib.from_scipy(sp.csr_array((rows.shape[1], rows.shape[0])))
   return Model(
     index._replace(postings=none),
@@ -176,7 +176,7 @@ def score(model: Model, query: PaddedQuery) -> jax.Array:
     query: members with weights; new ones are projected (`encode`).
 
   Returns:
-    Cosines, [X].
+    Cosines less `hubness` times the crowding, [X].
   """
   cosines = model.entities @ query_vector(model, query)
   return cosines - model.hubness * model.crowding
@@ -195,7 +195,7 @@ def query_vector(model: Model, query: PaddedQuery) -> jax.Array:
 
 @chosen_products
 def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
-  """Cosines [s] of rows that are not in the table, such as sentences."""
+  """Scores [s] of rows that are not in the table, such as sentences."""
   latent, _ = _unit(project(model, rows))
   cosines = latent @ query_vector(model, query)
   crowded = jax.lax.cond(
@@ -273,7 +273,7 @@ def _unit_rows(rows: sp.csr_array) -> sp.csr_array:
 
 
 def _unit(vectors: jax.Array) -> tuple[jax.Array, jax.Array]:
-  """Vectors of length 1, [X, r], and their lengths before, [X]; 1 for 0."""
+  """Vectors of length 1, [X, r], and their lengths, [X]; 1 for a zero."""
   lengths = jnp.linalg.norm(vectors, axis=1)
   lengths = jnp.where(lengths > 0, lengths, 1)
   return vectors / lengths[:, None], lengths

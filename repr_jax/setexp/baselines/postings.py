@@ -1,10 +1,9 @@
-"""Sparse tables by row, for sums over few of the rows.
+"""Sparse tables by row, for sums over a few rows.
 
 The postings of a feature are the entities that have it. A query reads only the
 postings of its own features, a few numbers out of millions, and adds them to
-the entities' scores. Rows differ in length: `walk` goes over the chosen
-ones in blocks of equal size, as many as they need, so that one program serves
-all queries.
+the entities' scores. Rows differ in length. `walk` cuts the chosen rows into
+blocks of equal size, so one program serves all queries.
 """
 
 import dataclasses
@@ -70,10 +69,10 @@ def walk(
 
   Args:
     starts: where each row starts, int32 [n + 1].
-    rows: the rows, int32 [m]; others than 0..n-1 have no entries.
+    rows: the rows, int32 [m]; rows outside 0..n-1 have no entries.
     body: gives the next carry from the carry, the position in `rows` of each
-      entry's row, the entry's place, both int32 [B], and whether it is one,
-      bool [B].
+      entry's row, the entry's place, both int32 [B], and whether the entry is
+      valid, bool [B].
     carry: the first.
     block: chunks of a block, B / l, and neighboring entries l in a chunk,
       which should be about the length of a row (static).
@@ -112,7 +111,7 @@ def add_rows(
 
   Args:
     postings: of n rows.
-    rows: int32 [m]; others than 0..n-1 count nothing.
+    rows: int32 [m]; rows outside 0..n-1 are ignored.
     weights: of each, [m].
 
   Returns:
@@ -145,7 +144,7 @@ def look_up(postings: Postings, rows: jax.Array, item: jax.Array) -> jax.Array:
 
   Args:
     postings: of n rows.
-    rows: int32 [m]; others than 0..n-1 have no values.
+    rows: int32 [m]; rows outside 0..n-1 have no values.
     item: the column, int32 [].
 
   Returns:

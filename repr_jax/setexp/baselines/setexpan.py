@@ -12,8 +12,8 @@ Shen et al. 2017, three steps in each of at most `iterations` rounds:
 3. The mean reciprocal rank over the subsets; a candidate whose value exceeds
    1 / `rank` joins the set. A round that adds nobody is the last.
 
-Entities that joined earlier score higher, then those with a reciprocal rank,
-then the rest by their last similarity, so that all have a finite score.
+Entities that joined earlier score higher. Then come entities with a reciprocal
+rank, then all others by their similarity in the last round.
 
 Weights multiply a member's part in the strengths and in the mean similarity
 (over the sum of absolute weights); entities that join have weight 1. If no
@@ -85,7 +85,7 @@ class Model:
     rows: f_ec, [X, F].
     postings: the same by feature, [F, X].
     idf: log X - log of a feature's total count, 0 or more, [F].
-    subset: features in a subset, of the number that is kept, int32 [k + 1].
+    subset: size of a subset if 0 to k features are kept, int32 [k + 1].
     key: random key of the subsets.
     config: settings, static.
   """
@@ -146,7 +146,8 @@ def fit(counts: Any, config: Config = _DEFAULT) -> Model:
   total = counts.sum(axis=0, dtype=np.float64)
   idf = np.log(counts.shape[0]) - np.log(np.maximum(total, 1e-30))
   shared = np.bincount(counts.indices, minlength=counts.shape[1]) >= 2
-  # A negative weight has no minimum over maximum: such features are ignored.
+  # min / max needs nonnegative weights: features with a negative idf are
+  # ignored.
   idf = (np.maximum(idf, 0) * shared * (total > 0)).astype(np.float32)
   values = np.log1p(counts.data) * idf[counts.indices]
   weights = sp.csr_array(
@@ -154,7 +155,7 @@ def fit(counts: Any, config: Config = _DEFAULT) -> Model:
   )
   weights.eliminate_zeros()
   if not weights.nnz:
-    # No feature tells entities apart; postings need one number.
+    # No feature tells entities apart; postings need at least one entry.
     weights = sp.csr_array(([0.0], ([0], [0])), counts.shape, np.float32)
   size = min(config.features, counts.shape[1])
   subset = np.ceil(config.ratio * np.arange(size + 1)).astype(np.int32)
@@ -169,7 +170,7 @@ def fit(counts: Any, config: Config = _DEFAULT) -> Model:
 
 
 def check(config: Config) -> None:
-  """Raises `InputError` for settings that cannot be."""
+  """Raises `InputError` for invalid settings."""
   whole = (
     config.features, config.samples, config.iterations, config.candidates
   )  # fmt: skip
@@ -178,7 +179,7 @@ def check(config: Config) -> None:
 
 
 def score(model: Model, query: PaddedQuery) -> jax.Array:
-  """Scores all entities by when they joined and by reciprocal rank.
+  """Scores all entities by the round they joined in and reciprocal rank.
 
   >>> import jax.numpy as jnp, scipy.sparse
   >>> from repr_jax import setexp
@@ -206,7 +207,7 @@ def score(model: Model, query: PaddedQuery) -> jax.Array:
 def score_rows(model: Model, query: PaddedQuery, rows: Rows) -> jax.Array:
   """Mean similarities [s] of rows to the set that the query grew to.
 
-  They are those on the features of the last round.
+  They are computed on the features that the last round kept.
   """
   last = _expand(model, query, jnp.int32(-1))
   rows = clean_rows(rows, model.idf.shape[0])
@@ -242,8 +243,9 @@ def contributions(
 
   Returns:
     The reciprocal rank in each subset, divided among the subset's features in
-    proportion to their parts of the similarity; for an entity of no rank its
-    similarity less 1. The round in which it joined is the constant.
+    proportion to their parts of the similarity. An entity without a rank has
+    its similarity, split, and the constant -1. For an entity that joined, the
+    constant is the number of rounds left, its own included.
   """
   last = _expand(model, query, jnp.asarray(entity))
   return of_features(last.part_features, last.parts)._replace(
@@ -266,7 +268,7 @@ def _put_members(values, query, value):
 
 
 def _expand(model: Model, query: PaddedQuery, watched: jax.Array) -> _State:
-  """Runs all rounds; parts of the score of the watched entity, -1 for none."""
+  """Runs all rounds and splits the watched entity's score; -1 for none."""
   config, size = model.config, model.postings.width
   features, dtype = model.idf.shape[0], model.idf.dtype
   weights = jnp.asarray(query.weights).astype(dtype)

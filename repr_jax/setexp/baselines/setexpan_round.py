@@ -197,7 +197,7 @@ def similarity(
 
 @chosen_products
 def _similarity_parts(row, members, trust, masks):
-  """Parts of `_similarity` of one candidate [k] by feature, [k, t]."""
+  """Parts of one candidate's `similarity` by feature, [k, t]."""
   low = jnp.minimum(row, members)
   high = row @ masks + members @ masks - low @ masks
   share = trust[:, None] / jnp.maximum(high, 1e-30) / _size(trust)

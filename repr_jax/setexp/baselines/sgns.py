@@ -3,10 +3,9 @@
     loss(x, c) = -log s(v_x . u_c) - K E_n log s(-v_x . u_n),  s the sigmoid,
 
 n drawn from the contexts' frequencies to the power 3/4. A step takes a batch
-of pairs and draws negatives that the whole batch shares, each counted with
-weight K / (number drawn): the same expectation as K of its own for each pair,
-but dense products instead of scattered ones. Only rows that a step touches
-are read and written.
+of pairs and draws negatives that the whole batch shares, each with weight K /
+(number drawn). The expectation equals that of K negatives per pair, but the
+products are dense. Only rows that a step touches are read and written.
 """
 
 from functools import partial
@@ -32,7 +31,7 @@ class Config(NamedTuple):
     num_negatives: negatives K for each pair.
     shared: negatives drawn for a batch.
     batch_size: pairs in a step.
-    learning_rate: the first; it falls linearly to a ten-thousandth of it.
+    learning_rate: at the first step; falls linearly to 1e-4 of that.
     power: exponent of the contexts' frequencies for negatives.
   """
 
@@ -79,7 +78,7 @@ class Noise(NamedTuple):
 
   Attributes:
     keep: chance that a column stays as drawn, float32 [F].
-    other: what it becomes if not, int32 [F].
+    other: the column that replaces it otherwise, int32 [F].
   """
 
   keep: jax.Array
@@ -195,7 +194,7 @@ def train_runs(
   """`train` of several runs in one program; the states are donated.
 
   Args:
-    config: static; all that runs may differ in is in arrays.
+    config: static; the same for all runs.
     mesh: devices that share the runs; None for one (static).
     noise: the negatives' distributions, fields [r, F].
     states: tables [r, X, d] and [r, F, d], keys [r].
@@ -210,7 +209,7 @@ def train_runs(
     return lax.scan(partial(update, config, own), state, pairs)
 
   def many(*runs):
-    # The products of one run fill a core; on other devices they do not.
+    # On a CPU the products of one run fill a core; other devices need vmap.
     in_turn = jax.default_backend() == "cpu"
     return lax.map(one, runs) if in_turn else jax.vmap(one)(runs)
 
@@ -246,7 +245,7 @@ def pairs(
   """All pairs of one epoch, shuffled and padded to whole batches.
 
   Args:
-    counts: whole feature counts, [X, F]; fractions are rounded up.
+    counts: feature counts, [X, F]; fractions are rounded up.
     rng: source of the order.
 
   Returns:

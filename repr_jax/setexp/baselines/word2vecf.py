@@ -5,8 +5,8 @@ of a feature is one pair. Then
 
     score(Q, x) = -sum over the query of tau_q ||v_x - v_q||^2, unit vectors,
 
-which for unit vectors is 2 (v_x . sum_q tau_q v_q - sum_q tau_q): weights act
-through the weighted mean, and negative ones push away.
+which for unit vectors is 2 (v_x . sum_q tau_q v_q - sum_q tau_q). Members of
+negative weight push entities away.
 
 An entity that was not trained on, or a sentence, is folded in from the
 vectors of its contexts (`fold_in`).
@@ -77,7 +77,7 @@ def fit(
     counts: feature counts, [X, F].
     config: how to train.
     epochs: passes over all pairs, 100 in the thesis. Entities with a dozen
-      features each need them: at 20 half of the precision is missing.
+      features need that many: 20 epochs give half the precision.
     seed: of starts, orders and negatives.
 
   Returns:
@@ -113,10 +113,10 @@ def fit_runs(
     counts: feature counts, [X, F].
     configs: of each run; they differ in `learning_rate` and `power` alone.
     epochs: passes over all pairs.
-    mesh: devices that share the runs, an axis; None for one device.
+    mesh: devices that share the runs, all axes together; None for one device.
 
   Returns:
-    The models; one that diverged has values that are not finite.
+    The models; a run that diverged has values that are not finite.
   """
   counts = read_counts(counts, "word2vecf")
   if counts.data.max() > 1e6:
@@ -174,11 +174,11 @@ def _stack(trees: Sequence[Any]) -> Any:
 def fold_in(model: Model, row: Rows, steps: int = _STEPS) -> jax.Array:
   """The unit vector of an entity from its features alone.
 
-  The training loss of a row is convex in its own vector while contexts stay
-  as they are; from zero, `steps` steps of gradient descent are taken, each of
-  a length that cannot overshoot. Few steps and a small ridge imitate training
-  that ends early: on planted clusters that are hard to tell apart this ranked
-  a little better than the centered mean of the contexts' vectors.
+  With fixed contexts, the training loss of a row is convex in its vector.
+  `steps` steps of gradient descent start from zero, with a step size that
+  cannot overshoot. Few steps and a small ridge imitate training that ends
+  early: on planted clusters that are hard to tell apart this ranked a little
+  better than the centered mean of the contexts' vectors.
 
   Args:
     model: from `fit`.
@@ -281,7 +281,7 @@ def contributions(
 
 @chosen_products
 def rationale(model: Model, query: PaddedQuery) -> jax.Array:
-  """How much each context goes with the query, u_c . mean v_q, [F]."""
+  """Score of each context for the query, u_c . mean v_q, [F]."""
   members, weights = member_vectors(query, model.entities), query.weights
   mean = weights @ members / jnp.maximum(jnp.sum(jnp.abs(weights)), 1e-30)
   return model.contexts @ mean
