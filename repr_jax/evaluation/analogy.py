@@ -2,9 +2,9 @@
 
 "a is to b as c is to which d?" has the answer argmax_d of cos(d, b) +
 cos(d, c) - cos(d, a), or of the product form with similarities moved to
-[0, 1]. Question sets use few distinct words (905 in the 19,544 questions of
-the field), so each block of the vocabulary is compared with those words
-once, and a question only adds three rows of that small table.
+[0, 1]. Question sets use few distinct words (905 in the 19,544 questions of the
+Google set), so each block of the vocabulary is compared with those words once,
+and a question only adds three rows of that small table.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from repr_jax.ops import normalize
 from repr_jax.ops.precision import chosen_products
 
 _EPSILON = 1e-6
-# Words and questions at a time. By the TPU compiler's estimate the field's
+# Words and questions at a time. By the TPU compiler's estimate the Google set's
 # 19,544 questions over 500,000 words take .36 s in wide blocks: .25 s to read
 # three rows of similarities for each, the rest to find the largest of 1,024.
 _BLOCKS = {"cpu": (1024, 64)}
@@ -37,7 +37,7 @@ _TILE = (8, 128)  # numbers that a TPU compares at once
 
 @dataclasses.dataclass(frozen=True)
 class AnalogyResult(similarity.Result):
-  """A result with what was answered.
+  """A result with the answers.
 
   Attributes:
     answers: row of the word answered to each question, int32 [total], -1
@@ -78,8 +78,8 @@ def solve_analogies(
   scores at a time, beside the vectors.
 
   Args:
-    array: vectors, [n, d]; need not be normalized, zero rows have cosine 0.
-      Finite, as all answers are -1 if an entry is not.
+    array: vectors, [n, d]; need not be normalized, zero rows have cosine 0. If
+      an entry is not finite, all answers are -1.
     terms: rows of the distinct words that questions use, int32 [t].
     questions: positions in `terms` of a, b, c, int32 [q, 3].
     method: "add" (3CosAdd) or "mul" (3CosMul).
@@ -139,7 +139,7 @@ def _best_words(method, block_words, n, array, offset, terms, unit, asked):
     block_words: words compared at a time.
     n: rows from here on are padding.
     array: vectors of these words, [w, d].
-    offset: row of the first of them, int32 scalar.
+    offset: row of the first of these words, int32 scalar.
     terms: rows of the words that questions use, int32 [t].
     unit: their unit vectors, [t, d].
     asked: positions in `terms` of a, b, c, int32 [blocks, b, 3].
@@ -219,7 +219,7 @@ def evaluate_analogies(
     The result, with answers and the accuracy of each section.
 
   Raises:
-    InputError: as `empty` says, or for vectors that are not finite.
+    InputError: if `empty` refuses the set, or for vectors that are not finite.
   """
   rows = np.array(
     [[index.get(word, -1) for word in four] for four in test_set.questions],
@@ -278,7 +278,7 @@ def _first_maximum(
 
 
 def _tables(cosine: jax.Array, method: str) -> tuple[jax.Array, jax.Array]:
-  """Scores that b and c add, and those that a takes away."""
+  """Scores that b and c add, and scores that a subtracts."""
   if method == "add":
     return cosine, cosine
   # The logarithm of the product form has the same order as the form itself.

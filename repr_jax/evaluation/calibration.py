@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Reliability(NamedTuple):
-  """Probabilities of answers beside the shares that are right.
+  """Mean probabilities and accuracies of answers, by bin.
 
   Attributes:
     confidence: mean probability in each bin, NaN where it is empty, [bins].

@@ -1,4 +1,4 @@
-"""How well an expander of sets does on gold sets (thesis 4.7).
+"""Evaluation of set expansion on gold sets (thesis 4.7).
 
 Some members of a set are the query, and the rest must come first.
 `judgments` has the protocols for queries that people judged.
@@ -20,7 +20,7 @@ class GoldQuery(NamedTuple):
 
   Attributes:
     name: of the set.
-    stratum: how many sentences each member of the query has.
+    stratum: name of the range of the members' numbers of sentences.
     members: rows, int64 [size].
     relevant: rows of the rest of the set, int64 [r].
   """
@@ -50,7 +50,7 @@ def gold_queries(
     rng: source of randomness.
     per_set: queries from each set in each stratum.
     min_relevant: members that must be left to find.
-    strata: least and greatest number of sentences by name.
+    strata: least and greatest number of sentences, by name of the stratum.
 
   Returns:
     Queries whose members are all of one stratum (1, 2-10 or 11-100 sentences
@@ -77,7 +77,7 @@ def evaluate_expansion(
   queries: Sequence[np.ndarray],
   relevants: Sequence[np.ndarray],
 ) -> dict[str, np.ndarray]:
-  """Measures of each query, the query's own members left out of the ranking.
+  """Measures of each query; its members are left out of the ranking.
 
   Args:
     score_fn: scores [X] of all entities for members [size].

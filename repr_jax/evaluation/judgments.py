@@ -26,10 +26,10 @@ class HeldOut(NamedTuple):
   """A query without one of its members.
 
   Attributes:
-    qid: of the query it was made from.
+    qid: id of the original query.
     stratum: of that query.
-    members: who is left.
-    hidden: who must be found; it has candidate ids.
+    members: the members that remain.
+    hidden: the member to find; it has candidate ids.
   """
 
   qid: str
@@ -39,7 +39,7 @@ class HeldOut(NamedTuple):
 
 
 class Agreement(NamedTuple):
-  """A scorer beside the judges, one entry for each judged pair of lists.
+  """Agreement of a scorer with judges, one entry per judged pair of lists.
 
   Attributes:
     agrees: 1 if the scorer prefers the same list, 1/2 if neither, else 0, [n].
@@ -85,12 +85,12 @@ def build_query(
 ) -> Query | None:
   """A query of named members.
 
-  A member counts 1. If several entities have its name, they share that weight
-  equally: nothing says which is meant. If none has, it is a new entity whose
-  features are those of its abstract. Members without features are left out.
+  A member has weight 1. If several entities have its name, they share that
+  weight equally. If no entity has it, the member is a new entity with the
+  features of its abstract. Members without features are left out.
 
   Args:
-    members: who to look for.
+    members: the members.
     rows: row of each entity id.
     counts: feature counts, [X, F].
     featurize: features [1, F] of a text.
@@ -138,7 +138,7 @@ def held_out_ranks(
   Returns:
     Ranks from 1, float64 [n]; (X + 1) / 2, the mean of a random order, where
     no member has features; NaN where no candidate is in the table, or all
-    are members of the query themselves.
+    candidates are members of the query.
   """
   ranks = np.full(len(held), np.nan)
   for i, item in enumerate(held):
@@ -189,7 +189,7 @@ class Cell(NamedTuple):
   Attributes:
     group: which systems were compared.
     size: members of a query.
-    stratum: how often they are mentioned.
+    stratum: how often the members are mentioned.
   """
 
   group: str

@@ -17,9 +17,9 @@ class LinkingResult(NamedTuple):
     f1: micro F1 over all linked mentions. Every mention is answered, and one
       without candidates counts as answered wrongly, so that precision, recall
       and F1 are one figure.
-    in_candidates: the same over mentions whose entity is a candidate.
+    in_candidates: micro F1 over mentions whose entity is a candidate.
     recall: the share of mentions whose entity is a candidate.
-    mentions: how many were counted.
+    mentions: number of mentions that count.
     correct: which were right, bool [mentions].
   """
 
@@ -34,9 +34,9 @@ class Part(NamedTuple):
   """Accuracy on some of the mentions.
 
   Attributes:
-    label: which.
-    mentions: how many they are.
-    accuracy: the share that is right, NaN where there are none.
+    label: name of the part.
+    mentions: number of mentions in the part.
+    accuracy: the share that is right; NaN without mentions.
   """
 
   label: str
@@ -112,7 +112,7 @@ def paired_documents(
 
   Args:
     first: which mentions one system has right, bool [n].
-    second: the same of the other.
+    second: which mentions the other system has right, bool [n].
     documents: number of each mention's document, int [n].
 
   Returns:

@@ -95,7 +95,7 @@ def resampled_spearman(
 
   Returns:
     The correlations, [B]; 0 if x or y is constant on the set, NaN for a
-    resample on which one of them is.
+    resample on which one of them is constant.
   """
   x, y = np.asarray(x), np.asarray(y)
   # Constant scores have no correlation, as in `similarity.spearman`.

@@ -25,10 +25,11 @@ class Relatedness(NamedTuple):
   Attributes:
     means: over the queries, of "NDCG@1", "NDCG@5", "NDCG@10" and "MAP", or of
       "Spearman".
-    queries: the same for each query that was scored.
-    skipped: queries that were not: the seed has no vector, fewer than two
-      candidates have one, or (for NDCG) none of those is related.
-    coverage: share of all candidates that have a vector beside their seed.
+    queries: these figures for each query that was scored.
+    skipped: queries that were not scored: the seed has no vector, fewer than
+      two candidates have a vector, or (for NDCG) no ranked candidate is
+      related.
+    coverage: share of candidates that have a vector, as has their seed.
   """
 
   means: dict[str, float]

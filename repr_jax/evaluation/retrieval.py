@@ -149,7 +149,7 @@ def hits(ranked: np.ndarray, k: int) -> float:
 def rank_documents(scores: Mapping[str, float]) -> list[str]:
   """Documents in trec_eval's order: falling score, then falling name.
 
-  Scores are compared in single precision and names as bytes, as there.
+  As in trec_eval, scores are compared in single precision and names as bytes.
 
   Args:
     scores: score of each document.

@@ -185,7 +185,7 @@ def beta_inferiority(
 
   Args:
     correct_a: right answers of a, any shape, need not be whole; broadcast with
-      the next.
+      `correct_b`.
     correct_b: right answers of b.
     n: questions.
     prior: both parameters of the prior; 1 is flat.
@@ -297,7 +297,7 @@ def paired_bootstrap(
 
   Args:
     a: a figure of system a for each query, [n].
-    b: the same of system b, [n].
+    b: figures of system b for the same queries, [n].
     rng: source of the resamples.
     samples: how many resamples.
     level: of the percentile interval.
@@ -338,7 +338,7 @@ def paired_permutation(
 
   Args:
     a: a figure of system a for each query, [n].
-    b: the same of system b, [n].
+    b: figures of system b for the same queries, [n].
     rng: source of the permutations.
     samples: how many to draw.
 

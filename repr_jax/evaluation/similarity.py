@@ -41,7 +41,7 @@ class Result:
 
   @property
   def coverage(self) -> float:
-    """Share of the set that was scored; 0 of a set without items."""
+    """Share of the set that was scored; 0 for a set without items."""
     return self.scored / self.total if self.total else 0.0
 
 
@@ -61,7 +61,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     y: [n].
 
   Returns:
-    The correlation; 0 where one side is constant and orders nothing.
+    The correlation; 0 if one side is constant.
   """
   x, y = np.asarray(x), np.asarray(y)
   if x.ndim != 1 or x.shape != y.shape or x.size < 2:
@@ -99,7 +99,7 @@ def evaluate_similarity(
     The result; a zero vector has similarity 0 to every word.
 
   Raises:
-    InputError: as `empty` says, or for vectors that are not finite.
+    InputError: if `empty` refuses the set, or for vectors that are not finite.
   """
   _check(missing, ("skip", "zero"), "missing")
   left = _rows(index, (a for a, _ in test_set.pairs))
@@ -146,7 +146,7 @@ def evaluate_choices(
     The result.
 
   Raises:
-    InputError: as `empty` says, or for vectors that are not finite.
+    InputError: if `empty` refuses the set, or for vectors that are not finite.
   """
   scores = np.full(len(test_set.questions), np.nan)
   zero = 0
@@ -195,7 +195,7 @@ def accuracy_result(
     empty: "error" or "warn", for a set without an answered question.
 
   Raises:
-    InputError: as `empty` says.
+    InputError: if `empty` refuses the set.
   """
   _check(missing, ("skip", "wrong"), "missing")
   answered = ~np.isnan(scores)
@@ -211,14 +211,14 @@ def accuracy_result(
 
 
 def check_rows(rows: np.ndarray, size: int) -> None:
-  """Refuses rows [...] that the vectors do not have.
+  """Refuses row numbers [...] outside the vectors.
 
   Args:
     rows: of words, int; negative for an unknown one.
     size: how many vectors there are.
 
   Raises:
-    InputError: names the largest.
+    InputError: names the largest row number.
   """
   if rows.max(initial=-1) >= size:
     raise errors.InputError(

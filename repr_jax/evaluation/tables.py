@@ -1,10 +1,11 @@
 """Comparison tables that mark winners and significant gains.
 
-As in the thesis' tables: in each row the best system and all that are less
-than the row's MRDS below it are bold; a gain, the difference of two systems,
-gets a dagger if it reaches the MRDS. The MRDS is a bound for all systems that
-correlate by r: a smaller difference of two systems that correlate more may be
-significant too (`significance.williams_test`). Values are times 100.
+As in the thesis' tables: in each row the best system is bold, as are all
+systems less than the row's MRDS below it; a gain, the difference of two
+systems, gets a dagger if it reaches the MRDS. The MRDS is a bound for all
+systems that correlate by r: a smaller difference of two systems that correlate
+more may be significant too (`significance.williams_test`). Values are times
+100.
 """
 
 import math
@@ -15,7 +16,7 @@ from repr_jax.evaluation import significance
 
 DAGGER = "†"
 
-# Differences of figures given to one decimal carry rounding noise.
+# Differences of figures with one decimal have rounding errors.
 _SLACK = 1e-9
 
 
@@ -50,7 +51,7 @@ class Gain(NamedTuple):
 def threshold(
   size: int, kind: str, *, p0: float = 0.05, r: float = 0.9
 ) -> float:
-  """MRDS of a set, times 100; infinite where the set is too small to tell.
+  """MRDS of a set, times 100; infinite if the set is too small.
 
   Args:
     size: items scored.

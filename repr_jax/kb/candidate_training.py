@@ -72,7 +72,7 @@ def init(
     penalty: weight of the penalty, scalar.
     scale: standard deviation of the numbers before projection, scalar.
     dropout: share of numbers that a step drops, scalar.
-    relation_dropout: the same of relations, scalar.
+    relation_dropout: the same for relations, scalar.
     relation_weight: weight of the loss of relations, scalar.
 
   Returns:
@@ -105,7 +105,7 @@ def from_params(
     config: static part.
     penalty: weight of the penalty, scalar.
     dropout: share of numbers that a step drops, scalar.
-    relation_dropout: the same of relations, scalar.
+    relation_dropout: the same for relations, scalar.
     relation_weight: weight of the loss of relations, scalar.
   """
   scalars = (

@@ -22,8 +22,7 @@ class RuleConfig:
       a one-way rule; 0 holds rules exactly. Entities then lie in the box
       [0, m] where rules are ordered, so that `violation_bound` holds.
     region: where B's PropTrans and TypeImp keep entities: "box", [0, m]^d, or
-      "ball", the nonnegative part of the ball around (m/2, ..., m/2) that has 0
-      on its surface.
+      "ball", nonnegative and no farther from (m/2, ..., m/2) than 0 is.
   """
 
   mixing: float = 0.5
@@ -82,8 +81,7 @@ class Conditions(NamedTuple):
     ties: (node, node, ratio): the second is ratio times the first; a ratio
       of 0. pins the second to 0.
     order: (antecedent, consequent): a <= b. Entities become nonnegative.
-    two_sided: (antecedent, consequent): a <= b <= -a. Entities become
-      nonnegative.
+    two_sided: (antecedent, consequent): a <= b <= -a. Entities as for `order`.
     scaled: (antecedent, consequent): equal, or b = `RuleConfig.shrink` * a
       where norm(a) >= `RuleConfig.floor` and entities lie in the ball of
       `RuleConfig.radius`.

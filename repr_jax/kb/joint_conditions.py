@@ -10,8 +10,8 @@
   positive. A, R, blocks, distmult and complex (real parts; opposite
   imaginary parts) need r + s <= 0 on nonnegative entities. B has 2 <x, y>
   more: with a = -(r1 + s1) and b = -(r2 + s2) the corners of the box ask for
-  a, b >= 0 and a + b >= 2m. C, D and T score no fact above 0, so there the
-  rule would say nothing.
+  a, b >= 0 and a + b >= 2m. C, D and T score no fact above 0, so there the rule
+  would be trivial.
 * Transitivity is Path(r, r, r), and no model here holds it with a nontrivial
   relation. A: score u(x) + v(z) needs u(y) <= u(x) or v(y) <= v(z) for all x,
   y, z, so each y has the least u or the least v of all entities. T: with x - y

@@ -477,7 +477,7 @@ def rank_block(score, anchors, relations, targets, columns, offsets, *, flip):
     relations: int32 [b].
     targets: the true answer, int32 [b].
     columns: known answers of all queries, int32 [n].
-    offsets: where those of each query begin, int32 [b + 1].
+    offsets: where the known answers of each query begin, int32 [b + 1].
     flip: whether heads are asked for (static).
 
   Returns:

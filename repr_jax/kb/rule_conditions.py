@@ -52,8 +52,8 @@ Conditions that differ from the thesis' text, with the reason:
   In B also lambda <x, y> + (1 - lambda) <y, z> - <x, z> <= <a, x> + <b, y> +
   <c, z>: on the box the corners of each coordinate decide, and they ask for
   a, b, c >= 0, a + b >= lambda m, b + c >= (1 - lambda) m. Transitivity,
-  Path(r, r, r), makes A's r1 and r2 zero: then r says nothing. Models whose
-  score is bilinear in y (R, blocks, distmult, complex) cannot hold a path
+  Path(r, r, r), makes A's r1 and r2 zero: then all scores of r are 0. Models
+  whose score is bilinear in y (R, blocks, distmult, complex) cannot hold a path
   without bounds on y: doubling y doubles both antecedents and leaves the
   consequent, so no y may make both positive.
 * Inter, Disj and transitivity: see `joint_conditions`.

@@ -57,9 +57,8 @@ class ScoreModel:
     distance: "l1" or "l2" where the score of z is -|q - z| + c in that norm;
       None for <q, z> + c - w norm2(z).
     relation_size: numbers of a relation, p, for entities of d numbers.
-    exact_score: (relation, head, tail) -> score, with less rounding than
-      `tail_query` (which expands squares of distances); None to use
-      `tail_query`.
+    exact_score: (relation, head, tail) -> score, which rounds distances less
+      than `tail_query`; None to use `tail_query`.
     batch_queries: (relations [R, p], one-hot [B, R], heads [B, d], tails
       [B, d]) -> queries of heads and of tails, which is faster for few
       relations than gathering each fact's relation; None if there is none.

@@ -65,7 +65,7 @@ class MarginState(NamedTuple):
 
 
 class Bag(NamedTuple):
-  """The words of one entity among those of all.
+  """The words of one entity, a slice of the words of all entities.
 
   Attributes:
     begin: place of its first word, int32 scalar.

@@ -29,8 +29,7 @@ class Settings:
   """How vectors are learned.
 
   Attributes:
-    contexts: whether to use contexts of mentions (U2) in addition to pages
-      (U1).
+    contexts: whether to use contexts of mentions (U2), not only pages (U1).
     folds: number of folds.
     steps: steps of max-margin vectors, on U1 and on U2 each.
     epochs: passes of the autoencoder over the entities.

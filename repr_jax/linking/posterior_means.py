@@ -104,7 +104,7 @@ def fit_posterior_means(
 
   Args:
     counts: words of each entity, [n, V].
-    key: random key, or those of several runs in one program, [s].
+    key: random key, or one per run of several runs in one program, [s].
     epochs: passes over the entities; 0 for the null objective, a random
       encoder.
     hyper: learning rate of Adam, beta and smoothing; each one number, or one
@@ -113,8 +113,7 @@ def fit_posterior_means(
     word_vectors: start of the encoder's first layer, [V, h]; random by
       default.
     unique: whether equal bags are trained on once.
-    mesh: devices that share several runs, all axes together; None for one
-      device.
+    mesh: devices that share several runs; None for one device.
 
   Returns:
     Means, not scaled, float32 [n, d], or [s, n, d] for several runs; a run that

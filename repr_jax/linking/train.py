@@ -47,7 +47,7 @@ class Info(NamedTuple):
 
   Attributes:
     loss: mean over mentions with a gold candidate, scalar.
-    right: share of them that were right before the step, scalar.
+    right: share of these mentions that were right before the step, scalar.
   """
 
   loss: jax.Array

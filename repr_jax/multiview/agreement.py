@@ -1,11 +1,11 @@
 """How far views agree, and weights of views from it, without labels.
 
-All of it is computed from stored factors (`gcca.factor_view`): no view is read
-again. A view whose singular vectors no other view predicts is noise to the
-common space, yet the objective counts it like any other: `agreement_weights`
-makes its weight small. A view that alone knows something true agrees with
-nothing either: use these weights among views of one kind, such as contexts in
-one text, and not between text and a lexicon.
+The functions read stored factors (`gcca.factor_view`), not the views. A view
+whose singular vectors no other view predicts is noise to the common space, but
+the objective counts it in full: `agreement_weights` gives it a small weight. A
+view with true information that no other view has does not agree either. So use
+these weights among views of one kind, such as contexts in one text, and not
+between text and a lexicon.
 """
 
 from collections.abc import Sequence
@@ -112,11 +112,11 @@ def agreement_weights(agreement: Array, power: float | Array = 2.0) -> Array:
 
   Args:
     agreement: R_j by `view_agreement`, [J].
-    power: 0 weighs all views alike.
+    power: exponent; 0 weights all views equally.
 
   Returns:
-    Weights in (0, 1], the largest 1. None is below 1e-6, so that no view is
-    left out; all are 1 where no views agree.
+    Weights in (0, 1], the largest 1. No weight is below 1e-6, so no view is
+    left out; all are 1 if no views agree.
 
   Example:
     >>> import jax.numpy as jnp
@@ -140,9 +140,9 @@ def energy_weights(
 
     c_j = min_l e_l / e_j,  e_j = sum_i s_ji^2 / (r_j + s_ji^2)
 
-  e_j is the trace of P_j, the view's degrees of freedom. A view of 200
-  directions moves cosines twice as far as one of 100 if both have the weight
-  1, whatever they say. These weights take that away.
+  e_j is the trace of P_j, the view's degrees of freedom. With equal weights, a
+  view of 200 directions moves cosines twice as far as one of 100. These weights
+  remove that effect.
 
   Args:
     factors: of each view, or of views stacked along the first axis. Only `s`
@@ -176,11 +176,11 @@ def energy_weights(
 def permuted_factors(
   factors: Sequence[ViewFactor] | ViewFactor, key: Array
 ) -> tuple[ViewFactor, ...]:
-  """Factors whose observed rows are shuffled, each view's by itself.
+  """Shuffles the observed rows of each view's factors independently.
 
-  The views then share nothing but the pattern of what they observe. What
-  `combine` or `view_agreement` give for them is the null distribution of the
-  eigenvalues and of the agreement.
+  The views then share nothing but the pattern of what they observe. Results of
+  `combine` and `view_agreement` on them are samples of the null distribution of
+  the eigenvalues and of the agreement.
 
   Args:
     factors: of each view, or of views stacked along the first axis.
@@ -225,6 +225,6 @@ def _observed(factor: ViewFactor) -> Array:
 
 
 def _left(factor: ViewFactor) -> Array:
-  """A without rows that are not observed and vectors that do not count."""
+  """A with unobserved rows and vectors that do not count set to zero."""
   kept = (factor.row_weights > 0)[:, None] & (factor.s > 0)[None]
   return jnp.where(kept, factor.left, 0)

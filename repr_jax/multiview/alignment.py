@@ -8,8 +8,8 @@ word's translation table:
   p(a_i = 0) = null,
   p(a_i = j) = (1 - null) exp(-tension |i/m - j/n|) / Z_i   for 1 <= j <= n,
 
-with m target and n source words. The table t is kept for the pairs that meet
-in some sentence only, and EM runs over batches of sentences padded to equal
+with m target and n source words. The table t holds only pairs of words that
+occur in some sentence, and EM runs over batches of sentences padded to equal
 length. Both maximizations are exact, so the likelihood never falls.
 """
 
@@ -92,7 +92,7 @@ def prepare(
     source: word ids of each source sentence, [words], nonnegative.
     target: word ids of each target sentence, [words].
     longest: sentences with more words on either side are left out.
-    cells: about how many (target place, source place) a batch holds.
+    cells: approximate number of (target place, source place) in a batch.
   """
   if len(source) != len(target):
     raise InputError(f"{len(source)} sentences but {len(target)} translations")
@@ -127,11 +127,11 @@ def prepare(
 
 
 def init(corpus: Corpus, tension: float = 4.0, dtype=jnp.float32) -> State:
-  """Uniform translation over the words that each source word meets.
+  """Uniform translation over the words that occur with each source word.
 
   Args:
     corpus: from `prepare`.
-    tension: where the prior's tension starts; 0 is plain Model 1.
+    tension: initial tension of the prior; 0 is plain Model 1.
     dtype: type of the parameters.
 
   Returns:

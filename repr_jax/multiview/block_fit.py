@@ -28,7 +28,7 @@ class Loss(NamedTuple):
 
   Attributes:
     ridge: r_j, [] or [J].
-    relative: whether it is in units of the mean squared singular value.
+    relative: whether `ridge` is in units of the mean squared singular value.
     weights: c_j, [J].
   """
 
@@ -89,7 +89,7 @@ def fit_blocks(
     keys: random keys of the SVDs and of the combination, [2].
     mesh: devices, or None for one.
     method: "memory" (on a mesh) or "stream".
-    projections: whether coordinates and shares are wanted too.
+    projections: whether to compute coordinates and shares too.
     report: called with a view's number and error.
     center: as in `gcca.factor_view`.
     tolerance: as in `gcca.factor_view`.
@@ -173,8 +173,8 @@ def _divide(arrays, divisors) -> list[Array]:
   return [x / c for x, c in zip(arrays, divisors)]
 
 
-# One program for all views. Devices of a CPU that exchange data in many small
-# programs at once may wait for each other without end.
+# One program for all views: on a CPU, devices that exchange data in many small
+# programs at once may deadlock.
 @jax.jit
 def _shares(coordinates, weights, scale, v) -> Array:
   """Explained share of each view, [J]."""

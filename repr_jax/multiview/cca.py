@@ -19,8 +19,8 @@ class CCA(NamedTuple):
     means: column means of the views, ([d1], [d2]).
     projections: (U_1 [d1, k], U_2 [d2, k]); projected training data has
       covariance I (up to the ridge) in each view.
-    correlations: canonical correlations, descending, [k]; 0, with columns
-      of U that are 0 or mean nothing, past the rank of either view.
+    correlations: canonical correlations, descending, [k]. Past the rank of
+      either view they are 0, and columns of U are 0 or arbitrary.
   """
 
   means: tuple[Array, Array]
@@ -36,7 +36,7 @@ def cca_fit(x: Array, y: Array, k: int, *, ridge: float | Array = 0.0) -> CCA:
     vectors of S11^(-1/2) S12 S22^(-1/2) and its values the correlations.
 
   Args:
-    x: first view, [n, d1]; finite, as everything is NaN if one entry is.
+    x: first view, [n, d1]; one NaN makes all results NaN.
     y: second view, [n, d2].
     k: number of directions, from 1 to min(d1, d2).
     ridge: added to the diagonal of both covariances.
@@ -117,7 +117,7 @@ def rounding(mean: Array, directions: Array) -> Array:
     directions: unit vectors, [d, k].
 
   Returns:
-    A bound along each of them, [k].
+    A bound along each direction, [k].
   """
   along = jnp.sum((mean[:, None] * directions) ** 2, axis=0)
   return (8 * jnp.finfo(mean.dtype).eps) ** 2 * along
@@ -129,7 +129,7 @@ def inverse_root(covariance: Array, ridge: float | Array, mean: Array) -> Array:
 
   Args:
     covariance: S, [d, d].
-    mean: what was taken from the data, whose rounding is null too, [d].
+    mean: subtracted column means, whose rounding is null too, [d].
 
   Returns:
     The root, [d, d].

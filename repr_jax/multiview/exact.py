@@ -32,10 +32,9 @@ def gcca_exact(
   through one Gram matrix of all columns; no [n, n] matrix is formed.
 
   Args:
-    views: matrices [n, d_j] with the same rows; finite, as everything is NaN
-      if one entry is.
+    views: matrices [n, d_j] with the same rows; one NaN makes all results NaN.
     k: dimension of the common space, at most the sum of d_j. Columns past the
-      rank of all views together are zero, and so are their values.
+      rank of all views together are zero, as are their eigenvalues.
     ridge: r_j, a number for all views or one for each, [] or [J].
     center: subtract column means.
     rows_per_block: rows that are centered and multiplied at a time.

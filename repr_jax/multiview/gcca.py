@@ -2,7 +2,7 @@
 
 Each view goes through a rank-m SVD (`factor_view`); the factors are combined
 in memory (`combine`) or one view at a time (`repr_jax.multiview.streaming`).
-No matrix with rows on both sides is ever formed.
+No [n, n] matrix is ever formed.
 
 With row weights the objective sum_j c_j ||W_j K_j (G - X_j U_j)||^2 is
 minimized under G' K G = I, K = sum_j c_j W_j^2 K_j, by the eigenvectors V of
@@ -41,7 +41,7 @@ from repr_jax.ops.spectral import (
 )
 
 _FEW_CYCLES = 2  # up to here wide blocks are more accurate than large bases
-_WIDE = 1024  # columns that a product of the combination has at least
+_WIDE = 1024  # least number of columns in a product of the combination
 
 
 class ViewFactor(NamedTuple):
@@ -290,7 +290,7 @@ def unstacked(factors: Sequence[ViewFactor] | ViewFactor) -> list[ViewFactor]:
 
 
 def check_rank(k: int, columns: int, rows: int) -> None:
-  """Raises `InputError` where views with so many columns cannot hold k."""
+  """Raises `InputError` unless 1 <= k <= min(columns, rows)."""
   if not 1 <= k <= min(columns, rows):
     raise InputError(
       f"k = {k} dimensions asked of views with {columns} singular vectors and "

@@ -1,4 +1,4 @@
-"""Views as a user has them, made ready for a fit.
+"""Views in any supported format, prepared for a fit.
 
 A view is a numpy or jax array, an `ops.Sparse`, a BCOO or BCSR matrix, a scipy
 matrix, or a function without arguments that gives one of these when it is
@@ -57,7 +57,7 @@ def read(view: ViewInput, name: str) -> Csr | np.ndarray:
 
 
 def float_type(matrices: Sequence[Any]) -> np.dtype:
-  """Type of a fit of matrices: float64 under x64 where one is so precise."""
+  """Type of a fit: float64 if x64 is on and a matrix needs it, or float32."""
   kinds = [matrix.dtype for matrix in matrices]
   wide = np.result_type(np.float32, *kinds)
   return np.dtype(np.float64 if wide == np.float64 and _x64() else np.float32)
@@ -66,7 +66,7 @@ def float_type(matrices: Sequence[Any]) -> np.dtype:
 def of_rows(
   compute: Callable[[Any], np.ndarray], matrix: Any, part: Part | None
 ) -> np.ndarray:
-  """A number for each row of a matrix, each computed where the row is read.
+  """Computes numbers for each row, in the process that reads the row.
 
   Args:
     compute: from some rows [r, d] to their numbers, [r, ...].
@@ -116,7 +116,7 @@ def weigh(
   Args:
     matrix: counts [n, d], dense or sparse; finite and not negative.
     name: the view's name, for messages.
-    columns: those of the training rows, where `matrix` holds new rows.
+    columns: columns of the training rows, if `matrix` has new rows.
 
   Returns:
     The weights, CSR [n, d'], without stored zeros.
@@ -161,12 +161,12 @@ class HostView:
   Attributes:
     name: for messages.
     rows: n.
-    how: the weighting; None for a view that is taken as it is.
+    how: the weighting; None leaves the view unchanged.
     observed: rows with a nonzero entry before the weighting, bool [n].
     dtype: of the entries.
     width: columns after the weighting.
     is_sparse: whether the matrix is stored sparse.
-    columns: what the weighting took from the columns.
+    columns: the columns that the weighting kept, with their totals.
   """
 
   def __init__(
@@ -187,7 +187,7 @@ class HostView:
     self.columns = Columns()
     if not self.observed.any():
       raise InputError(f"{name} is empty: no row has a nonzero entry")
-    # A function's matrix is read again; any other is held anyway.
+    # The matrix of a function is read again later; other matrices stay.
     self._matrix = None if callable(view) else matrix
 
   def load(self) -> Csr | np.ndarray:
@@ -198,7 +198,7 @@ class HostView:
     if self._part is not None:
       matrix = matrix[self._part.rows]
       name += f", rows of process {jax.process_index()}"
-      # Whoever maps a file for one process leaves this check out.
+      # Processes that share a view's rows skip this check when they map a file.
       if self.is_sparse and matrix.indices.max(initial=0) >= matrix.shape[1]:
         raise InputError(
           f"{name}: a column lies outside the view; read it again"
@@ -220,7 +220,8 @@ def open_views(
   Args:
     views: as `fit` takes them.
     weighting: as `fit` takes it.
-    mesh: devices of the fit. Over several processes each reads its rows alone.
+    mesh: devices of the fit. With several processes, each reads only its own
+      rows.
   """
   views = list(views)
   if not views:

@@ -6,11 +6,11 @@ The similarity of two words in the common space is close to
               / sqrt(sum_j c_j |a_j(x)|^2  sum_j c_j |a_j(y)|^2)
 
 with the rows a_j of each view's block A_j T_j: exactly so if no dimension is
-cut and columns are scaled by the root of their eigenvalues. It depends on the
-weights c_j through three numbers for each pair and view, so that weights are
+cut and columns are scaled by the root of their eigenvalues. The cosine depends
+on the weights c_j through three numbers for each pair and view, so weights are
 fitted without an SVD. Targets are scores by people (`label_weights`, the
-thesis' discriminative weights), or the similarities of a view that was held
-out (`heldout_weights`), which needs no labels.
+thesis' discriminative weights), or the similarities of a view that was held out
+(`heldout_weights`), which needs no labels.
 """
 
 from collections.abc import Sequence
@@ -113,10 +113,10 @@ def heldout_weights(
   """Weights c_j by which views predict the similarities of views held out.
 
   Each view is held out in turn, with all views of its source: views of one
-  text share their tokens and so their noise. The others' cosines of all pairs
-  of some rows are correlated with those of the view. The mean correlation,
-  each source counted once, minus strength times the variance of log c is
-  maximized.
+  text share their tokens and so their noise. The cosines of the other views,
+  for all pairs of some rows, are correlated with the cosines of the held-out
+  view. The weights maximize the mean correlation, each source counted once,
+  minus strength times the variance of log c.
 
   Args:
     factors: as in `label_weights`.
@@ -158,7 +158,7 @@ def heldout_weights(
   counted = counted / jnp.maximum(jnp.sum(counted), 1e-6)
 
   def correlations(weights: Array) -> Array:
-    # One product for all views held out: row s has the weights that s leaves.
+    # One product for all held-out views: row s has weights without source s.
     cosines = _cosines(parts, jnp.where(same, 0, weights))
     by_view = jax.vmap(_correlation)(cosines, targets, seen)
     return counted * by_view * len(blocks)

@@ -27,11 +27,11 @@ def concatenated(matrices: Sequence[scipy.sparse.csr_array]):
 def factors(
   matrix, k: int, *, center: bool = True, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Left singular vectors and values, from which LSA with any power is made.
+  """Left singular vectors and values, the factors of LSA with any power.
 
   Args:
     matrix: weighted counts [n, d], of the kinds that `mvlsa.fit` takes.
-    k: how many.
+    k: number of singular vectors.
     center: subtract column means over the rows that are not empty.
     seed: of the SVD's starting block.
 
@@ -60,8 +60,8 @@ def lsa(
   Args:
     matrix: weighted counts [n, d], scipy sparse or dense.
     k: dimension of the vectors.
-    power: of the singular values; 1 keeps inner products as well as k
-      dimensions can, 0 gives all dimensions the same weight.
+    power: of the singular values; 1 approximates inner products best, 0 weights
+      all dimensions equally.
     center: subtract column means over the rows that are not empty.
     seed: of the SVD's starting block.
 

@@ -129,8 +129,8 @@ def explained_shares(
 
     1 - ||W_j (G - X_j U_j)||^2 / ||W_j G||^2 with G from all views.
 
-  On the rows of a fit without ridge these are `model.shares`; on others they
-  show how far each view's projection holds.
+  On the rows of a fit without ridge these are `model.shares`; on other rows
+  they show how well each view's projection generalizes.
 
   Args:
     model: a fit with projections.

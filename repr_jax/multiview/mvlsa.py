@@ -43,7 +43,7 @@ class MVLSA(NamedTuple):
     columns: the columns that each view's weighting kept, and their totals;
       empty for a fit to bare factors.
     weighting: of each view; empty for a fit to bare factors.
-    factors: of each view, if they were to be kept.
+    factors: of each view, with `keep_factors`.
     products: `view_products` of the factors, kept with them.
   """
 
@@ -66,7 +66,7 @@ class MVLSA(NamedTuple):
 
     Args:
       rows: rows in each view, [n', d_j], of the kinds that `fit` takes; a row
-        of zeros is missing. They are weighted as the views of the fit were.
+        of zeros is missing. Rows are weighted like the views of the fit.
       row_weights: W_j of the new rows, [J, n']; None for ones.
 
     Returns:
@@ -166,7 +166,7 @@ def fit(
     relative_ridge: whether ridges are in units of a view's mean squared
       singular value.
     view_weights: c_j of each view, above 0; None for ones.
-    min_support: v, in how many views a word must be observed to be fitted.
+    min_support: v, least number of views that observe a word to be fitted.
     row_weights: W_j of each view, [n] each; None for weights of one.
     weighting: of the counts: one for all views, or one or None for each.
     normalization: "unit" returns V with unit columns as the thesis does,
@@ -187,9 +187,9 @@ def fit(
     keep_factors: return the factors of the views, [n, J m], and their
       products, [J m, J m].
     report: called with a view's number and its error after each SVD.
-    mesh: devices with axes "rows" and "views": rows of a view go over the
-      first, and as many views as the second has are decomposed at a time.
-      Each of several processes reads its own rows of a view alone. The
+    mesh: devices with axes "rows" and "views": rows of a view are sharded over
+      "rows", and the size of "views" is the number of views decomposed at a
+      time. With several processes, each reads only its own rows of a view. The
       embedding comes back on the host.
 
   Returns:

@@ -135,7 +135,7 @@ def counterfit(
 
 
 def _unit(x: Array) -> Array:
-  """Rows of length one; zero rows stay."""
+  """Scales rows to length 1; zero rows stay zero."""
   square = jnp.sum(x**2, axis=1, keepdims=True)
   present = square > 0
   return jnp.where(present, x / jnp.sqrt(jnp.where(present, square, 1)), 0)

@@ -44,7 +44,7 @@ def make(
 
 
 class OneDevice:
-  """Everything where JAX puts it.
+  """All arrays on JAX's default device.
 
   Attributes:
     rows: n.
@@ -105,7 +105,7 @@ class OnMesh:
   Attributes:
     rows: n with the padding.
     weights: W_j K_j in dealt order over all devices, [J, rows].
-    scale: K^(-1/2) likewise, [rows].
+    scale: K^(-1/2) in the same order, [rows].
   """
 
   def __init__(self, mesh: Mesh, weights: np.ndarray, view_weights: np.ndarray):
@@ -218,7 +218,7 @@ class MeshMemory:
     self._whole = _write(self._whole, basis, start)
 
   def finish(self, key: Array) -> tuple[Array, Array, float]:
-    """V [rows, k], the eigenvalues [k], and how much was dropped: nothing."""
+    """V [rows, k], the eigenvalues [k], and the share that was dropped, 0."""
     gcca.check_rank(self._k, sum(self._widths), self._whole.shape[0])
     v, values = combine(self._mesh, self._m, self._k, self._whole, key)
     return v, values, 0.0
@@ -339,7 +339,7 @@ def _widened(part: Mesh, width: int) -> Callable[[Array], Array]:
 
 @functools.cache
 def _zeros(mesh: Mesh, shape: tuple[int, ...], *axes) -> Callable[[], Array]:
-  """Makes an array of zeros where it is to be."""
+  """Makes an array of zeros that is sharded from the start."""
   layout = meshes.spec(mesh, *axes)
   return jax.jit(lambda: jnp.zeros(shape), out_shardings=layout)
 

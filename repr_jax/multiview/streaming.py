@@ -85,8 +85,8 @@ def stream_remove(
       is smaller: pass sqrt(K_before / K_after), 0 for rows that no view has.
 
   Returns:
-    The state without the view. `lost` stays: what was dropped of the view is
-    not known.
+    The state without the view. `lost` is unchanged, since the dropped part of
+    the view is unknown.
 
   Example:
     >>> import numpy as np

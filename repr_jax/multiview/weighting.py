@@ -1,8 +1,8 @@
-"""From counts to the values that GCCA sees (thesis 3.3).
+"""Weightings of counts for GCCA (thesis 3.3).
 
 Each function takes a dense array or an `ops.Sparse` and gives the same kind
-back. A count of zero stays zero. Rows are observed by their counts: ask
-`observed_rows` before a weighting, which may empty a row.
+back. A count of zero stays zero. Observed rows are those with a nonzero count:
+call `observed_rows` before a weighting, which may empty a row.
 """
 
 import dataclasses
@@ -75,7 +75,7 @@ def power_counts(counts: X, power: float | Array = 0.25) -> X:
     power: the exponent, above 0.
 
   Returns:
-    The weights, [n, d]; 0 where the count is.
+    The weights, [n, d]; 0 where the count is 0.
 
   Example:
     >>> import jax.numpy as jnp
@@ -99,8 +99,8 @@ def ppmi(
   Args:
     counts: [n, d], dense or sparse.
     smoothing: p(c) is proportional to the column's total to this power.
-    column_totals: totals of other counts, [d], as those of the training rows
-      when `counts` are new rows; None for the own.
+    column_totals: totals of other counts, [d], such as the training rows' if
+      `counts` are new rows; None for those of `counts`.
 
   Returns:
     The weights, [n, d].
@@ -152,7 +152,7 @@ def row_weights(
   Args:
     counts: [n, d], dense or sparse, before any weighting.
     power: the exponent; 0 gives 1 to each row that has a count.
-    maximum: row total from which on the weight is 1; None for the largest.
+    maximum: least row total with weight 1; None for the largest total.
 
   Returns:
     Weights, [n].

@@ -17,7 +17,7 @@ comparisons of two |
 | `project_nonnegative`, `project_box`, `project_ball`, `project_halfspace` | \
 nearest points of simple sets |
 | `project_order`, `project_polyhedron`, `project_orthant_ball`, \
-`project_intersection` | nearest points of others |
+`project_intersection` | nearest points of other sets |
 | `top_k`, `sharded_top_k`, `tie_ranks` | best items, and ranks with ties |
 | `max_product` | belief propagation |
 | `unit_rows` | rows of length 1 |

@@ -66,7 +66,7 @@ def max_product(
   pair = linked & mask[:, None, :, None] & mask[None, :, None]
   pairwise = jnp.where(pair, pairwise.transpose(2, 3, 0, 1), -jnp.inf)
   pairwise = pairwise.astype(dtype)
-  # Comparisons pass over a NaN.
+  # Comparisons ignore NaN.
   broken = jnp.isnan(pairwise).any() | jnp.isnan(unary).any()
   # received[b, i, j]: whether state x_j = b gets a message from i.
   received = linked & mask[:, None]
@@ -136,7 +136,7 @@ _messages.defvjp(_messages_forward, _messages_backward)
 
 
 def _heard(unary, messages):
-  """[a, i, j]: what i believes of x_i = a without what j told it."""
+  """[a, i, j]: belief of i in x_i = a without the message from j."""
   belief = unary + messages.sum(axis=1)
   return belief[:, :, None] - messages.swapaxes(1, 2)
 

@@ -3,7 +3,7 @@
 On a CPU it calls jaxlib's own routine. On other devices, and with a jaxlib that
 lacks the routine, rows of the dense matrix are gathered by entry and summed by
 sorted segments: elementwise products and sums, which no device rounds.
-Gradients come from gathers and scatters on every platform.
+Gradients are computed by gathers and scatters on every platform.
 
 Designs of X'X Q compiled for one TPU v5e, with 128 columns of Q, in 4 blocks of
 rows. GB read and written by the compiler's count, for X of 12,500 x 1,792 with

@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 
 class EarlyStopping:
-  """Follows a validation figure and says when training should stop.
+  """Tracks a validation figure and decides when training should stop.
 
   Attributes:
     patience: updates in a row without improvement before stopping.
@@ -59,7 +59,7 @@ class EarlyStopping:
     self._sign = 1.0 if mode == "max" else -1.0
 
   def update(self, step: int, value: float) -> bool:
-    """Takes the figure of a step.
+    """Records the figure of a step.
 
     Args:
       step: step or epoch of the figure, >= 0.

@@ -91,7 +91,7 @@ def product_of_experts(natural: Natural, weights: jax.Array) -> Natural:
   Args:
     natural: the members' parameters, fields [q, d].
     weights: signed weight of each member, [q]; 0 marks padding, whose
-      parameters may hold anything, NaN too.
+      parameters may have any value, NaN included.
 
   Returns:
     The query's parameters, fields [d].

@@ -1,4 +1,4 @@
-"""Meshes of devices: how they are named, and how arrays are laid out on them.
+"""Meshes of devices: their axes, and the placement of arrays on them.
 
 Thin helpers over JAX's own `Mesh`, `NamedSharding` and `shard_map`. Dense code
 needs no change: `jit` partitions a program whose arrays are laid out on a mesh.
@@ -104,7 +104,7 @@ def padded_size(size: int, shards: int) -> int:
 
 
 def spec(mesh: Mesh, *axes: Any) -> NamedSharding:
-  """The layout whose dimensions go over these axes; None for whole."""
+  """The sharding of dimensions over these axes; None replicates one."""
   return NamedSharding(mesh, PartitionSpec(*axes))
 
 
@@ -126,7 +126,7 @@ def place(array: np.ndarray | jax.Array, mesh: Mesh, *axes: Any) -> jax.Array:
 
 
 def to_host(tree: T) -> T:
-  """Brings arrays to every process, whole.
+  """Brings whole arrays to every process.
 
   Parts on other processes' devices come block by block, so that no device
   ever holds a whole array.

@@ -200,7 +200,7 @@ def ppca_log_likelihood(model: PCA, x: Array) -> Array:
 
 @exact_products
 def _total_variance(x: Array | Sparse, scale: Array, mean: Array) -> Array:
-  """Sum of the variances of columns of c X, whose means are given.
+  """Sum of the variances of the columns of c X, given their means.
 
   Large means cause no cancellation.
   """

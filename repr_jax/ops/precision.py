@@ -53,7 +53,7 @@ def exact_products(function: _F) -> _F:
     function: any function; products in functions that it calls count too.
 
   Returns:
-    The function, whatever `jax.default_matmul_precision` says.
+    The function, exact under any `jax.default_matmul_precision`.
   """
 
   @functools.wraps(function)

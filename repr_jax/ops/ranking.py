@@ -88,8 +88,8 @@ def count_listed(
 
   The list is compressed by rows: row i owns `columns[offsets[i]:offsets[i+1]]`.
   A column equal to the row's target is skipped, and so is whatever stands
-  before the first offset or behind the last one, so padding may hold
-  anything. Columns must be distinct within a row.
+  before the first offset or behind the last one, so padding may have any value.
+  Columns must be distinct within a row.
 
   Args:
     scores: of all candidates for each row, [b, n].

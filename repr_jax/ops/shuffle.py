@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 _ROUNDS = 6
-_SORTED = 1024  # up to here a sort costs nothing and all orders are alike
+_SORTED = 1024  # up to here a sort is cheap, and all orders are equally likely
 
 
 def random_order(key: jax.Array, count: int) -> jax.Array:
@@ -40,7 +40,7 @@ def random_order(key: jax.Array, count: int) -> jax.Array:
 
 
 def _network(keys: jax.Array, bits: int, place: jax.Array) -> jax.Array:
-  """A permutation of the numbers of so many bits, uint32 [n]."""
+  """A permutation of the numbers of `bits` bits, uint32 [n]."""
   low = bits // 2
   low_mask = jnp.uint32((1 << low) - 1)
   high_mask = jnp.uint32((1 << (bits - low)) - 1)

@@ -1,12 +1,13 @@
 """Truncated singular value decomposition of an operator, in float32 too.
 
 The method is a block Krylov iteration on X'X with full reorthogonalization and
-thick restarts: a basis is filled block by block until the residuals say that
-the wanted singular values are good enough; when it is full, the leading Ritz
-vectors are kept and it is filled again. The values themselves are then read off
-X V, not off X'X, so that their relative accuracy is that of the arithmetic.
+thick restarts: a basis is filled block by block until the residuals show that
+the wanted singular values are accurate enough. When the basis is full, the
+leading Ritz vectors are kept and it is filled again. The values are then
+computed from X V, not from X'X, so their relative accuracy is that of the
+arithmetic.
 
-How good: with r_i = ||X'X v_i - t_i v_i|| every value obeys
+Accuracy: with r_i = ||X'X v_i - t_i v_i|| every value obeys
 |sigma_i - sigma| <= r_i / sigma_i for some singular value sigma of X, whatever
 the spectrum. On decaying spectra the error is of second order in r_i, and this
 is what the stopping rule estimates; `SVDInfo` carries both.
@@ -96,7 +97,7 @@ def truncated_svd(
   Args:
     x: matrix or operator [n, d]; squares of an operator's entries must be in
       the range of floats, those of a matrix need not be.
-    k: how many, at most min(n, d).
+    k: number of triples, at most min(n, d).
     key: random key of the starting block.
     tolerance: stop when the estimated relative error of each of the k values
       is below this.

@@ -68,12 +68,12 @@ def incremental_init(n: int, k: int, dtype=jnp.float32) -> IncrementalSVD:
 
 
 def incremental_update(state: IncrementalSVD, columns: Array) -> IncrementalSVD:
-  """Takes in a block of columns [n, m] and truncates to rank k again.
+  """Adds a block of columns [n, m] and truncates to rank k again.
 
   The k + m columns [U S, block] are decomposed through their Gram matrix, so
   values below sqrt(eps) times the largest are not resolved. `lost` grows by the
   energy that is cut; by Weyl's inequality each singular value of all columns
-  seen is within sqrt(lost) of the one kept.
+  seen is within sqrt(lost) of the singular value that is kept.
   """
   chex.assert_rank(columns, 2)
   k = state.s.shape[0]

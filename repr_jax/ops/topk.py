@@ -36,8 +36,8 @@ def _plain_zero(x: jax.Array) -> jax.Array:
 def _row_maxima(x: jax.Array) -> jax.Array:
   """Maxima [a] of x [a, b], NaN where one is.
 
-  The compiled `jnp.max` of 4,096 numbers or more may pass over a NaN; this
-  is as fast.
+  The compiled `jnp.max` of 4,096 numbers or more may drop a NaN; this is as
+  fast.
   """
 
   def larger(a, b):
@@ -53,8 +53,8 @@ def top_k(
 
   An entry that belongs to the answer lies in one of the k blocks with the
   largest maxima (otherwise k others would precede it), so only k * width
-  entries are sorted; the rest is one vectorized pass. A NaN sorts first:
-  it shows instead of hiding.
+  entries are sorted; the rest is one vectorized pass. NaN sorts first, so that
+  it is visible.
 
   >>> import jax.numpy as jnp
   >>> from repr_jax import ops

@@ -53,10 +53,8 @@ class Config:
       that sum to 1) or "bm25".
     prior_variance: s2.
     sampled: features drawn for a sampled softmax; 0 for the exact softmax.
-    proposal: sampled features are drawn by "unigram" counts or "log_uniform"
-      ranks.
-    frequency_bias: the decoder's bias starts at log frequencies ("multilabel":
-      log odds) instead of 0.
+    proposal: of sampled features: "unigram" counts or "log_uniform" ranks.
+    frequency_bias: start the decoder's bias at log frequencies or log odds.
     activation: of the encoder's layers, "tanh", "relu" or "linear"; the means
       of a linear encoder are sums over features, and so is the cosine score.
     unit_inputs: scale the encoder's inputs of an entity to length 1.

@@ -45,7 +45,7 @@ def take(table: chex.Array, ids: chex.Array) -> jax.Array:
 
   Args:
     table: [F, ...].
-    ids: distinct rows, int32 [u], or [S, u / S]: those of each shard.
+    ids: distinct rows, int32 [u], or rows of each shard, [S, u / S].
 
   Returns:
     The rows, [u, ...].

@@ -263,7 +263,7 @@ def _deal(
   lists[:] = (shards * length + np.arange(shards * width)).reshape(shards, -1)
   place = np.zeros((steps, u), np.int64)
   for step in range(steps):
-    # Ids rise, so those of a shard stand together.
+    # Ids ascend, so the ids of a shard are adjacent.
     own = np.flatnonzero(there[step])
     shard = owner[step, own]
     first = np.concatenate([[0], np.cumsum(counts[step, :shards])])[shard]

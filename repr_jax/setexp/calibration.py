@@ -1,6 +1,6 @@
 """Chances of results, and how many members a set has.
 
-A score says which entity is better, not whether it belongs to the set. The
+A score ranks entities but does not tell whether an entity is in the set. The
 chance of entity x for a query is
 
     p_x = sigmoid(w . phi_x),  phi_x = (1, z_x, m, z_x m, log place_x),

@@ -40,7 +40,7 @@ class Model:
   Attributes:
     params: the parameters.
     inputs: statistics that weigh the encoder's inputs.
-    side: Gaussians of the X entities, as the scores need them.
+    side: Gaussians of the X entities, in the form that scores read.
     features: BM25 weights of the entities' features.
     lexical: statistics of the entities' counts, for those weights.
     config: the configuration, static.
@@ -225,7 +225,7 @@ def score_entities(
   Args:
     model: the model.
     query: the query; vmap over queries.
-    ranking: what to rank by.
+    ranking: weights of the scores.
 
   Returns:
     Higher is better, [X], finite.
@@ -280,7 +280,7 @@ def score_rows(
   Args:
     model: the model.
     query: the query.
-    ranking: what to rank by.
+    ranking: weights of the scores.
     rows: their features, fields [s, m].
 
   Returns:
@@ -409,7 +409,7 @@ def expand(
     model: the model.
     queries: n queries, fields with a leading axis; members of weight 0 are
       padding.
-    ranking: what to rank by.
+    ranking: weights of the scores.
     k: entities for each, at most X (static).
 
   Returns:

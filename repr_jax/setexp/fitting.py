@@ -120,8 +120,7 @@ def epoch(
     hyper: learning rate, beta and smoothing.
     optimizer: as in `train.vae`.
     samples: of z for each entity.
-    mesh: the mesh on which `sharding.place_state` placed the state; None for
-      one device.
+    mesh: the mesh given to `sharding.place_state`; None for one device.
 
   Returns:
     The state and means over the epoch, fields [].
@@ -181,8 +180,7 @@ def hyper_at(
     epoch: counted from 0.
     warmup: epochs in which beta rises linearly to its value.
     decay: let the learning rate fall along half a cosine.
-    anneal: let beta fall linearly to 0 in the last epoch; one epoch alone keeps
-      beta.
+    anneal: let beta fall linearly, to 0 in the last of several epochs.
 
   Returns:
     `hyper` with the learning rate and beta of the epoch.

@@ -47,9 +47,8 @@ class SetExpander:
     counts: features of the entities, [X, F].
     names: of the entities.
     features: names of the features.
-    ranking: what entities are ranked by.
-    table: the `FeatureTable` that resolves names; None if `fit` was given other
-      counts.
+    ranking: how entities are ranked.
+    table: the `FeatureTable` that resolves names; None for other counts.
   """
 
   model: Model
@@ -135,7 +134,7 @@ def fit(
     features: names of the features; their numbers by default.
     config: the model.
     hyper: learning rate, beta and smoothing.
-    ranking: what to rank by.
+    ranking: how to rank entities.
     epochs: passes over the entities.
     batch_size: entities in a step.
     key: random key, or a seed.

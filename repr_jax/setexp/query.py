@@ -51,8 +51,8 @@ def make_query(
     counts: features of all entities, [X, F]; CSR is not copied.
     ids: rows of the members that are in the table, [m]; may be empty where
       `new_rows` is given.
-    weights: signed influence of each member, those of the table first, then
-      the new ones, [m + r]; 1 each by default.
+    weights: signed influence of each member, members of the table first, then
+      new ones, [m + r]; 1 each by default.
     new_rows: features of members that are not in the table, [r, F].
 
   Returns:

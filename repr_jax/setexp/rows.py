@@ -44,9 +44,8 @@ class Table(NamedTuple):
     indices: features by group of entities, int32 [n_g, m_g] each.
     values: their weights, [n_g, m_g] each; 0 for padding.
     place: position of each entity among the groups' rows, int32 [X].
-    blocks: the same numbers stored for many products at once, sharded if the
-      entities are; None if not stored. A table without groups uses them for
-      every product.
+    blocks: the same numbers for many products at once, sharded if the entities
+      are; None if not stored. Without groups they serve every product.
   """
 
   indices: tuple[Any, ...]

@@ -47,7 +47,7 @@ def expand_sharded(
     model: the model, from `place_model` unless there is one device.
     mesh: the devices, all axes together (static).
     queries: n queries.
-    ranking: what to rank by.
+    ranking: weights of the scores.
     k: entities for each (static).
 
   Returns:

@@ -104,7 +104,7 @@ class System(NamedTuple):
 
   Attributes:
     name: its name in tables of results.
-    score_batch: scores [n, X] of n queries.
+    score_batch: scores [n, X] of n queries; empty without queries.
     score_rows: scores [s] of rows [s, F] for a query.
     contributions: parts of the score of each entity in a list of rows, for a
       query.

@@ -117,8 +117,7 @@ def score(index: Index, query: PaddedQuery) -> jax.Array:
 
   Args:
     index: from `fit`.
-    query: members with weights; a negative weight lowers the score of entities
-      that share the member's features.
+    query: members with weights; negative ones lower scores by shared features.
 
   Returns:
     Scores, [X].

@@ -146,8 +146,7 @@ def fit(counts: Any, config: Config = _DEFAULT) -> Model:
   total = counts.sum(axis=0, dtype=np.float64)
   idf = np.log(counts.shape[0]) - np.log(np.maximum(total, 1e-30))
   shared = np.bincount(counts.indices, minlength=counts.shape[1]) >= 2
-  # min / max needs nonnegative weights: features with a negative idf are
-  # ignored.
+  # min / max needs nonnegative weights: a negative idf drops the feature.
   idf = (np.maximum(idf, 0) * shared * (total > 0)).astype(np.float32)
   values = np.log1p(counts.data) * idf[counts.indices]
   weights = sp.csr_array(
@@ -244,8 +243,8 @@ def contributions(
   Returns:
     The reciprocal rank in each subset, divided among the subset's features in
     proportion to their parts of the similarity. An entity without a rank has
-    its similarity, split, and the constant -1. For an entity that joined, the
-    constant is the number of rounds left, its own included.
+    parts of its similarity and the constant -1; one that joined has the number
+    of rounds left.
   """
   last = _expand(model, query, jnp.asarray(entity))
   return of_features(last.part_features, last.parts)._replace(
