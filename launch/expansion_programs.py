@@ -88,7 +88,7 @@ def vae_step(size: Mapping[str, int], shape: Shapes) -> Program:
 
 
 def _expand(size: Mapping[str, int], shape: Shapes) -> Iterator[Program]:
-  """A batch of queries by the features that they decode to, and by a score."""
+  """The program that expands a batch of queries, by any ranking."""
   config = setexp.Config(dim=size["dim"], hidden=(size["hidden"],))
   rows = setexp.Rows(
     jax.ShapeDtypeStruct((_SOME, size["row"]), jnp.int32),

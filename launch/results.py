@@ -188,9 +188,9 @@ def selected(lines: Sequence[Line]) -> list[tuple[Line, list[Line]]]:
   """The setting that validation figures choose, for each experiment.
 
   Returns:
-    The best line of the first figure that is called "validation ...", with
-    the other figures of its setting, those of the same measure first; nothing
-    for experiments without one or with a single setting.
+    The best line of the first metric that starts with "validation ", and its
+    setting's other figures, those of the same measure first. Experiments
+    without such a metric, or with one setting, are omitted.
   """
   chosen = []
   for experiment in dict.fromkeys(line.experiment for line in lines):

@@ -57,7 +57,7 @@ class Collection:
       Vectors, [n, d]. Those that are not finite are an InputError.
     """
     if seed not in self._vectors.get(text, {}):
-      # Vectors of the system before are not needed again.
+      # Frees the previous system's vectors.
       self._vectors = {text: self._all_vectors(text, seed)}
     made = self._vectors[text][seed]
     if not np.isfinite(made).all():

@@ -2,8 +2,8 @@
 
 A fact of any split is known. A fact is implied where rules derive it from known
 ones; its proof is shown. All others are predicted, with the probability
-softmax(score / temperature) over the entities that make no known or implied
-fact; the temperature is fitted on validation facts. Entities of classes that do
+softmax(score / temperature) over the entities that give a new fact; the
+temperature is fitted on validation facts. Entities of classes that do
 not fit are not listed, but keep their share: if only one entity fits, its
 probability does not rise.
 """
@@ -21,7 +21,7 @@ from repr_jax import kb
 from repr_jax.data import deduction, rules
 from repr_jax.evaluation import calibration
 
-_FACTS = 300  # Facts whose queries fit, or test, the probabilities.
+_FACTS = 300  # facts at most, to fit or test the probabilities
 _TEMPERATURES = np.geomspace(0.1, 10.0, 25)
 
 
@@ -314,12 +314,12 @@ def filtered_queries(
   Args:
     kb: the knowledge base.
     trained: the system.
-    facts: int [n, 3], of which a fixed random sample asks.
+    facts: int [n, 3]; a fixed random sample is used.
     config: gives the block.
 
   Yields:
-    Scores [b, E], -inf for other known answers and for the entity that is asked
-    about where no known fact has it in both places, and the answers [b].
+    Scores [b, E] and answers [b]. Scores are -inf for other known answers and,
+    unless the relation is reflexive, for the query's entity.
   """
   reflexive = _reflexive(kb.known)
   order = np.random.default_rng(0).permutation(len(facts))[:_FACTS]

@@ -62,7 +62,7 @@ def thresholds(
     count: number of relations, R.
 
   Returns:
-    Thresholds, [R]; that of all triples for a relation without any.
+    Thresholds, [R]; relations without triples get the overall one.
   """
 
   def best(scores_of, facts):

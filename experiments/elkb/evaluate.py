@@ -61,8 +61,8 @@ def link_rows(
     add: takes a row, as `runlib.Run.row` does.
     kb: the knowledge base.
     ranks: of the test facts.
-    thesis: its MRR, HITS@3 and HITS@10, set beside the raw figures of both
-      sides (the text does not say which it means).
+    thesis: its MRR, HITS@3 and HITS@10, compared with the raw figures
+      of both sides (the thesis does not specify).
   """
   figures = dict(zip(("mrr", "hits@3", "hits@10"), thesis or ()))
   for filtered in (False, True):

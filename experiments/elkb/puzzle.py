@@ -11,7 +11,7 @@ from repr_jax.data.deduction import deduce
 from repr_jax.kb import pair_training, rule_check, rule_compiler
 from repr_jax.kb import puzzle as deduction
 
-_ROUNDING = 0.005  # of figures with two digits
+_ROUNDING = 0.005  # error of two-digit figures
 
 
 def solve_puzzle(

@@ -68,7 +68,7 @@ def allowed(
 def fitting(
   kb: data.KnowledgeBase, table: np.ndarray
 ) -> Callable[[int, str], np.ndarray]:
-  """Which entities have a class that occurs in that place in training.
+  """Entities with a class seen in a relation's place in training.
 
   Args:
     kb: the knowledge base.

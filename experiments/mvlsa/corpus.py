@@ -68,13 +68,13 @@ def text_vocabulary(
 
 
 def vectors_vocabulary(path: str, size: int) -> vocab.Vocab:
-  """The first words of a file of vectors, which most files sort by frequency.
+  """The first words of a file of vectors, usually the most frequent ones.
 
   Args:
     size: how many lines to read.
 
   Returns:
-    The vocabulary, without marks and odd tokens; its counts only fall.
+    The vocabulary, without marks and odd tokens; counts are by rank.
   """
   words = [
     word

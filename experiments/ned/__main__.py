@@ -117,8 +117,8 @@ def _member(values: Mapping[str, Any]) -> Config:
 def run_vmapped(members: Sequence[vmapped_runs.Member]) -> list[str | None]:
   """Executes runs that differ in the flags of VMAP_OVER in one process.
 
-  Documents are read once, and the compiled programs serve all runs. Batches of
-  documents have other shapes at each step, so the trainings take turns.
+  Documents are read once, and the compiled programs serve all runs. The
+  shapes of batches differ, so runs are trained one after another.
   """
   corpus: data.Corpus | None = None
   with vmapped_runs.Group("ned", members, ("data", "candidates")) as group:

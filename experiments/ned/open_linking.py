@@ -82,8 +82,8 @@ def evaluate(
 ) -> list[report.Table]:
   """Links all mentions with looked-up candidates; saves the linker.
 
-  Whether an entity is a candidate is learned on train, a part of which is
-  linked with the candidates of the others. The NIL threshold is chosen on
+  Whether the entity is a candidate is learned on train: each fold is linked
+  with candidates of the others. The NIL threshold is chosen on
   testa with a knowledge base of train's candidates; the knowledge base of testb
   also has testa's candidates, and that of other tests has all candidates. Each
   has the titles of --titles.

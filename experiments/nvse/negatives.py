@@ -53,7 +53,7 @@ class Negatives(NamedTuple):
       without negative seeds.
     queries: of the second half.
     map: MAP without and with negative seeds.
-    gain: of MAP by them, paired over wanted sets.
+    gain: in MAP, paired over wanted sets.
     unwanted: entities of the other set among the first 20, without and with.
     fewer: paired change of that number over wanted sets.
   """
@@ -185,7 +185,7 @@ def _measure(
 def _tasks(
   table: features.FeatureTable, seeds: Sequence[Seeds], weight: float
 ) -> list[Task]:
-  """Tasks whose negative seeds have a weight; they are never ranked."""
+  """Tasks with weighted negative seeds; no seed is ranked."""
   tasks = []
   for item in seeds:
     both = np.concatenate([item.wanted, item.unwanted])

@@ -37,7 +37,7 @@ def _to_array(leaf: Any) -> Any:
   if _is_key(leaf):
     return jax.random.key_data(leaf)
   if isinstance(leaf, jax.Array):
-    # An array of one process among several is the same on all of them.
+    # All processes hold equal copies of a fully addressable array.
     alone = processes.several() and leaf.is_fully_addressable
     return np.asarray(leaf) if alone else leaf
   if isinstance(leaf, jax.ShapeDtypeStruct):
@@ -172,7 +172,7 @@ class Checkpoints:
         return
       raise ValueError(f"checkpoint {step} is older than the last, {latest}")
     # Orbax cannot store empty arrays; the caller's tree has their shapes.
-    # The marker keeps a tree of nothing else saveable.
+    # "step" keeps an empty tree saveable.
     flat = {name: leaf for name, leaf in _flatten(tree).items() if leaf.size}
     flat["step"] = np.asarray(step)
     try:
@@ -182,7 +182,7 @@ class Checkpoints:
     except OSError:
       raise
     except Exception as error:
-      # The storage layer reports a full disk as an error of its own kinds.
+      # The storage layer has its own errors for a full disk.
       if any(mark in str(error).lower() for mark in _FULL):
         raise OSError(
           errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._directory)

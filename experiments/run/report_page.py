@@ -1,7 +1,7 @@
 """The report as one page, `report.html`, that needs no other file.
 
-The first screen has the counts, each chapter's first claim that holds and first
-that does not, and one chart of all comparable figures. Each chapter has a
+The first screen has counts, per chapter the first claim that holds and the
+first that does not, and one chart of comparable figures. Each chapter has a
 question, its answer, a picture and a small table; the rest is folded.
 """
 

@@ -162,8 +162,8 @@ class _Facts:
   def features(self, turned: bool):
     """(relation, tail) features of heads: matrix [E, F] and names [F, 2].
 
-    With `turned` the (relation, head) features of tails. Those with fewer than
-    `least` facts cannot be in a rule; of too many the most frequent stay.
+    `turned` gives the (relation, head) features of tails. Keeps the most
+    frequent ones with at least `least` facts.
     """
     head, relation, tail = self.facts.T
     if turned:

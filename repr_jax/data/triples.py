@@ -17,7 +17,7 @@ import scipy.sparse
 from repr_jax import errors
 from repr_jax.data.io import files
 
-_FAULTS = 100  # Faulty lines after which a file is read no further.
+_FAULTS = 100  # Reading stops after this many faulty lines.
 
 # Names of columns in a header; the first row whose names are all there counts.
 _HEADERS = (
@@ -37,7 +37,7 @@ class Triples:
     entities: the names of the entities, sorted.
     relations: the names of the relations, sorted.
     repeated: how many repeated triples of the file were left out.
-    path: the file, or None where they come from none.
+    path: the file that was read, or None.
     lines: the line of each triple in the file, int [n], or None.
     unread: columns of the file's header that are no part of a triple.
   """
@@ -380,7 +380,7 @@ def _hint(text: str, tabs: bool, commas: bool) -> str:
 def _columns(
   columns: list[str], path: files.Path | None = None, line: int | None = None
 ) -> list[str]:
-  """The names of the columns; the places of h, r and t are known by them."""
+  """The names of the columns; each of h, r and t must occur once."""
   names = _named(columns)
   if any(names.count(name) != 1 for name in "hrt"):
     raise errors.InputError(

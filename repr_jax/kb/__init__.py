@@ -6,7 +6,7 @@
 | `score`, `score_all_heads`, `score_all_tails` | scores of facts |
 | `init_params` | random tables |
 | `reciprocal` | a model with rows of its own for the inverse relations |
-| `order_block` | a model in which one-way rules leave some signs free |
+| `order_block` | a model whose one-way rules order only some numbers |
 | `compile_rules` | rules to arrays, on the host |
 | `project`, `violation` | project tables onto the rules; measure violations |
 | `certify` | proofs that rules hold for all pairs, in exact arithmetic |
@@ -21,10 +21,9 @@
 | `rescal`, `make_slices` | RESCAL as (init, update) |
 | `violating_triple` | three vectors on which a matrix is not transitive |
 
-A score model is a `ScoreModel`, a kind of rule a `RuleKind`; the built-in ones
-are in `MODELS` and `RULE_KINDS`, and functions take objects of your own in
-their place. Jitted functions propagate NaN; they cannot raise. Host functions
-raise `InputError` on NaN.
+`MODELS` and `RULE_KINDS` have the built-in score models and kinds of rules.
+Functions also take a `ScoreModel` or `RuleKind` of your own. Jitted functions
+propagate NaN; they cannot raise. Host functions raise `InputError` on NaN.
 """
 
 import jax

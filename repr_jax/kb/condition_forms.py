@@ -52,9 +52,8 @@ class RuleConfig:
     """Bound on the violation of a one-way rule by entities of the box.
 
     The scores of antecedent and consequent differ by a sum over ordered
-    numbers i of (r_i - r'_i) times x_i y_i (or x_i y_j, or x_i alone in A and
-    B), each of which is between 0 and m^2 (or m), and r_i - r'_i is at most
-    the slack.
+    numbers i of (r_i - r'_i) p_i. The slack bounds r_i - r'_i. The product
+    p_i is x_i y_i or x_i y_j, in [0, m^2]; in A and B it is x_i, in [0, m].
 
     Args:
       numbers: ordered numbers of a relation.
@@ -90,9 +89,9 @@ class Conditions(NamedTuple):
     bilinear: up to two (factor, node, entity) terms: the sum of factor *
       <node, entity> is at most 0.
     box: whether entities must lie in [0, `RuleConfig.cap`].
-    orthant: whether entities must be nonnegative whatever the order.
-    ball: whether entities must be nonnegative and no farther from the point
-      with all numbers m/2, m the cap, than 0 is.
+    orthant: whether entities are nonnegative even without `order`.
+    ball: whether entities must be nonnegative and in the ball around
+      (m/2, ..., m/2), m the cap, through 0.
   """
 
   ties: Sequence[tuple[Node, Node, float]] = ()

@@ -37,7 +37,7 @@ def _adagrad(learning_rate) -> optax.GradientTransformation:
   return optax.adagrad(learning_rate, initial_accumulator_value=0.0, eps=1e-24)
 
 
-# One object for all fits, with the rate in its state: compiled once.
+# Shared by all fits: the rate is in the state, so it compiles once.
 _ADAGRAD = optax.inject_hyperparams(_adagrad)(learning_rate=0.1)
 
 
@@ -125,7 +125,7 @@ class Fitted(NamedTuple):
     return float(value)
 
   def violations(self) -> dict[str, float]:
-    """The largest violation of each rule, sampled and over trained entities.
+    """Largest violation of each rule over sampled and trained entities.
 
     Returns:
       Rule as text to violation, min(antecedents) - consequent or 0.

@@ -1,13 +1,12 @@
 """Projections of a knowledge base onto the sets that its rules define.
 
-Bilinear conditions are halfspaces in the relations for fixed entities and in
-the entities for fixed relations, so each step projects one of the two tables
-with the other held fixed: first the relations, given the named entities before
-the step, then the named entities, given the new relations. If a state meets
-the conditions, neither set is empty, so the conditions hold in every later
-state. If the projection onto a thin set does not converge, its result is moved
-toward the state before the step, which lies in the set, until it meets the
-conditions.
+A bilinear condition is a halfspace in one table if the other is fixed. Each
+step therefore projects the relations with the named entities fixed, then the
+named entities with the new relations fixed. A state that meets the conditions
+lies in the set of each projection, so no set is empty and the conditions hold
+in every later state. If the projection onto a thin set does not converge, its
+result is moved toward the state before the step, which lies in the set, until
+it meets the conditions.
 """
 
 import functools
@@ -67,7 +66,7 @@ def project_rows(constraints: Constraints, rows: jax.Array) -> jax.Array:
 
   The projection clips to a box or orthant and shrinks to a ball around 0; no
   rule set needs both. A ball around another point is intersected with the
-  orthant. A model with `ordered` clips those dimensions only.
+  orthant. `model.ordered` may limit the clipped dimensions.
 
   Args:
     constraints: the compiled rules.

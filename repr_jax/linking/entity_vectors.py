@@ -274,7 +274,7 @@ def fit_max_margin(
         f"{n} entities and the words' dimension; it has {start.shape}"
       )
     start = jnp.broadcast_to(start, (*key.shape, *shape)).reshape(-1, shape[1])
-  # Runs are independent, and so are entities: each run has its own copies.
+  # Runs are stacked as further entities; all are independent.
   runs = key.size if several else 1
   keys = jax.vmap(lambda own: jax.random.split(own, n))(key.reshape(runs))
   keys = keys.reshape(-1)

@@ -1,4 +1,4 @@
-"""BM25F: several fields of a mention in one saturation.
+"""BM25F: fields are added before saturation.
 
 Two-field BM25 (`mention_retrieval.index_mentions`) adds up the scores of the
 fields, so that a word that is in both counts twice. BM25F (Robertson, Zaragoza
@@ -51,8 +51,8 @@ def index_fields(
     b: discount of length in each field, 0 to 1.
 
   Returns:
-    The index, and the chunks of each word; all words are in the first of
-    `Words.columns`, so that `make_queries` asks for each once.
+    The index, and the chunks of each word. The second of `Words.columns` is
+    empty, so `make_queries` looks each word up once.
 
   Raises:
     InputError: a weight is negative or not finite, all are 0, or k1 or b is
@@ -96,7 +96,7 @@ def index_fields(
 
 
 def _discounted(counts: sp.csr_array, weight: float, b: float) -> sp.csr_array:
-  """Counts of one field by its weight and the length of each row."""
+  """One field's counts, weighted and normalized by length."""
   length = np.asarray(counts.sum(axis=1), np.float64).ravel()
   mean = length.mean() or 1.0
   factor = weight / (1 - b + b * length / mean)

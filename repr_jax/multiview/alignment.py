@@ -109,7 +109,7 @@ def prepare(
   shape_of[kept] = shape.reshape(-1)
   groups = _groups(sizes, kept, cells)
   table = np.zeros(0, np.int64)
-  for group in groups:  # the keys are made twice: they are larger than pairs
+  for group in groups:  # keys are recomputed below: too large to keep
     table = np.union1d(table, _keys(source, target, width, *group))
   table = table[table >= 0]
   batches = []

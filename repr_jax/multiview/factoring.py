@@ -41,8 +41,8 @@ def factor_views(
     center: as in `gcca.factor_view`.
     tolerance: as in `gcca.factor_view`.
     max_cycles: as in `gcca.factor_view`.
-    widest: as in `host_views.device_view`; by default the widest sparse view
-      where there are many.
+    widest: as in `host_views.device_view`; by default set for more than
+      8 sparse views.
 
   Yields:
     The factors of a view, and the relative error of its worst value.

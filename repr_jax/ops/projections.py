@@ -106,7 +106,7 @@ def ball(x: jax.Array, radius: ArrayLike, center: ArrayLike = 0.0) -> jax.Array:
   apart = x - center
   square = jnp.sum(apart * apart)
   outside = square > radius * radius
-  # The root's slope at 0 is infinite: points inside take another value.
+  # Avoids a NaN gradient: the slope of sqrt at 0 is infinite.
   length = jnp.sqrt(jnp.where(outside, square, 1))
   return jnp.where(outside, center + apart * (radius / length), x)
 
@@ -422,7 +422,7 @@ def dykstra(
 
   Args:
     x: the point, any shape.
-    projections: the projection onto each set; of the jitted function, a tuple.
+    projections: the projection onto each set; a tuple where jitted.
     tolerance: stop when a sweep moves nothing by more than this.
     max_sweeps: stop at the latest then.
 

@@ -177,7 +177,7 @@ def merged_mean(
 
 
 def _own_counts(entries, weights, features):
-  """The members' counts by how many members share them; sums to 1, [F]."""
+  """Counts weighted by the members that share them, sum 1, [F]."""
   # Only ratios matter: numbers of at most 1 cannot overflow.
   tau = _shares(weights)[entries.member]
   tau = tau / _positive(jnp.max(jnp.abs(tau)))

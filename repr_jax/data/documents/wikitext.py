@@ -1,9 +1,9 @@
 """The markup of Wikipedia as plain sentences with links.
 
 Comments, references, tables, files, headings and templates are taken out,
-nested or not; a few templates that only format a text keep the text. Of an
-opening mark that is never closed only the mark is lost, not the rest of the
-article. The sections that hold references and lists of links are left out.
+nested or not; a few templates that only format a text keep the text. An
+opening mark that is never closed is removed; the text after it stays. The
+sections that hold references and lists of links are left out.
 """
 
 import bisect
@@ -212,7 +212,7 @@ def _cut_blocks(text: str) -> str:
       if closed:
         after = closed.end()
       else:
-        unclosed.add(name)  # Then it is not looked for again.
+        unclosed.add(name)  # Not searched for again.
     if name not in unclosed or opened.group().endswith("/>"):
       pieces += [text[before : opened.start()], " "]
       before = after

@@ -16,7 +16,7 @@ import numpy as np
 from repr_jax import errors
 from repr_jax.data.io import files
 
-# A file may unpack to the larger of this size and this multiple of its own.
+# Limit on unpacked bytes: the larger of this and a multiple of the file.
 _MAX_UNPACKED = 64 << 20
 _MAX_RATIO = 100
 _KINDS = "biufcUS"  # Kinds of numbers and text in arrays.

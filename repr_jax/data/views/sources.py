@@ -29,8 +29,8 @@ from repr_jax.errors import InputError
 
 LIMIT = 1 << 27  # counts that are held in memory at most
 
-# Word ids of all sentences and of their translations, to links
-# (sentence, source place, target place) [k, 3] and sentences left out.
+# From word ids of sentences and translations to links (sentence, source
+# place, target place) [k, 3] and how many were left out.
 Aligner: TypeAlias = Callable[
   [list[np.ndarray], list[np.ndarray]], tuple[np.ndarray, int]
 ]

@@ -33,7 +33,7 @@ class View:
   Attributes:
     name: short name of the view, also the name of its directory.
     matrix: counts, float32 [V, d], rows in the order of the vocabulary; CSR
-      with sorted columns, or a dense array. A row of zeros is missing.
+      with sorted columns, or a dense array. Missing rows are zero.
     columns: names of the d columns.
     meta: further JSON values (numbers left out, source, options).
     path: directory of a stored view, None for one in memory.
@@ -121,7 +121,7 @@ def load(path: files.Path, check: bool = True) -> View:
   Args:
     path: the view's directory.
     check: also read the arrays once, compare their checksums and look for
-      columns out of range. Processes that share a view's rows leave it out.
+      columns out of range. False where processes share a view's rows.
 
   Returns:
     The view; its arrays are read from the disk as they are used. A damaged

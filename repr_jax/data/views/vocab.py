@@ -149,8 +149,8 @@ def read_vocab(path: files.Path) -> Vocab:
       blank lines are passed over.
 
   Returns:
-    The vocabulary; a word's id is its place in the file. The counts of words
-    without counts fall from the first to the last.
+    The vocabulary; a word's id is its place in the file. Words without counts
+    get counts that fall with the id.
   """
   seen: dict[str, int] = {}
   counts: dict[str, int] = {}

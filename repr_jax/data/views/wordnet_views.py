@@ -1,10 +1,9 @@
 """Views from WordNet: classes of words, their relations, glosses and forms.
 
-All start from the incidence of words and synsets, S [V, n]; a view is a
-product of S with a table of the synsets (its lexicographer file, its hypernyms,
-the synsets it points to, the words of its gloss), so that two words are alike
-in a view when their senses share something. A word with no sense of its own,
-such as `dogs`, has the senses of its base forms.
+All start from the incidence of words and synsets, S [V, n]. A view is S times
+a table of the synsets: their lexicographer files, hypernyms, other pointers or
+gloss words. Two words are alike in a view if their senses share columns. A
+word with no sense of its own, such as `dogs`, has those of its base forms.
 """
 
 import dataclasses
@@ -34,7 +33,7 @@ class Config:
     decay: weight of each further step in the view of all hypernyms.
     gloss_offsets: offsets of the word-order views of the glosses; negative
       ones look at following words.
-    gloss_columns: most frequent words that are columns of these.
+    gloss_columns: number of columns, the most frequent words.
     relations: pointers to make one view of each.
   """
 
@@ -124,8 +123,7 @@ def views(
     groups: which of `GROUPS` to make.
 
   Yields:
-    The views; columns that no word has are left out, and views with no entry
-    are too.
+    The views; empty columns and empty views are left out.
   """
   options = options or Config()
   chosen = set(groups)

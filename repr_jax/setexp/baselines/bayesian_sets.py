@@ -14,8 +14,8 @@ with features independent given parameters that have a conjugate prior:
 For every form the score is a sum over features of h_j(f_x[j]). It is split as
 sum_j h_j(0) plus h_j(f) - h_j(0) where f is not zero, so that no [X, F] array
 is ever made. Counts take few distinct values, hence h is evaluated once for
-each pair of feature and value (a "level"). The part of features that no member
-has depends on the query's total weight alone and is precomputed for the usual
+each pair of feature and value (a "level"). What absent features add to a score
+depends only on the query's total weight and is precomputed for the usual
 totals. A query then reads only the postings of its own features.
 
 Weights multiply a member's part in the sufficient statistics (a likelihood
@@ -314,8 +314,8 @@ def _score_side(model, query, weights):
 def _at_zero(model, statistics):
   """Parts of absent features, [F].
 
-  The sum of the parts in a query without features, which `fit` computes in
-  float64 for the kept totals, and of the change by the members.
+  The parts in a query without features (in float64 from `fit` for the kept
+  totals) plus the change due to the members.
   """
   prior, every = model.prior, jnp.arange(model.prior.zero.shape[0])
   none = conjugate.empty_statistics(prior, statistics.total)
@@ -338,7 +338,7 @@ def _kept(function, model, total, values):
 
 @jax.jit
 def _absent(model, total):
-  """Parts of absent features in a query of this total without any, [F]."""
+  """Parts of absent features in a query without features, [F]."""
   none = conjugate.empty_statistics(model.prior, total)
   every = jnp.arange(model.prior.zero.shape[0])
   return conjugate.at_zero(model.prior, none, every)
