@@ -16,6 +16,7 @@ from repr_jax.data import rules as rule_files
 from repr_jax.data import triples
 from repr_jax.errors import InputError
 from repr_jax.kb import certificates
+from repr_jax.ops import precision
 
 _E, _D = 7, 4
 _NAMES = ["r", "s", "t"]
@@ -54,7 +55,7 @@ def _gaps(model, params, rule):
   names = rule.kind.variables
   worst, where = -np.inf, None
   sign = 1 if rule.kind.negated else -1
-  with jax.enable_x64(True):
+  with precision.enable_x64(True):
     # All scores by one program, [relations, heads, tails].
     score = functools.partial(kb.score, model)
     for axes in ((None, None, 0), (None, 0, None), (0, None, None)):
@@ -201,7 +202,7 @@ def test_enumeration_of_a_real_graph_agrees():
 def test_polynomials_are_the_scores():
   for model in certificates._POLYNOMIALS:
     params = _params(model, 5)
-    with jax.enable_x64(True):
+    with precision.enable_x64(True):
       made = float(
         kb.score(
           model,

@@ -38,7 +38,7 @@ def test_zero_and_what_is_not_finite_have_the_factor_one():
 
 
 def test_the_factor_has_no_slope():
-  assert jax.grad(lambda x: x * precision.near_one(x))(3.0) == 0.25
+  assert jax.grad(lambda x: x * precision.near_one(x))(jnp.float32(3)) == 0.25
 
 
 def _rounds(function, x) -> bool:
